@@ -1,0 +1,290 @@
+//! The command line as data: every command, flag and example that `--help` shows.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  fine (also when the reader of the output goes away, as `head` does)
+  1  the run went to its end, but something was refused or a line was bad
+  2  the command line or an input file cannot be used; one line on standard error says why
+  3  the output could not be written, or an internal error
+
+Start here:
+  callgate demo                                what it does, on built-in examples
+  callgate parse out.txt --tools tools.json    what a model wrote, and what became of it
+  callgate explain unknown-tool                what a code means and what to do";
+
+/// See what a model wrote, what came through the gate, and why the rest did not.
+#[derive(Debug, Parser)]
+#[command(name = "callgate", version, after_help = EXIT_CODES, subcommand_required = true, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    /// When to colour the output; `auto` asks the terminal, NO_COLOR and CLICOLOR_FORCE
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: ColorChoice,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ColorChoice {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Show the gate at work on built-in examples; needs no file
+    Demo,
+    /// Read one response of a model and show what each part became
+    Parse(ParseArgs),
+    /// Judge many responses: JSON lines in, one JSON line out for each, in order
+    Scan(ScanArgs),
+    /// Repair any JSON: the repaired text on standard output, the repairs on standard error
+    Repair(RepairArgs),
+    /// List, show and try out dialects: the formats in which models write calls
+    Dialects(DialectsArgs),
+    /// Write calls in a dialect, as a model would
+    Render(RenderArgs),
+    /// Print the system-prompt section that teaches a model a profile's format
+    Prompt(PromptArgs),
+    /// Explain the code of a finding or a repair, with its example run live; alone, list all codes
+    Explain(ExplainArgs),
+    /// Show what is configured
+    Config(ConfigArgs),
+    /// Print the completion script of a shell
+    Completions(CompletionsArgs),
+}
+
+/// Which gate: the flags that `parse` and `scan` share.
+#[derive(Debug, Default, Args)]
+pub(crate) struct GateArgs {
+    /// The tools that may be called: an OpenAI, Anthropic or MCP list in a JSON file.
+    /// Without it the gate is open: calls are read but not checked
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tools: Option<PathBuf>,
+    /// A dialect to listen for, or `auto`; may be given more than once [default: the profile's]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) dialect: Vec<String>,
+    /// The bundle of dialects and policy to read with [default: standard]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) profile: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  callgate parse out.txt --tools tools.json
+  ollama run qwen3 'What is the weather?' | callgate parse --stream -
+  callgate parse out.txt --model qwen3-coder-30b --json | jq 'select(.event == \"call\")'
+  callgate parse out.txt --tools tools.json --feedback    what to tell the model
+
+With --json each line is one event: text, reasoning, markup, call_started, arguments_delta, call, rejected, model_error,
+finding; the last line is {\"event\":\"finish\", …}. Only `call` authorises execution.")]
+pub(crate) struct ParseArgs {
+    /// The model's output; `-` or nothing is standard input
+    #[arg(value_name = "FILE", default_value = "-", hide_default_value = true)]
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) gate: GateArgs,
+    /// Choose the dialect by the name of the model
+    #[arg(long, value_name = "NAME", conflicts_with = "dialect")]
+    pub(crate) model: Option<String>,
+    /// A file with a dialect of your own; may be given more than once
+    #[arg(long, value_name = "FILE")]
+    pub(crate) dialect_file: Vec<PathBuf>,
+    /// What the prompt ended with, where that decides the reading (an already opened `<think>`)
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) prompt_tail: Option<String>,
+    /// Why the provider says the output ended
+    #[arg(long, value_name = "REASON", default_value = "stop")]
+    pub(crate) finish_reason: Reason,
+    /// Print the events, one JSON object per line
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Watch it happen: each chunk and the events it caused
+    #[arg(long)]
+    pub(crate) stream: bool,
+    /// Feed chunks of N bytes, cut anywhere [default: all at once; with --stream 16, or as standard input delivers]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) chunk: Option<u32>,
+    /// Print only the message that tells the model what to fix
+    #[arg(long, conflicts_with_all = ["json", "stream"])]
+    pub(crate) feedback: bool,
+}
+
+/// The provider's words for the end of an output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub(crate) enum Reason {
+    Stop,
+    Length,
+    ToolCalls,
+    ContentFilter,
+    Unknown,
+}
+
+/// How lines are worked on: the flags that `scan` and `repair --jsonl` share.
+#[derive(Debug, Args)]
+pub(crate) struct LineArgs {
+    /// How many threads work [default: one for each core]
+    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(crate) jobs: Option<u32>,
+    /// Write to a file instead of standard output
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// No progress and no summary on standard error
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Each input line is an object:
+  {\"id\": any, \"text\": str | \"chunks\": [str] | \"tool_calls\": [provider form],
+   \"tools\"?, \"dialect\"?, \"profile\"?, \"finish_reason\"?, \"prompt_tail\"?}
+and gives one line with the same id: text, reasoning, calls, rejected, model_error, findings, finish_reason.
+What a line says itself wins over the flags. A line that cannot be read gives
+  {\"line\": n, \"id\": null, \"error\": {finding}}
+and the run goes on; the exit code is then 1. A line may be 256 MiB long.
+
+Examples:
+  callgate scan transcripts.jsonl --tools tools.json -o judged.jsonl
+  zstdcat big.jsonl.zst | callgate scan - --jobs 8 | jq -c 'select(.rejected != [])'")]
+pub(crate) struct ScanArgs {
+    /// JSON lines; `-` or nothing is standard input
+    #[arg(value_name = "FILE", default_value = "-", hide_default_value = true)]
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) gate: GateArgs,
+    #[command(flatten)]
+    pub(crate) lines: LineArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Valid JSON comes out byte for byte as it went in. Each repair is `lossless` (one possible reading) or a `guess`.
+
+Examples:
+  echo \"{'a': 1,}\" | callgate repair
+  callgate repair broken.json --strict > fixed.json     only repairs with one possible reading
+  callgate repair --jsonl lines.jsonl                   {\"id\", \"input\"} in, {\"id\", \"output\", \"repairs\"} out")]
+pub(crate) struct RepairArgs {
+    /// The broken JSON; `-` or nothing is standard input
+    #[arg(value_name = "FILE", default_value = "-", hide_default_value = true)]
+    pub(crate) file: PathBuf,
+    /// Refuse what needs a guess
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Print one object with `output` and `repairs`, or `error`
+    #[arg(long, conflicts_with = "jsonl")]
+    pub(crate) json: bool,
+    /// Each line is an object {"id", "input"}
+    #[arg(long)]
+    pub(crate) jsonl: bool,
+    #[command(flatten)]
+    pub(crate) lines: LineArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DialectsArgs {
+    #[command(subcommand)]
+    pub(crate) action: Option<DialectsAction>,
+    /// Print JSON instead of a table
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum DialectsAction {
+    /// All built-in dialects (what `callgate dialects` alone does)
+    List,
+    /// One dialect: its record, what each key means, and a call written in it
+    Show {
+        /// The name of the dialect
+        name: String,
+    },
+    /// Load a dialect file and show what it finds in a sample
+    #[command(after_help = "\
+Example:
+  callgate dialects test mine.toml --sample out.txt --tools tools.json")]
+    Test {
+        /// The dialect file (TOML)
+        file: PathBuf,
+        /// An output of the model; `-` is standard input. Without it the file is only checked
+        #[arg(long, value_name = "FILE")]
+        sample: Option<PathBuf>,
+        /// The tools that may be called
+        #[arg(long, value_name = "FILE")]
+        tools: Option<PathBuf>,
+    },
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  echo '{\"calls\": [{\"name\": \"look\", \"arguments\": {\"q\": \"cats\"}}]}' | callgate render --dialect qwen3-coder")]
+pub(crate) struct RenderArgs {
+    /// {"text"?, "reasoning"?, "calls": [{"name", "arguments", "id"?}]}; `-` or nothing is standard input
+    #[arg(value_name = "FILE", default_value = "-", hide_default_value = true)]
+    pub(crate) file: PathBuf,
+    /// The dialect to write in
+    #[arg(long, value_name = "NAME", required_unless_present = "dialect_file")]
+    pub(crate) dialect: Option<String>,
+    /// A file with a dialect of your own, to write in its first dialect or in the one named
+    #[arg(long, value_name = "FILE")]
+    pub(crate) dialect_file: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PromptArgs {
+    /// Whose format to teach
+    #[arg(long, value_name = "NAME", default_value = "standard")]
+    pub(crate) profile: String,
+    /// The tools to describe
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tools: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExplainArgs {
+    /// The code, as it stands in findings and repairs
+    pub(crate) code: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConfigArgs {
+    #[command(subcommand)]
+    pub(crate) action: ConfigAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigAction {
+    /// Every knob of a profile's policy, with its value and what it means
+    Show {
+        /// Whose policy
+        #[arg(long, value_name = "NAME", default_value = "standard")]
+        profile: String,
+        /// Print JSON instead of a table
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// Whose completions
+    pub(crate) shell: clap_complete::Shell,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        super::Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,151 @@
+//! `callgate explain`: what a code means, what to do about it, and its example run live.
+
+use std::io::Write;
+
+use callgate::json::{RepairCode, repair};
+use callgate::{Code, FinishReason, Gate, Profile, Registry};
+
+use crate::exit::{Outcome, Stop};
+use crate::input;
+use crate::paint::{Breaks, Paint, Tone, padded, visible};
+use crate::repair::DEPTH;
+use crate::source::{Mark, Source, draw};
+use crate::view::{self, Observer, Reading};
+
+/// The tools that the examples of the codes call.
+const TOOLS: &str = r#"[
+  {"name": "look", "description": "Looks something up.", "parameters": {"type": "object", "required": ["q"], "properties": {
+    "q": {"type": "string"}, "mode": {"enum": ["exact", "near"]}, "n": {"type": "integer", "maximum": 100}}}},
+  {"name": "put", "description": "Stores a text.", "parameters": {"type": "object", "required": ["text"], "properties": {
+    "text": {"type": "string"}}}}
+]"#;
+
+pub(crate) fn run(code: Option<&str>, paint: Paint, out: &mut dyn Write) -> Result<Outcome, Stop> {
+    let Some(word) = code else { return list(paint, out) };
+    if let Some(code) = Code::from_word(word) {
+        finding(code, paint, out)
+    } else if let Some(code) = RepairCode::from_word(word) {
+        repair_code(code, paint, out)
+    } else {
+        let all =
+            Code::ALL.iter().map(|code| code.word()).chain(RepairCode::ALL.iter().map(|code| code.word()));
+        Err(input::unknown("code", word, all, "`callgate explain` lists all codes"))
+    }
+}
+
+fn list(paint: Paint, out: &mut dyn Write) -> Result<Outcome, Stop> {
+    writeln!(out, "{}", paint.tone(Tone::Strong, "findings"))?;
+    for code in Code::ALL {
+        let entry = code.entry();
+        let severity = padded(&entry.severity.to_string(), 9);
+        writeln!(out, "  {}{severity}{}", paint.tone(Tone::Accent, padded(entry.word, 24)), entry.message)?;
+    }
+    writeln!(out, "\n{}", paint.tone(Tone::Strong, "repairs"))?;
+    for code in RepairCode::ALL {
+        let entry = code.entry();
+        let safety = padded(&entry.safety.to_string(), 9);
+        writeln!(out, "  {}{safety}{}", paint.tone(Tone::Accent, padded(entry.word, 24)), entry.message)?;
+    }
+    Ok(Outcome::Fine)
+}
+
+fn finding(code: Code, paint: Paint, out: &mut dyn Write) -> Result<Outcome, Stop> {
+    let entry = code.entry();
+    writeln!(out, "{}  {}, kind {}", paint.tone(Tone::Strong, entry.word), entry.severity, entry.kind)?;
+    writeln!(out, "  {}", entry.message)?;
+    writeln!(out, "  {}", entry.help)?;
+    let renderings: Vec<String> = Profile::NAMES
+        .iter()
+        .filter_map(|name| {
+            let rendering = Profile::named(name)?.code(code)?;
+            Some(format!("{rendering} ({name})"))
+        })
+        .collect();
+    if !renderings.is_empty() {
+        writeln!(out, "  also known as {}", renderings.join(", "))?;
+    }
+    let Some(reading) = example(code)? else {
+        writeln!(
+            out,
+            "\n{}",
+            paint.tone(Tone::Grey, "It takes more than one text to show this, so there is no example.")
+        )?;
+        return Ok(Outcome::Fine);
+    };
+    let about = format!("example, read just now with the profile {}:", entry.example.profile);
+    writeln!(out, "\n{}", paint.tone(Tone::Grey, about))?;
+    let source = Source::new(entry.example.text.as_bytes());
+    view::text(out, paint, &source, &reading)?;
+    view::report(out, paint, &source, &reading.response)?;
+    Ok(Outcome::Fine)
+}
+
+/// Runs the example of a code, if it has one.
+fn example(code: Code) -> Result<Option<Reading>, Stop> {
+    let example = &code.entry().example;
+    if example.profile.is_empty() {
+        return Ok(None);
+    }
+    let tools = Registry::from_json(TOOLS).map_err(|error| Stop::Internal(error.to_string()))?;
+    let gate = Gate::builder()
+        .profile(input::profile(example.profile)?)
+        .tools(tools)
+        .build()
+        .map_err(|error| Stop::Internal(error.to_string()))?;
+    let mut observer = Observer::new();
+    let mut session = gate.session();
+    session.push(example.text, &mut |event| observer.see(event));
+    session.finish(FinishReason::Stop, &mut |event| observer.see(event));
+    Ok(Some(observer.finish(FinishReason::Stop)))
+}
+
+fn repair_code(code: RepairCode, paint: Paint, out: &mut dyn Write) -> Result<Outcome, Stop> {
+    let entry = code.entry();
+    writeln!(out, "{}  repair, {}", paint.tone(Tone::Strong, entry.word), entry.safety)?;
+    writeln!(out, "  {}", entry.message)?;
+    writeln!(out, "\n{}", paint.tone(Tone::Grey, "example, repaired just now:"))?;
+    let mut marks = Vec::new();
+    let result = repair(entry.input, DEPTH);
+    if let Ok(repaired) = &result {
+        marks.extend(repaired.repairs.iter().map(|repair| Mark {
+            span: repair.span,
+            sign: '^',
+            tone: Tone::Changed,
+            label: repair.to_string(),
+        }));
+    }
+    draw(out, paint, &Source::new(entry.input.as_bytes()), &mut [], &mut marks)?;
+    match result {
+        Ok(repaired) => {
+            writeln!(out, "  {} {}", paint.tone(Tone::Good, "→"), visible(&repaired.text, Breaks::Show))?
+        }
+        Err(failure) => writeln!(out, "  {} {}", paint.tone(Tone::Bad, "✗"), failure.message)?,
+    }
+    Ok(Outcome::Fine)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_example_shows_its_code() {
+        for &code in Code::ALL {
+            let Some(reading) = example(code).unwrap() else { continue };
+            let response = &reading.response;
+            let refusals = response.rejected.iter().flat_map(|rejected| &rejected.findings);
+            let shown = response.findings.iter().chain(refusals).any(|finding| finding.code == code);
+            assert!(shown, "{code}: {response:#?}");
+        }
+    }
+
+    #[test]
+    fn every_repair_does_what_its_example_says() {
+        for &code in RepairCode::ALL {
+            let entry = code.entry();
+            let repaired = repair(entry.input, DEPTH).unwrap();
+            assert_eq!(repaired.text, entry.output, "{}", entry.word);
+            assert!(repaired.repairs.iter().any(|repair| repair.code == code), "{}", entry.word);
+        }
+    }
+}

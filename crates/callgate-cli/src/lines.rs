@@ -1,0 +1,98 @@
+//! JSON lines in, JSON lines out: what `scan` and `repair --jsonl` share around the pipeline.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+
+use callgate::{Code, Finding};
+use serde_json::json;
+
+use crate::args::LineArgs;
+use crate::exit::{Outcome, Stop};
+use crate::input;
+use crate::paint::Paint;
+use crate::pipeline::{self, Broken, Line, LineWork, MAX_LINE};
+use crate::progress::{Counting, Progress, Tally};
+
+/// Works on all lines of a file, shows progress and a summary, and says how it went.
+pub(crate) fn run<W: LineWork<Tally = Tally>>(
+    file: &Path,
+    args: &LineArgs,
+    counting: Counting,
+    work: W,
+    paint: Paint,
+    stdout: &mut dyn Write,
+) -> Result<Outcome, Stop> {
+    let (reader, size) = input::open(file)?;
+    let mut output_file = args.output.as_deref().map(|path| create(path, file)).transpose()?;
+    let jobs = match args.jobs {
+        Some(jobs) => jobs as usize,
+        None => std::thread::available_parallelism().map_or(1, usize::from),
+    };
+    let mut progress = Progress::start(counting, size, args.quiet);
+    let mut total = Tally::default();
+    let result = pipeline::run(reader, work, jobs, pipeline::Limits::default(), |output, tally, bytes| {
+        match &mut output_file {
+            Some(file) => file.write_all(output)?,
+            None if paint.is_terminal() => {
+                stdout.write_all(paint.json(&String::from_utf8_lossy(output)).as_bytes())?;
+            }
+            None => stdout.write_all(output)?,
+        }
+        stdout.flush()?;
+        total.add(tally);
+        progress.advance(bytes, &total);
+        Ok(())
+    });
+    match result {
+        Ok(()) => {}
+        Err(broken) => {
+            progress.clear();
+            return Err(match broken {
+                Broken::Write(stop) => stop,
+                Broken::Read(error) => input::unreadable(file, &error),
+                Broken::Work(message) => Stop::Internal(message),
+            });
+        }
+    }
+    progress.summary(&total);
+    Ok(Outcome::refused_if(total.errors > 0))
+}
+
+/// The line as text, or the finding that says why it is none.
+pub(crate) fn text_of<'a>(line: &Line<'a>) -> Result<&'a str, Finding> {
+    match line {
+        Line::Whole(bytes) => str::from_utf8(bytes).map_err(|error| {
+            let at = error.valid_up_to();
+            Finding::new(Code::InvalidUtf8)
+                .at(callgate::Span::new(at, at + 1))
+                .message("the line holds bytes that are not UTF-8")
+        }),
+        Line::TooLong => Err(Finding::new(Code::TooLarge)
+            .message(format!("the line is longer than {} MiB", MAX_LINE >> 20))
+            .help("Split the line.")),
+    }
+}
+
+/// The line that stands for one that could not be read.
+pub(crate) fn error_line(number: u64, finding: &Finding) -> String {
+    json!({ "line": number, "id": null, "error": finding }).to_string()
+}
+
+/// Creates the output file, unless that would destroy the input before it is read.
+fn create(path: &Path, input: &Path) -> Result<File, Stop> {
+    let same =
+        |a: &Path, b: &Path| a.canonicalize().ok().zip(b.canonicalize().ok()).is_some_and(|(a, b)| a == b);
+    if same(path, input) {
+        return Err(Stop::usage(
+            format!("{} is both the input and the output", path.display()),
+            "write to another file",
+        ));
+    }
+    File::create(path).map_err(|error| {
+        Stop::usage(
+            format!("cannot create {}: {error}", path.display()),
+            "check the directory and its permissions",
+        )
+    })
+}

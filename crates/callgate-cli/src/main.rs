@@ -1,0 +1,107 @@
+//! The `callgate` command: which command runs, and how the process ends.
+
+mod args;
+mod config;
+mod demo;
+mod dialects;
+mod exit;
+mod explain;
+mod input;
+mod json_text;
+mod lines;
+mod paint;
+mod parse;
+mod pipeline;
+mod progress;
+mod prompt;
+mod render;
+mod repair;
+mod scan;
+mod source;
+mod view;
+
+use std::io::{self, BufWriter, Write};
+use std::process::ExitCode;
+
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser};
+
+use args::{Cli, Command, ConfigAction};
+use exit::{Outcome, Stop};
+use paint::{Breaks, Paint, visible};
+
+fn main() -> ExitCode {
+    // A panic is a fault of this program; whoever meets it needs one line to report, not a backtrace.
+    std::panic::set_hook(Box::new(|_| {}));
+    let result = std::panic::catch_unwind(run)
+        .unwrap_or_else(|panic| Err(Stop::Internal(exit::panic_message(&*panic))));
+    if let Err(stop) = &result
+        && !stop.is_closed_pipe()
+    {
+        // File names and messages may quote hostile text. If nobody listens, the exit code still tells.
+        let _ = writeln!(io::stderr(), "callgate: {}", visible(&stop.to_string(), Breaks::Show));
+    }
+    ExitCode::from(exit::code(&result))
+}
+
+fn run() -> Result<Outcome, Stop> {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
+    let paint = Paint::for_stdout(cli.color);
+    let mut stdout = BufWriter::new(io::stdout().lock());
+    let out = &mut stdout;
+    let outcome = match &cli.command {
+        Command::Demo => demo::run(paint, out),
+        Command::Parse(args) => parse::run(args, paint, out),
+        Command::Scan(args) => scan::run(args, paint, out),
+        Command::Repair(args) => repair::run(args, paint, out),
+        Command::Dialects(args) => dialects::run(args, paint, out),
+        Command::Render(args) => render::run(args, paint, out),
+        Command::Prompt(args) => prompt::run(args, paint, out),
+        Command::Explain(args) => explain::run(args.code.as_deref(), paint, out),
+        Command::Config(args) => {
+            let ConfigAction::Show { profile, json } = &args.action;
+            config::show(profile, *json, paint, out)
+        }
+        Command::Completions(args) => {
+            // The generator panics on a closed pipe, so it writes into memory.
+            let mut script = Vec::new();
+            clap_complete::generate(args.shell, &mut Cli::command(), "callgate", &mut script);
+            out.write_all(&script)?;
+            Ok(Outcome::Fine)
+        }
+    }?;
+    out.flush()?;
+    Ok(outcome)
+}
+
+/// Help and version go to standard output; a wrong command line becomes one line with a way out.
+fn usage(error: &clap::Error) -> Result<Outcome, Stop> {
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            error.print()?;
+            return Ok(Outcome::Fine);
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            let _ = error.print();
+            return Err(Stop::usage("a command is missing", "start with `callgate demo`"));
+        }
+        _ => {}
+    }
+    let text = error.render().to_string();
+    let (head, rest) = text.split_once("\n\n").unwrap_or((&text, ""));
+    let message = head.trim_start_matches("error: ").split_whitespace().collect::<Vec<_>>().join(" ");
+    let lines = || rest.lines().map(str::trim);
+    let help = match lines().find_map(|line| line.strip_prefix("tip: ")) {
+        Some(tip) => tip.to_owned(),
+        None => {
+            let usage = lines().find_map(|line| line.strip_prefix("Usage: ")).unwrap_or("callgate");
+            let is_command = |word: &&str| word.starts_with(|c: char| c.is_ascii_lowercase());
+            let command = usage.split(' ').take_while(is_command).collect::<Vec<_>>().join(" ");
+            format!("see `{command} --help`")
+        }
+    };
+    Err(Stop::usage(message, help))
+}

@@ -1,0 +1,196 @@
+//! `callgate parse`: one response of a model, and what each part of it became.
+
+use std::io::{Read, Write};
+
+use callgate::{Event, FinishReason, Gate, Response, Session};
+
+use crate::args::{ParseArgs, Reason};
+use crate::exit::{Outcome, Stop};
+use crate::input;
+use crate::json_text::{Strings, on_one_line};
+use crate::paint::{Paint, Tone, one_line, padded};
+use crate::source::Source;
+use crate::view::{self, Observer};
+
+/// Small enough to see markers being cut, large enough to read along.
+const STREAM_CHUNK: usize = 16;
+/// How much is read at a time where the cuts do not matter.
+const READ: usize = 64 << 10;
+
+pub(crate) fn run(args: &ParseArgs, paint: Paint, out: &mut dyn Write) -> Result<Outcome, Stop> {
+    let gate = input::gate(&args.gate, args.model.as_deref(), &args.dialect_file)?;
+    let mut session = gate.session();
+    if let Some(tail) = &args.prompt_tail {
+        session = session.with_prompt_tail(tail);
+    }
+    let mut watch =
+        Watch { out, paint, json: args.json, stream: args.stream, observer: Observer::new(), chunks: 0 };
+    let bytes = feed(args, &mut session, &mut watch)?;
+    let reason = args.finish_reason.into();
+    watch.finish(&mut session, reason)?;
+    let Watch { out, observer, .. } = watch;
+    let reading = observer.finish(reason);
+    let source = Source::new(&bytes);
+    if args.feedback {
+        feedback(out, paint, &gate, &reading.response)?;
+    } else if args.json {
+        writeln!(out, "{}", finish_line(&reading.response))?;
+    } else {
+        if !args.stream {
+            view::text(out, paint, &source, &reading)?;
+        }
+        view::report(out, paint, &source, &reading.response)?;
+    }
+    out.flush()?;
+    Ok(Outcome::refused_if(reading.response.has_errors()))
+}
+
+/// Reads the input and feeds it chunk by chunk; gives back all of it.
+fn feed(args: &ParseArgs, session: &mut Session, watch: &mut Watch<'_>) -> Result<Vec<u8>, Stop> {
+    let chunk_size = args.chunk.map(|size| size as usize);
+    let live = args.stream && input::is_stdin(&args.file) && chunk_size.is_none();
+    let (mut reader, _) = input::open(&args.file)?;
+    let mut bytes = Vec::new();
+    if live {
+        let mut buffer = vec![0; READ];
+        loop {
+            let count = reader.read(&mut buffer).map_err(|error| input::unreadable(&args.file, &error))?;
+            if count == 0 {
+                return Ok(bytes);
+            }
+            bytes.extend_from_slice(&buffer[..count]);
+            watch.push(session, &buffer[..count])?;
+        }
+    }
+    reader.read_to_end(&mut bytes).map_err(|error| input::unreadable(&args.file, &error))?;
+    let default = if args.stream { STREAM_CHUNK } else { bytes.len().max(1) };
+    for chunk in bytes.chunks(chunk_size.unwrap_or(default)) {
+        watch.push(session, chunk)?;
+    }
+    Ok(bytes)
+}
+
+/// Feeds a session and shows what comes of it, as far as the flags ask.
+struct Watch<'a> {
+    out: &'a mut dyn Write,
+    paint: Paint,
+    json: bool,
+    stream: bool,
+    observer: Observer,
+    chunks: usize,
+}
+
+impl Watch<'_> {
+    fn push(&mut self, session: &mut Session, chunk: &[u8]) -> Result<(), Stop> {
+        self.chunks += 1;
+        if self.stream && !self.json {
+            let text = String::from_utf8_lossy(chunk);
+            let width = self.paint.columns().min(100) - 16;
+            self.heading(&format!("chunk {}", self.chunks), &format!("“{}”", one_line(&text, width)))?;
+        }
+        self.watch(|sink| session.push_bytes(chunk, sink), "held back")
+    }
+
+    fn finish(&mut self, session: &mut Session, reason: FinishReason) -> Result<(), Stop> {
+        if self.stream && !self.json {
+            self.heading("finish", reason.word())?;
+        }
+        self.watch(|sink| session.finish(reason, sink), "nothing more")
+    }
+
+    fn heading(&mut self, what: &str, detail: &str) -> Result<(), Stop> {
+        let what = padded(what, 12);
+        writeln!(self.out, "{} {detail}", self.paint.tone(Tone::Accent, what))?;
+        Ok(())
+    }
+
+    /// Runs one step of the session; the sink cannot fail, so a write error is kept until the step is over.
+    fn watch(&mut self, step: impl FnOnce(&mut dyn FnMut(Event<'_>)), silence: &str) -> Result<(), Stop> {
+        let Watch { out, paint, json, stream, observer, .. } = self;
+        let mut written = Ok(());
+        let mut silent = true;
+        step(&mut |event| {
+            silent = false;
+            if written.is_ok() {
+                written = if *json {
+                    json_line(&event).and_then(|line| Ok(writeln!(out, "{}", paint.json(&line))?))
+                } else if *stream {
+                    stream_line(*out, *paint, &event)
+                } else {
+                    Ok(())
+                };
+            }
+            observer.see(event);
+        });
+        if *stream && !*json && silent {
+            writeln!(out, "{:13}{}", "", paint.tone(Tone::Grey, silence))?;
+        }
+        if *stream {
+            out.flush()?;
+        }
+        written
+    }
+}
+
+fn json_line(event: &Event<'_>) -> Result<String, Stop> {
+    serde_json::to_string(event).map_err(|error| Stop::Internal(error.to_string()))
+}
+
+/// One event in one line.
+fn stream_line(out: &mut dyn Write, paint: Paint, event: &Event<'_>) -> Result<(), Stop> {
+    let width = paint.columns().min(100) - 32;
+    let (what, detail) = match event {
+        Event::Text { text, .. } => ("text", format!("“{}”", one_line(text, width))),
+        Event::Reasoning { text, .. } => ("reasoning", format!("“{}”", one_line(text, width))),
+        Event::Markup { span } => ("markup", format!("bytes {}..{}", span.start, span.end)),
+        Event::CallStarted { name, dialect, .. } => {
+            ("call started", format!("{} ({dialect})", one_line(name, width)))
+        }
+        Event::ArgumentsDelta { delta, .. } => ("arguments", format!("“{}”", one_line(delta, width))),
+        Event::Call(call) => {
+            let arguments = on_one_line(&call.arguments, Strings::CutAfter(width));
+            ("call", one_line(&format!("{} {arguments}", call.name), width))
+        }
+        Event::Rejected(rejected) => {
+            let reason = rejected.findings.first().map_or(String::new(), ToString::to_string);
+            let name = rejected.name.as_deref().unwrap_or("(no name)");
+            ("refused", one_line(&format!("{name}: {reason}"), width))
+        }
+        Event::ModelError(error) => {
+            ("model error", one_line(&format!("{}: {}", error.code, error.message), width))
+        }
+        Event::Finding(finding) => ("finding", one_line(&finding.to_string(), width)),
+        _ => ("event", String::new()),
+    };
+    writeln!(out, "{:13}{} {detail}", "", paint.tone(view::tone_of(event), padded(what, 12)))?;
+    Ok(())
+}
+
+/// The last line of the JSON output: how the response as a whole ended.
+fn finish_line(response: &Response) -> serde_json::Value {
+    serde_json::json!({
+        "event": "finish",
+        "finish_reason": response.finish_reason.word(),
+        "calls": response.calls.len(),
+        "rejected": response.rejected.len(),
+    })
+}
+
+fn feedback(out: &mut dyn Write, paint: Paint, gate: &Gate, response: &Response) -> Result<(), Stop> {
+    if let Some(message) = gate.profile().feedback(response, gate.registry()) {
+        writeln!(out, "{}", paint.raw_or_visible(message.trim_end()))?;
+    }
+    Ok(())
+}
+
+impl From<Reason> for FinishReason {
+    fn from(reason: Reason) -> Self {
+        match reason {
+            Reason::Stop => FinishReason::Stop,
+            Reason::Length => FinishReason::Length,
+            Reason::ToolCalls => FinishReason::ToolCalls,
+            Reason::ContentFilter => FinishReason::ContentFilter,
+            Reason::Unknown => FinishReason::Unknown,
+        }
+    }
+}

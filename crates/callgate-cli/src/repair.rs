@@ -1,0 +1,105 @@
+//! `callgate repair`: any JSON-like text becomes JSON, with every change listed.
+
+use std::io::{self, Write};
+
+use callgate::json::{Failure, Repair, Repaired, Safety, repair};
+use callgate::{Code, Finding, Span, batch};
+use serde_json::json;
+
+use crate::args::RepairArgs;
+use crate::exit::{Outcome, Stop};
+use crate::input;
+use crate::json_text::{Strings, on_one_line};
+use crate::lines;
+use crate::paint::{Breaks, Paint, visible};
+use crate::pipeline::{Line, LineWork};
+use crate::progress::{Counting, Tally};
+use crate::source::Source;
+
+/// The deepest nesting. The reader does not recurse, so this only keeps the output readable by other programs.
+pub(crate) const DEPTH: usize = 512;
+
+pub(crate) fn run(args: &RepairArgs, paint: Paint, out: &mut dyn Write) -> Result<Outcome, Stop> {
+    if args.jsonl {
+        let work = RepairLines { strict: args.strict };
+        return lines::run(&args.file, &args.lines, Counting::Documents, work, paint, out);
+    }
+    let text = input::read_text(&args.file, "UTF-8 text")?;
+    let result = repair(&text, DEPTH).map_err(|failure| finding(&failure)).and_then(|repaired| {
+        let guess = repaired.repairs.iter().find(|repair| repair.safety == Safety::Guess);
+        match guess.filter(|_| args.strict) {
+            Some(guess) => Err(refused_guess(guess)),
+            None => Ok(repaired),
+        }
+    });
+    if args.json {
+        let line = match &result {
+            Ok(repaired) => json_line(repaired),
+            Err(finding) => json!({ "error": finding }).to_string(),
+        };
+        writeln!(out, "{}", paint.json(&line))?;
+    } else {
+        if let Ok(repaired) = &result {
+            let end = if repaired.text.ends_with('\n') { "" } else { "\n" };
+            write!(out, "{}{end}", paint.json(&repaired.text))?;
+        }
+        out.flush()?;
+        // The result is out; if nobody reads standard error, nothing is wrong.
+        let _ = io::stderr().write_all(remarks(&args.file, &text, &result).as_bytes());
+    }
+    Ok(Outcome::refused_if(result.is_err()))
+}
+
+/// `output` holds the repaired text itself, so that numbers keep their digits.
+fn json_line(repaired: &Repaired) -> String {
+    let output = on_one_line(&repaired.text, Strings::Whole);
+    format!("{{\"output\":{output},\"repairs\":{}}}", json!(repaired.repairs))
+}
+
+/// What standard error says: one line per repair, or why there is no result.
+fn remarks(file: &std::path::Path, text: &str, result: &Result<Repaired, Finding>) -> String {
+    let source = Source::new(text.as_bytes());
+    let name = input::name_of(file);
+    let place = |span: Option<Span>| source.place(span.map_or(0, |span| span.start));
+    let remarks = match result {
+        Ok(repaired) => {
+            repaired.repairs.iter().map(|repair| remark(repair, &place(Some(repair.span)))).collect()
+        }
+        Err(finding) => {
+            format!("callgate: {name}:{}: {}; {}\n", place(finding.span), finding.message, finding.help)
+        }
+    };
+    visible(&remarks, Breaks::Keep).into_owned()
+}
+
+fn remark(repair: &Repair, place: &str) -> String {
+    let times = if repair.count > 1 { format!(" ({} times)", repair.count) } else { String::new() };
+    format!("{place:>8}  {repair}: {}{times}\n", repair.code.entry().message)
+}
+
+fn finding(failure: &Failure) -> Finding {
+    Finding::new(failure.code).at(Span::new(failure.at, failure.at)).message(failure.message.clone())
+}
+
+fn refused_guess(guess: &Repair) -> Finding {
+    Finding::new(Code::RepairRefused)
+        .at(guess.span)
+        .message(format!("only a guess could read this: {} ({})", guess.code.entry().message, guess.code))
+        .help("Leave --strict out to allow guesses.")
+}
+
+/// Each line an object with `id` and `input`, by the batch contract.
+struct RepairLines {
+    strict: bool,
+}
+
+impl LineWork for RepairLines {
+    type State = ();
+    type Tally = Tally;
+
+    fn state(&self) {}
+
+    fn line(&self, (): &mut (), number: u64, line: Line<'_>, out: &mut Vec<u8>, tally: &mut Tally) {
+        tally.lines += 1;
+    }
+}

@@ -1,0 +1,1 @@
+//! Batch: one line of JSON in, one line of JSON out.

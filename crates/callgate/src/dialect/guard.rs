@@ -1,0 +1,302 @@
+//! Guards: the checks that make a rendered text read back, run over the finished text where its end is known.
+
+use std::ops::Range;
+use std::rc::Rc;
+
+use super::record::Record;
+use super::spelling::{Spelled, blank};
+use super::template::{Part, Slot, Template, is_word_character};
+use crate::json::Syntax;
+
+/// A piece of rendered text that must be read back as it is.
+pub(super) struct Guard {
+    /// Where it stands in the rendered text.
+    pub(super) range: Range<usize>,
+    /// What it is.
+    pub(super) place: Place,
+    pub(super) kind: GuardKind,
+}
+
+/// Which part of the input a piece is. Only an error turns it into a path, because that takes a search.
+pub(super) enum Place {
+    Text,
+    Reasoning,
+    Argument { call: usize, node: usize },
+}
+
+/// A piece that does not read back: what and where in the rendered text.
+pub(super) struct Breach<'g> {
+    pub(super) place: &'g Place,
+    pub(super) position: usize,
+    pub(super) message: &'static str,
+}
+
+pub(super) enum GuardKind {
+    /// A raw value: it ends at its closer, if one of the followers comes after it.
+    Value { closer: String, followers: Rc<[Spelled]> },
+    /// Visible text: it must not open anything, nor hold the closer of its frame.
+    Text { closer: String },
+    /// Reasoning: it must not hold its closer; without one it ends where anything opens.
+    Reasoning { closer: String },
+}
+
+impl Guard {
+    /// Checks the piece inside the whole rendered text.
+    pub(super) fn check(&self, record: &Record, rendered: &str) -> Result<(), Breach<'_>> {
+        let found = match &self.kind {
+            GuardKind::Value { closer, followers } => self.early_end(record, rendered, closer, followers),
+            GuardKind::Text { closer } => {
+                let marks = Marks::of(record, closer, true);
+                // Text without a frame stands right behind the prompt, and could complete an opener that it began.
+                let behind_prompt = !record.prompt.is_empty() && self.range.start == record.prompt.len();
+                let from_prompt = behind_prompt && marks.open_at(record, rendered, 0);
+                let inside = || marks.first_in(record, rendered, self.range.clone());
+                from_prompt.then_some(self.range.start).or_else(inside)
+            }
+            GuardKind::Reasoning { closer } => {
+                let marks = Marks::of(record, closer, closer.trim().is_empty());
+                marks.first_in(record, rendered, self.range.clone())
+            }
+        };
+        match found {
+            None => Ok(()),
+            Some(position) => {
+                let message = match &self.kind {
+                    GuardKind::Value { .. } => "the value holds what ends it in this dialect",
+                    _ => "the text holds a marker of this dialect",
+                };
+                Err(Breach { place: &self.place, position, message })
+            }
+        }
+    }
+
+    /// Where a value would end too early: at its closer followed by what can follow, or at that alone if the closer
+    /// may be absent.
+    fn early_end(
+        &self,
+        record: &Record,
+        rendered: &str,
+        closer: &str,
+        followers: &[Spelled],
+    ) -> Option<usize> {
+        let closer = Spelled::new(closer, &record.also);
+        let follows = |position: usize| followers.iter().any(|one| one.starts_at(rendered, position));
+        visible_positions(rendered, self.range.clone())
+            .find(|(position, character)| {
+                let is_end = closer.can_start_with(*character)
+                    && closer.ends_at(rendered, *position).into_iter().any(&follows);
+                is_end || closer.is_optional() && follows(*position)
+            })
+            .map(|(position, _)| position)
+    }
+}
+
+/// The positions of characters that are not white space: no marker starts with any.
+fn visible_positions(text: &str, range: Range<usize>) -> impl Iterator<Item = (usize, char)> {
+    let start = range.start;
+    text[range]
+        .char_indices()
+        .filter(|(_, character)| !character.is_whitespace())
+        .map(move |(offset, character)| (start + offset, character))
+}
+
+/// Everything of a record that means something outside of calls.
+struct Marks {
+    literals: Vec<Spelled>,
+    openers: Vec<Vec<Step>>,
+}
+
+enum Step {
+    Literal { spelled: Spelled, is_marker: bool },
+    Slot(Slot),
+}
+
+impl Step {
+    /// Whether it is layout only, which is free.
+    fn is_blank(&self) -> bool {
+        matches!(self, Step::Literal { spelled, .. } if spelled.is_blank())
+    }
+}
+
+impl Marks {
+    /// The marks that a text must not hold: its own closer, noise, and with `opening` whatever opens or closes.
+    fn of(record: &Record, closer: &str, opening: bool) -> Marks {
+        let spell = |literal: &str| Spelled::new(literal, &record.also);
+        let mut literals = vec![closer.trim().to_owned()];
+        literals.extend(record.noise.iter().map(|noise| noise.head().to_owned()));
+        if opening {
+            for frame in record.reasoning.iter().chain(&record.text) {
+                literals.push(frame.head().to_owned());
+            }
+            // A reasoning closer without its opener would turn what stands before it into reasoning.
+            let closers = record.reasoning.iter().filter_map(|frame| match frame.parts.last() {
+                Some(Part::Literal(literal)) if frame.parts.len() > 2 => Some(literal.clone()),
+                _ => None,
+            });
+            literals.extend(closers);
+            literals.extend(record.bare.iter().cloned());
+        }
+        literals.retain(|literal| !literal.trim().is_empty());
+        let openers = if opening { openers(record) } else { Vec::new() };
+        Marks { literals: literals.iter().map(|literal| spell(literal)).collect(), openers }
+    }
+
+    fn first_in(&self, record: &Record, rendered: &str, range: Range<usize>) -> Option<usize> {
+        visible_positions(rendered, range)
+            .find(|(position, character)| {
+                let stands = |literal: &Spelled| {
+                    literal.can_start_with(*character) && literal.starts_at(rendered, *position)
+                };
+                self.literals.iter().any(stands) || self.open_at(record, rendered, *position)
+            })
+            .map(|(position, _)| position)
+    }
+
+    fn open_at(&self, record: &Record, rendered: &str, position: usize) -> bool {
+        // A call that starts with a word starts where the word does, so long words are looked at once.
+        let inside_word = rendered[..position].ends_with(is_word_character);
+        self.openers.iter().any(|steps| {
+            let starts_with_word = matches!(steps.first(), Some(Step::Slot(slot)) if slot.is_word());
+            !(starts_with_word && inside_word) && opens_at(record, steps, rendered, position)
+        })
+    }
+}
+
+/// Every way a call can start from outside: each section opener with each call, or the calls alone.
+fn openers(record: &Record) -> Vec<Vec<Step>> {
+    let no_section = [Template::default()];
+    let sections: &[Template] = if record.open.is_empty() { &no_section } else { &record.open };
+    let mut openers = Vec::new();
+    for section in sections {
+        for call in &record.call {
+            let parts = section.parts.iter().chain(&call.parts);
+            let steps = parts.map(|part| match part {
+                Part::Literal(literal) => Step::Literal {
+                    spelled: Spelled::new(literal, &record.also),
+                    is_marker: literal.trim().len() >= 4,
+                },
+                Part::Slot(slot) => Step::Slot(*slot),
+            });
+            openers.push(steps.collect());
+        }
+    }
+    openers
+}
+
+/// Whether a call starts here: its literals, and behind them the first shape that only a call has.
+fn opens_at(record: &Record, steps: &[Step], text: &str, position: usize) -> bool {
+    let mut ends = vec![position];
+    let mut is_marked = false;
+    for (index, step) in steps.iter().enumerate() {
+        match step {
+            Step::Literal { spelled, is_marker } => {
+                let next = ends.iter().flat_map(|end| spelled.ends_at(text, *end));
+                let mut next: Vec<usize> = next.collect();
+                if spelled.is_optional() {
+                    next.extend(&ends);
+                }
+                if next.is_empty() {
+                    return false;
+                }
+                ends = next;
+                is_marked |= is_marker;
+            }
+            Step::Slot(slot) => {
+                let shows = |end: &usize| {
+                    let rest = text[*end..].trim_start();
+                    shows_call(record, *slot, &steps[index + 1..], rest, is_marked)
+                };
+                return ends.iter().any(shows);
+            }
+        }
+    }
+    true
+}
+
+/// Whether the text behind an opener has the shape of the slot that follows it.
+fn shows_call(record: &Record, slot: Slot, after: &[Step], rest: &str, is_marked: bool) -> bool {
+    match slot {
+        Slot::Arguments if record.syntax == Syntax::Kwargs => true,
+        Slot::Arguments => rest.starts_with('{'),
+        Slot::Object => {
+            rest.strip_prefix('{').is_some_and(|inside| is_marked || starts_member(record, inside))
+        }
+        Slot::Params => {
+            let begins = |head: &str| Spelled::new(head, &record.also).beginning().starts_at(rest, 0);
+            record.param.iter().any(|param| begins(param.head())) || continues(after, rest)
+        }
+        Slot::Name | Slot::Id | Slot::Index => {
+            let length = rest.find(|character| !is_word_character(character)).unwrap_or(rest.len());
+            let behind = &rest[length..];
+            length > 0
+                && match after.iter().position(|step| !step.is_blank()).map(|index| &after[index..]) {
+                    Some([Step::Slot(next), later @ ..]) => {
+                        shows_call(record, *next, later, behind.trim_start(), is_marked)
+                    }
+                    Some([Step::Literal { spelled, .. }, ..]) => {
+                        // A literal that starts like a word is inside the run, so only its reader can tell.
+                        spelled.starts_at(behind, 0)
+                            || rest[..length].chars().any(|c| spelled.can_start_with(c))
+                    }
+                    _ => true,
+                }
+        }
+        _ => true,
+    }
+}
+
+fn continues(after: &[Step], rest: &str) -> bool {
+    match after.first() {
+        Some(Step::Literal { spelled, .. }) => spelled.starts_at(rest, 0),
+        _ => true,
+    }
+}
+
+/// Whether an object starts with a member that its shapes name.
+fn starts_member(record: &Record, inside: &str) -> bool {
+    let inside = &inside[blank(inside)..];
+    let mut shapes = record.object.iter().chain(&record.error);
+    inside.strip_prefix(['"', '\'']).is_some_and(|key| {
+        shapes.any(|shape| {
+            shape.members.iter().any(|member| match member.path.first() {
+                Some(spellings) => spellings.iter().any(|word| key.starts_with(word.as_str())),
+                None => true,
+            })
+        })
+    })
+}
+
+/// Whether a text ends inside a code fence, where a call that follows it would be dead.
+pub(super) fn ends_in_fence(text: &str) -> bool {
+    let mut fence: Option<(char, usize)> = None;
+    for line in text.lines() {
+        let indent = line.len() - line.trim_start_matches(' ').len();
+        let body = line.trim_start_matches(' ');
+        let Some(mark @ ('`' | '~')) = body.chars().next() else { continue };
+        let length = body.chars().take_while(|character| *character == mark).count();
+        if length < 3 || indent > 3 {
+            continue;
+        }
+        let info = &body[length..];
+        fence = match fence {
+            Some((open, least)) if open == mark && length >= least && info.trim().is_empty() => None,
+            None if mark == '~' || !info.contains('`') => Some((mark, length)),
+            unchanged => unchanged,
+        };
+    }
+    fence.is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fences_open_and_close() {
+        assert!(ends_in_fence("a\n```rust\nlet x;"));
+        assert!(!ends_in_fence("a\n```rust\nlet x;\n```\n"));
+        assert!(ends_in_fence("````\n```\n"));
+        assert!(!ends_in_fence("``` inline ``` code"));
+        assert!(!ends_in_fence("    ```"));
+    }
+}

@@ -1,0 +1,19 @@
+//! Dialects: how models write calls, as data. A [`Record`] holds the templates that both read and write one format.
+
+mod builtin;
+mod check;
+mod guard;
+mod load;
+mod record;
+mod render;
+mod shape;
+mod spelling;
+mod template;
+mod write;
+
+pub use builtin::{builtin, for_model, named};
+pub use load::RecordError;
+pub use record::Record;
+pub use render::{RenderCall, Unrepresentable};
+pub use shape::{Content, Member, Shape};
+pub use template::{Part, Slot, Template, is_word_character};

@@ -1,0 +1,108 @@
+//! Records: one dialect as data. The templates say what is written, `also` says what else is read.
+
+use std::sync::Arc;
+
+use super::shape::Shape;
+use super::template::{Slot, Template};
+use crate::json::Syntax;
+
+/// One dialect: how a model writes calls, text and reasoning.
+///
+/// Where a field holds several templates, the first is the one that is rendered and all are read.
+#[derive(Clone, Debug)]
+pub struct Record {
+    /// The id of the dialect.
+    pub name: Arc<str>,
+    /// The structural family, a letter from A to I; `-` if the record does not say.
+    pub family: char,
+    /// Patterns for model names: a substring, or a glob with `*`.
+    pub models: Vec<String>,
+    /// Where the format is documented.
+    pub source: String,
+    /// Deviations worth knowing.
+    pub notes: String,
+    /// Whether it listens without being asked for. Single openers may still be by name only: see
+    /// [`Record::is_unmistakable`].
+    pub auto: bool,
+    /// What the prompt always ends with: read with zero width before the first byte, cut from what is rendered.
+    pub prompt: String,
+    /// What opens a section of calls, paired with `close` by position. Both are empty if there are no sections.
+    pub open: Vec<Template>,
+    /// What closes a section of calls; as many as `open`.
+    pub close: Vec<Template>,
+    /// One call. At least one.
+    pub call: Vec<Template>,
+    /// What stands between two calls; read if it is there.
+    pub join: Template,
+    /// The white space written between text and the first opener.
+    pub before: String,
+    /// Whether openers stand at the start of a line, and a line break in a literal is one, not free white space.
+    pub lines: bool,
+    /// The shapes of `{object}`.
+    pub object: Vec<Shape>,
+    /// The shapes of an error that the model reports instead of a call.
+    pub error: Vec<Shape>,
+    /// One parameter of `{params}`.
+    pub param: Vec<Template>,
+    /// One list element, if values are written as nested elements.
+    pub item: Option<Template>,
+    /// The spelling of `{type}` per JSON type; `other` stands for all the rest. A type without a row is spelled as in
+    /// JSON Schema.
+    pub types: Vec<(String, String)>,
+    /// How `{arguments}` is written.
+    pub syntax: Syntax,
+    /// The private string delimiter of the syntax `bare`.
+    pub quote: Option<Arc<str>>,
+    /// Whether white space around `{value}` is dropped.
+    pub trim: bool,
+    /// The slots whose text is XML-escaped.
+    pub escape: Vec<Slot>,
+    /// What `{suffix}` is rendered as.
+    pub suffix: String,
+    /// Whether only a name of the tool list opens a call, and only a key of its schema a parameter.
+    pub known: bool,
+    /// Per literal, what else is read in its place; an empty spelling means that it may be absent.
+    pub also: Vec<(String, Vec<String>)>,
+    /// The frames of visible text.
+    pub text: Vec<Template>,
+    /// The spans of reasoning; none if empty.
+    pub reasoning: Vec<Template>,
+    /// Whether a call opener inside reasoning may end it.
+    pub ends_thought: bool,
+    /// What is swallowed outside of calls.
+    pub noise: Vec<Template>,
+    /// Inner openers that are unmistakable even without their wrapper.
+    pub bare: Vec<String>,
+}
+
+impl Record {
+    /// The templates that can open a call from outside: the section openers, or the calls if there are none. An
+    /// empty section opener stands for the calls.
+    pub fn openers(&self) -> Vec<&Template> {
+        let mut openers: Vec<&Template> = self.open.iter().filter(|open| !open.is_empty()).collect();
+        if openers.len() < self.open.len() || self.open.is_empty() {
+            openers.extend(&self.call);
+        }
+        openers
+    }
+
+    /// Whether an opener cannot be mistaken for text: its first literal has at least four bytes and is anchored on
+    /// `<`, `[` or a backtick, as its first byte or as the second.
+    ///
+    /// One scan for three bytes then finds all such openers of all dialects. Every other opener listens only if its
+    /// dialect was asked for by name, and so does one of raw code, which shows nothing that only a call has.
+    pub fn is_unmistakable(opener: &Template) -> bool {
+        if opener.has(Slot::Code) {
+            return false;
+        }
+        let head = opener.head().trim_start().as_bytes();
+        let anchored = |byte: Option<&u8>| matches!(byte, Some(b'<' | b'[' | b'`'));
+        head.len() >= 4 && (anchored(head.first()) || anchored(head.get(1)))
+    }
+
+    /// How `{type}` is spelled for a JSON type.
+    pub fn type_spelling<'r>(&'r self, json_type: &'r str) -> &'r str {
+        let row = |wanted: &str| self.types.iter().find(|(name, _)| name == wanted);
+        row(json_type).or_else(|| row("other")).map_or(json_type, |(_, spelling)| spelling)
+    }
+}

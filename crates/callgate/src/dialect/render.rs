@@ -1,0 +1,601 @@
+//! Rendering: calls, text and reasoning written in a dialect so that they read back exactly, or a refusal.
+
+use std::fmt;
+use std::ops::Range;
+use std::rc::Rc;
+
+use super::guard::{self, Guard, GuardKind, Place};
+use super::record::Record;
+use super::shape::Shape;
+use super::spelling::Spelled;
+use super::template::{Part, Slot, Template, is_word_character};
+use super::write::{self, Unwritable};
+use crate::json::{Kind, Syntax, Tape, escape_into};
+
+/// One call to write.
+#[derive(Clone, Copy, Debug)]
+pub struct RenderCall<'a> {
+    /// The id of the call, written where the dialect has a place for it.
+    pub id: Option<&'a str>,
+    /// The name of the tool.
+    pub name: &'a str,
+    /// The arguments: the text of a JSON object, copied as it is where the dialect writes JSON.
+    pub arguments: &'a str,
+}
+
+/// Why something cannot be written in a dialect: it would be read back as something else.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unrepresentable {
+    /// What it is: `/text`, `/reasoning`, or a pointer such as `/calls/0/arguments/path`.
+    pub path: String,
+    /// What stands in the way.
+    pub literal: String,
+    /// Why.
+    pub message: String,
+}
+
+impl fmt::Display for Unrepresentable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} (`{}`)", self.path, self.message, self.literal)
+    }
+}
+
+impl std::error::Error for Unrepresentable {}
+
+fn refuse<T>(path: impl Into<String>, literal: &str, message: &str) -> Result<T, Unrepresentable> {
+    Err(Unrepresentable { path: path.into(), literal: literal.to_owned(), message: message.to_owned() })
+}
+
+impl Record {
+    /// Writes reasoning, then text, then calls, as a model of this dialect would after its prompt.
+    ///
+    /// Whatever is returned reads back as what was given, whole or in pieces. Two things are left to the caller:
+    /// a dialect that does not write types reads a value by the tool's schema, so the schema must give each value
+    /// the type it has; and the text must not hold markers of other dialects that listen at the same time.
+    /// Empty text and empty reasoning are the same as none.
+    pub fn render(
+        &self,
+        calls: &[RenderCall<'_>],
+        text: Option<&str>,
+        reasoning: Option<&str>,
+    ) -> Result<String, Unrepresentable> {
+        let text = text.filter(|text| !text.is_empty());
+        let reasoning = reasoning.filter(|reasoning| !reasoning.is_empty());
+        let mut writer = Writer { record: self, out: String::new(), guards: Vec::new() };
+        let first = match (reasoning, text) {
+            (Some(_), _) => self.reasoning.first(),
+            (None, Some(_)) => self.text.first(),
+            (None, None) if calls.is_empty() => return Ok(String::new()),
+            (None, None) => self.open.first().filter(|open| !open.is_empty()).or(self.call.first()),
+        };
+        // Text outside of frames follows the prompt directly, and is checked together with it.
+        if !first.is_some_and(|template| template.head().starts_with(&self.prompt)) {
+            writer.out.push_str(&self.prompt);
+        }
+        if let Some(reasoning) = reasoning {
+            writer.reasoning(reasoning, text.is_some() || !calls.is_empty())?;
+        }
+        if let Some(text) = text {
+            writer.text(text, reasoning.is_some(), !calls.is_empty())?;
+        }
+        if !calls.is_empty() {
+            writer.section(calls)?;
+        }
+        for guard in &writer.guards {
+            guard.check(self, &writer.out).map_err(|breach| Unrepresentable {
+                path: path_of(breach.place, calls),
+                literal: writer.out[breach.position..].chars().take(40).collect(),
+                message: breach.message.to_owned(),
+            })?;
+        }
+        Ok(writer.out.split_off(self.prompt.len()))
+    }
+}
+
+/// The text so far, and what has to be checked once it is complete.
+struct Writer<'r> {
+    record: &'r Record,
+    out: String,
+    guards: Vec<Guard>,
+}
+
+/// What one call fills into the slots of its template.
+struct Filling<'a> {
+    call: RenderCall<'a>,
+    tape: Tape,
+    position: usize,
+    path: String,
+}
+
+/// One step of writing parameters: a value that is still to be written, or the closer of one that is.
+enum Pending {
+    Value { node: usize, is_nested: bool },
+    Closer(String),
+}
+
+impl<'r> Writer<'r> {
+    fn reasoning(&mut self, reasoning: &str, is_followed: bool) -> Result<(), Unrepresentable> {
+        let Some(template) = self.record.reasoning.first() else {
+            return refuse("/reasoning", "", "this dialect has no place for reasoning");
+        };
+        let (range, closer) = self.frame(template, reasoning);
+        if closer.is_empty() && is_followed {
+            // The next opener ends it, and the layout before that opener must be known from the reasoning.
+            if reasoning.ends_with(char::is_whitespace) {
+                return refuse("/reasoning", "", "white space at its end would be taken for layout");
+            }
+            self.out.push_str(&self.record.before);
+        }
+        self.guards.push(Guard { range, place: Place::Reasoning, kind: GuardKind::Reasoning { closer } });
+        Ok(())
+    }
+
+    fn text(
+        &mut self,
+        text: &str,
+        follows_reasoning: bool,
+        is_followed: bool,
+    ) -> Result<(), Unrepresentable> {
+        let Some(template) = self.record.text.first() else {
+            return refuse("/text", "", "this dialect has no place for text");
+        };
+        let is_framed = template.parts.len() > 1;
+        if !is_framed {
+            if follows_reasoning && self.record.reasoning.first().is_some_and(is_open_ended) {
+                return refuse("/text", "", "nothing in this dialect separates text from reasoning");
+            }
+            if follows_reasoning && text.starts_with(char::is_whitespace) {
+                return refuse("/text", "", "white space after the reasoning would be taken for layout");
+            }
+            if is_followed && !self.record.before.is_empty() && text.ends_with(char::is_whitespace) {
+                return refuse("/text", "", "white space before the call would be taken for layout");
+            }
+            if is_followed && guard::ends_in_fence(text) {
+                return refuse("/text", "```", "the text ends inside a code fence, where no call counts");
+            }
+        }
+        let (range, closer) = self.frame(template, text);
+        self.guards.push(Guard { range, place: Place::Text, kind: GuardKind::Text { closer } });
+        if !is_framed && is_followed {
+            self.out.push_str(&self.record.before);
+        }
+        Ok(())
+    }
+
+    /// Writes text into its frame; says where it stands and what was written behind it.
+    fn frame(&mut self, template: &Template, text: &str) -> (Range<usize>, String) {
+        let mut range = self.out.len()..self.out.len();
+        for part in &template.parts {
+            match part {
+                Part::Literal(literal) => self.out.push_str(literal),
+                Part::Slot(Slot::Suffix) => self.out.push_str(&self.record.suffix),
+                Part::Slot(Slot::Text) => {
+                    let start = self.out.len();
+                    self.raw(Slot::Text, text);
+                    range = start..self.out.len();
+                }
+                Part::Slot(_) => {}
+            }
+        }
+        let closer = self.out[range.end..].to_owned();
+        (range, closer)
+    }
+
+    fn raw(&mut self, slot: Slot, text: &str) {
+        if self.record.escape.contains(&slot) {
+            write::write_escaped(&mut self.out, text);
+        } else {
+            self.out.push_str(text);
+        }
+    }
+
+    fn section(&mut self, calls: &[RenderCall<'_>]) -> Result<(), Unrepresentable> {
+        let record = self.record;
+        if let Some(open) = record.open.first() {
+            self.markup(open);
+        }
+        for (position, call) in calls.iter().enumerate() {
+            if position > 0 {
+                self.markup(&record.join);
+            }
+            self.call(*call, position, position + 1 == calls.len())?;
+        }
+        if let Some(close) = record.close.first() {
+            self.markup(close);
+        }
+        Ok(())
+    }
+
+    fn markup(&mut self, template: &Template) {
+        for part in &template.parts {
+            match part {
+                Part::Literal(literal) => self.out.push_str(literal),
+                Part::Slot(_) => self.out.push_str(&self.record.suffix),
+            }
+        }
+    }
+
+    fn call(&mut self, call: RenderCall<'_>, position: usize, is_last: bool) -> Result<(), Unrepresentable> {
+        let path = format!("/calls/{position}");
+        let arguments_path = format!("{path}/arguments");
+        let tape = Tape::parse(call.arguments).filter(|tape| tape.nodes()[0].kind == Kind::Object);
+        let Some(tape) = tape else {
+            return refuse(arguments_path, call.arguments, "the arguments are not a JSON object");
+        };
+        if let Some(node) = tape.duplicate(call.arguments) {
+            let key = tape.key(call.arguments, node).unwrap_or_default();
+            return refuse(arguments_path, &key, "a key is given twice");
+        }
+        if write::has_lone_surrogate(call.arguments) {
+            return refuse(arguments_path, call.arguments, "a surrogate escape has no partner");
+        }
+        let template = self.alternative(call.id.is_some(), &path)?;
+        let filling = Filling { call, tape, position, path };
+        let start = self.out.len();
+        self.fill(template, &filling)?;
+        let Some(rival) = self.rival(template, start) else { return Ok(()) };
+        if !rival.has(Slot::Code) {
+            return refuse(format!("{}/name", filling.path), call.name, "the name means something else here");
+        }
+        self.out.truncate(start);
+        self.code(rival, &filling, is_last)
+    }
+
+    /// The template for a call: one with `{id}` exactly if the call has an id, as far as the record gives a choice.
+    fn alternative(&self, has_id: bool, path: &str) -> Result<&'r Template, Unrepresentable> {
+        let written = || self.record.call.iter().filter(|template| !template.has(Slot::Code));
+        let with_id = written().find(|template| template.has(Slot::Id));
+        let without_id = written().find(|template| !template.has(Slot::Id));
+        let chosen = if has_id { with_id.or(without_id) } else { without_id };
+        match chosen {
+            Some(template) => Ok(template),
+            None if with_id.is_some() => {
+                refuse(format!("{path}/id"), "{id}", "this dialect writes an id for every call")
+            }
+            None => refuse(path, "{code}", "this dialect writes nothing but code"),
+        }
+    }
+
+    /// Another template of the record that what was just written reads as: one whose opener reaches into the name.
+    fn rival(&self, chosen: &Template, start: usize) -> Option<&'r Template> {
+        let record = self.record;
+        let mut others = record.call.iter().chain(&record.text).chain(&record.reasoning);
+        others.find(|other| {
+            other.head().len() > chosen.head().len() && self.out[start..].starts_with(other.head().trim_end())
+        })
+    }
+
+    /// Writes a call of the tool `python` as the code it carries.
+    fn code(
+        &mut self,
+        template: &Template,
+        filling: &Filling<'_>,
+        is_last: bool,
+    ) -> Result<(), Unrepresentable> {
+        let json = filling.call.arguments;
+        let path = format!("{}/arguments", filling.path);
+        let mut members = filling.tape.children(0);
+        let only = members.next().filter(|_| members.next().is_none());
+        let code = only
+            .filter(|node| filling.tape.key(json, *node).as_deref() == Some("code"))
+            .and_then(|node| filling.tape.string(json, node));
+        let (Some(node), Some(code)) = (only, code) else {
+            return refuse(
+                path,
+                json,
+                "a call of `python` is written as its `code`, a string, and nothing else",
+            );
+        };
+        if !is_last || code.is_empty() || code.starts_with(char::is_whitespace) {
+            return refuse(path, &code, "code comes last, and starts with a visible character");
+        }
+        self.markup(template);
+        let start = self.out.len();
+        self.out.push_str(&code);
+        let place = Place::Argument { call: filling.position, node };
+        let kind = GuardKind::Text { closer: String::new() };
+        self.guards.push(Guard { range: start..self.out.len(), place, kind });
+        Ok(())
+    }
+
+    fn fill(&mut self, template: &Template, filling: &Filling<'_>) -> Result<(), Unrepresentable> {
+        for (index, part) in template.parts.iter().enumerate() {
+            let next = template.parts.get(index + 1);
+            match part {
+                Part::Literal(literal) => self.out.push_str(literal),
+                Part::Slot(Slot::Name) => {
+                    self.word(filling.call.name, next, || format!("{}/name", filling.path))?
+                }
+                Part::Slot(Slot::Id) => {
+                    let id = filling.call.id.unwrap_or_default();
+                    self.word(id, next, || format!("{}/id", filling.path))?;
+                }
+                Part::Slot(Slot::Index) => self.out.push_str(&filling.index()),
+                Part::Slot(Slot::Suffix) => self.out.push_str(&self.record.suffix),
+                Part::Slot(Slot::Arguments) => self.arguments(filling, self.record.syntax)?,
+                Part::Slot(Slot::Object) => self.object(filling)?,
+                Part::Slot(Slot::Params) => self.params(filling, &template.parts[index + 1..])?,
+                Part::Slot(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes a name, key or id, if it ends where it should.
+    fn word(
+        &mut self,
+        word: &str,
+        next: Option<&Part>,
+        path: impl Fn() -> String,
+    ) -> Result<(), Unrepresentable> {
+        if word.is_empty() || !word.chars().all(is_word_character) {
+            return refuse(path(), word, "a name is a word without white space, quotes and brackets");
+        }
+        if word.starts_with('/') && self.out.ends_with('<') {
+            return refuse(path(), word, "the name would be read as a closing tag");
+        }
+        // A literal that starts like a word ends the name only where it stands whole, so the name must not hold it.
+        if let Some(Part::Literal(literal)) = next {
+            let length = literal.find(|character| !is_word_character(character)).unwrap_or(literal.len());
+            if length > 0 && word.contains(&literal[..length]) {
+                return refuse(path(), word, "the name holds what ends it in this dialect");
+            }
+        }
+        self.out.push_str(word);
+        Ok(())
+    }
+
+    fn arguments(&mut self, filling: &Filling<'_>, syntax: Syntax) -> Result<(), Unrepresentable> {
+        let json = filling.call.arguments;
+        let quote = self.record.quote.as_deref().unwrap_or_default();
+        write::write_arguments(&mut self.out, json, &filling.tape, syntax, quote).map_err(
+            |Unwritable { node, literal, message }| Unrepresentable {
+                path: filling.argument_path(node),
+                literal,
+                message: message.to_owned(),
+            },
+        )
+    }
+
+    /// Writes the first shape; a member for an id that the call does not have is left out.
+    fn object(&mut self, filling: &Filling<'_>) -> Result<(), Unrepresentable> {
+        let Some(shape) = self.record.object.first() else { return Ok(()) };
+        let syntax = if self.record.syntax == Syntax::Python { Syntax::Python } else { Syntax::Json };
+        let without_id = if filling.call.id.is_none() { without_id(shape) } else { None };
+        for part in &without_id.as_ref().unwrap_or(&shape.template).parts {
+            match part {
+                Part::Literal(literal) => self.out.push_str(literal),
+                Part::Slot(Slot::Arguments) => self.arguments(filling, syntax)?,
+                Part::Slot(Slot::Index) => self.out.push_str(&filling.index()),
+                Part::Slot(slot) => {
+                    let (text, path) = match slot {
+                        Slot::Id => (filling.call.id.unwrap_or_default(), format!("{}/id", filling.path)),
+                        _ => (filling.call.name, format!("{}/name", filling.path)),
+                    };
+                    if text.is_empty() || !text.chars().all(is_word_character) {
+                        return refuse(
+                            path,
+                            text,
+                            "a name is a word without white space, quotes and brackets",
+                        );
+                    }
+                    // Words hold no quotes and no control characters: the two string syntaxes agree on the rest.
+                    escape_into(&mut self.out, text);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes each argument with `param`, and where the record has `item`, what is inside of it too.
+    fn params(&mut self, filling: &Filling<'_>, after: &[Part]) -> Result<(), Unrepresentable> {
+        let followers = self.followers(after);
+        let mut pending: Vec<Pending> = reversed_children(&filling.tape, 0, false);
+        while let Some(next) = pending.pop() {
+            match next {
+                Pending::Closer(closer) => self.out.push_str(&closer),
+                Pending::Value { node, is_nested } => {
+                    let closer = self.param_opener(filling, node, is_nested)?;
+                    let is_container = matches!(filling.tape.nodes()[node].kind, Kind::Object | Kind::Array);
+                    if is_container && self.record.item.is_some() {
+                        pending.push(Pending::Closer(closer));
+                        pending.extend(reversed_children(&filling.tape, node, true));
+                    } else {
+                        self.value(filling, node, closer, Rc::clone(&followers))?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what stands before the value of a parameter or list element, and returns what stands behind it.
+    fn param_opener(
+        &mut self,
+        filling: &Filling<'_>,
+        node: usize,
+        is_nested: bool,
+    ) -> Result<String, Unrepresentable> {
+        let json = filling.call.arguments;
+        let path = || filling.argument_path(node);
+        let key = filling.tape.key(json, node);
+        let template = if key.is_some() { self.record.param.first() } else { self.record.item.as_ref() };
+        let Some(template) = template else {
+            return refuse(path(), "", "this dialect has no list elements");
+        };
+        let start = self.out.len();
+        let mut opener_end = None;
+        for (index, part) in template.parts.iter().enumerate() {
+            match part {
+                Part::Literal(literal) => self.out.push_str(literal),
+                Part::Slot(Slot::Key) => {
+                    self.word(&key.clone().unwrap_or_default(), template.parts.get(index + 1), path)?;
+                }
+                Part::Slot(Slot::Type) => {
+                    let spelling = self.record.type_spelling(json_type(&filling.tape, json, node));
+                    self.out.push_str(spelling);
+                }
+                Part::Slot(Slot::Value) => opener_end = Some(self.out.len()),
+                Part::Slot(_) => self.out.push_str(&self.record.suffix),
+            }
+        }
+        let closer = opener_end.map(|end| self.out.split_off(end)).unwrap_or_default();
+        // Inside a value, a member that opens like a list element would be read as one.
+        if let (Some(key), Some(item), true) = (&key, &self.record.item, is_nested)
+            && self.out[start..].starts_with(item.head())
+        {
+            return refuse(path(), key, "the key means a list element in this dialect");
+        }
+        Ok(closer)
+    }
+
+    fn value(
+        &mut self,
+        filling: &Filling<'_>,
+        node: usize,
+        closer: String,
+        followers: Rc<[Spelled]>,
+    ) -> Result<(), Unrepresentable> {
+        let json = filling.call.arguments;
+        let path = || filling.argument_path(node);
+        let string = filling.tape.string(json, node);
+        let start = self.out.len();
+        match &string {
+            Some(text) => {
+                if self.record.trim && text.trim().len() < text.len() {
+                    return refuse(path(), text, "white space around a value is dropped in this dialect");
+                }
+                self.raw(Slot::Value, text);
+            }
+            None => self.raw(Slot::Value, filling.tape.raw(json, node)),
+        }
+        let written = self.out[start..].trim_start();
+        let openers = self.record.param.iter().chain(&self.record.item).map(Template::head);
+        let is_element = |head: &str| !head.trim().is_empty() && written.starts_with(head.trim());
+        if self.record.item.is_some() && openers.into_iter().any(is_element) {
+            return refuse(path(), written, "the value starts like an element of this dialect");
+        }
+        if self.rival_openings().any(|literal| written.starts_with(literal)) {
+            return refuse(path(), written, "the value starts like another form of a parameter");
+        }
+        let range = start..self.out.len();
+        self.out.push_str(&closer);
+        let place = Place::Argument { call: filling.position, node };
+        self.guards.push(Guard { range, place, kind: GuardKind::Value { closer, followers } });
+        Ok(())
+    }
+
+    /// What other templates of `param` write between the same opener and their value.
+    fn rival_openings(&self) -> impl Iterator<Item = &'r str> {
+        let (first, others) = self.record.param.split_first().unzip();
+        let parts = first.map(|first: &Template| first.parts.as_slice()).unwrap_or_default();
+        others.unwrap_or_default().iter().filter_map(move |other| {
+            let shared = parts.iter().zip(&other.parts).take_while(|(one, two)| one == two).count();
+            match (parts.get(shared), parts.get(shared + 1), other.parts.get(shared)) {
+                (Some(Part::Literal(own)), Some(Part::Slot(Slot::Value)), Some(Part::Literal(longer))) => {
+                    longer.strip_prefix(own.as_str()).map(str::trim).filter(|rest| !rest.is_empty())
+                }
+                _ => None,
+            }
+        })
+    }
+
+    /// The literals that can stand behind a parameter: the next one, the closers of what it is in, and if those may be
+    /// absent, whatever comes after the call.
+    fn followers(&self, after: &[Part]) -> Rc<[Spelled]> {
+        let record = self.record;
+        let mut followers: Vec<String> =
+            record.param.iter().map(|param| self.opening(&param.parts)).collect();
+        if let Some(item) = &record.item {
+            followers.push(self.opening(&item.parts));
+            for template in record.param.iter().chain([item]) {
+                let value = template.parts.iter().position(|part| *part == Part::Slot(Slot::Value));
+                followers.push(self.opening(&template.parts[value.map_or(0, |index| index + 1)..]));
+            }
+        }
+        let tail = self.opening(after);
+        if tail.trim().is_empty() || Spelled::new(&tail, &record.also).is_optional() {
+            let outside = record.call.iter().chain(&record.open).chain(&record.close).chain([&record.join]);
+            followers.extend(outside.map(|template| self.opening(&template.parts)));
+        }
+        followers.push(tail);
+        followers.retain(|literal| !literal.trim().is_empty());
+        followers.iter().map(|literal| Spelled::new(literal, &record.also).beginning()).collect()
+    }
+
+    /// The literal that some parts start with, its suffix filled in.
+    fn opening(&self, parts: &[Part]) -> String {
+        let mut opening = String::new();
+        for part in parts {
+            match part {
+                Part::Literal(literal) => opening.push_str(literal),
+                Part::Slot(Slot::Suffix) => opening.push_str(&self.record.suffix),
+                Part::Slot(_) => break,
+            }
+        }
+        opening
+    }
+}
+
+impl Filling<'_> {
+    /// What `{index}` is: an id that is a number, or else the position of the call.
+    fn index(&self) -> String {
+        let is_number = |id: &&str| !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit());
+        self.call.id.filter(is_number).map_or_else(|| self.position.to_string(), str::to_owned)
+    }
+
+    fn argument_path(&self, node: usize) -> String {
+        format!("{}/arguments{}", self.path, self.tape.pointer(self.call.arguments, node))
+    }
+}
+
+fn path_of(place: &Place, calls: &[RenderCall<'_>]) -> String {
+    match place {
+        Place::Text => "/text".to_owned(),
+        Place::Reasoning => "/reasoning".to_owned(),
+        Place::Argument { call, node } => {
+            let json = calls.get(*call).map_or("", |call| call.arguments);
+            let pointer = Tape::parse(json).map(|tape| tape.pointer(json, *node)).unwrap_or_default();
+            format!("/calls/{call}/arguments{pointer}")
+        }
+    }
+}
+
+fn is_open_ended(template: &Template) -> bool {
+    !matches!(template.parts.last(), Some(Part::Literal(_)))
+}
+
+fn reversed_children(tape: &Tape, parent: usize, is_nested: bool) -> Vec<Pending> {
+    let mut children: Vec<Pending> =
+        tape.children(parent).map(|node| Pending::Value { node, is_nested }).collect();
+    children.reverse();
+    children
+}
+
+fn json_type(tape: &Tape, json: &str, node: usize) -> &'static str {
+    match tape.nodes()[node].kind {
+        Kind::Object => "object",
+        Kind::Array => "array",
+        Kind::String => "string",
+        Kind::Bool => "boolean",
+        Kind::Null => "null",
+        Kind::Number if tape.raw(json, node).contains(['.', 'e', 'E']) => "number",
+        Kind::Number => "integer",
+    }
+}
+
+/// The template of a shape without its id member and the comma that goes with it; nothing if it has none.
+fn without_id(shape: &Shape) -> Option<Template> {
+    let source = shape.template.to_string();
+    let slot = source.find("{id}")?;
+    let value_start = slot.checked_sub(1)?;
+    let key_end = source[..value_start].rfind(['"', '\''])?;
+    let key_start = source[..key_end].rfind(['"', '\''])?;
+    let before = source[..key_start].trim_end();
+    let after = source.get(slot + "{id}".len() + 1..)?;
+    let shortened = match before.strip_suffix(',') {
+        Some(before) => format!("{before}{after}"),
+        None => format!("{before}{}", after.trim_start().trim_start_matches(',').trim_start()),
+    };
+    Some(Template::parse(&shortened))
+}

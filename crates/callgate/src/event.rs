@@ -1,0 +1,293 @@
+//! Events: the one ordered stream that everything else consumes.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde::ser::{SerializeStruct, Serializer};
+
+use crate::finding::{Finding, Span};
+use crate::json::{Repair, canonical};
+
+/// What became of a piece of the input. Every byte of the input is in the span of exactly one `Text`,
+/// `Reasoning`, `Markup`, `Call` or `Rejected`; the others say more about those.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Event<'a> {
+    /// Text for the reader, untrimmed.
+    Text {
+        /// The text, with U+FFFD for bytes that are not UTF-8.
+        text: Cow<'a, str>,
+        /// Its place in the input.
+        span: Span,
+    },
+    /// What the model thought before it answered.
+    Reasoning {
+        /// The text of the thought.
+        text: Cow<'a, str>,
+        /// Its place in the input.
+        span: Span,
+    },
+    /// Bytes that only hold the format together: section tags, end tokens, the white space a template writes.
+    Markup {
+        /// Their place in the input.
+        span: Span,
+    },
+    /// A call has begun and its name is known. For display: nothing is judged yet.
+    CallStarted {
+        /// The number of the attempt in this response.
+        attempt: usize,
+        /// The name as the model wrote it.
+        name: Cow<'a, str>,
+        /// The dialect it is written in.
+        dialect: Arc<str>,
+    },
+    /// More of a call's arguments, as JSON text. For display: nothing is judged yet.
+    ArgumentsDelta {
+        /// The number of the attempt.
+        attempt: usize,
+        /// The next piece; all pieces together are the arguments unless the call lists a coercion or a late repair.
+        delta: Cow<'a, str>,
+    },
+    /// An accepted call. Only this authorises execution.
+    Call(Box<Call>),
+    /// A refused attempt.
+    Rejected(Box<Rejected>),
+    /// The model says that it cannot go on, in a format that has a way to say so.
+    ModelError(ModelError),
+    /// Something worth saying that does not belong to one call.
+    Finding(Finding),
+}
+
+impl Event<'_> {
+    /// The event with its own copy of the text, to keep it longer than the chunk.
+    pub fn into_owned(self) -> Event<'static> {
+        fn own(text: Cow<'_, str>) -> Cow<'static, str> {
+            Cow::Owned(text.into_owned())
+        }
+        match self {
+            Event::Text { text, span } => Event::Text { text: own(text), span },
+            Event::Reasoning { text, span } => Event::Reasoning { text: own(text), span },
+            Event::Markup { span } => Event::Markup { span },
+            Event::CallStarted { attempt, name, dialect } => {
+                Event::CallStarted { attempt, name: own(name), dialect }
+            }
+            Event::ArgumentsDelta { attempt, delta } => Event::ArgumentsDelta { attempt, delta: own(delta) },
+            Event::Call(call) => Event::Call(call),
+            Event::Rejected(rejected) => Event::Rejected(rejected),
+            Event::ModelError(error) => Event::ModelError(error),
+            Event::Finding(finding) => Event::Finding(finding),
+        }
+    }
+
+    /// The bytes of the input that this event accounts for; none for events that only comment.
+    pub fn accounts_for(&self) -> Option<Span> {
+        match self {
+            Event::Text { span, .. } | Event::Reasoning { span, .. } | Event::Markup { span } => Some(*span),
+            Event::Call(call) => call.span,
+            Event::Rejected(rejected) => rejected.span,
+            Event::ModelError(error) => error.span,
+            _ => None,
+        }
+    }
+}
+
+/// An accepted attempt.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Call {
+    /// The number of the attempt in this response.
+    pub attempt: usize,
+    /// The model's id, or one that is unique in the response.
+    pub id: String,
+    /// The name of the tool, as registered.
+    pub name: String,
+    /// The arguments as JSON text: the model's own bytes where they were valid, spliced where they were repaired.
+    pub arguments: String,
+    /// Whether a tool list was given, so that name and arguments were checked.
+    pub checked: bool,
+    /// The dialect it was written in; `native` for structured provider calls.
+    pub dialect: Arc<str>,
+    /// The frame in the input; absent for structured provider calls.
+    pub span: Option<Span>,
+    /// What was changed to read it.
+    pub repairs: Vec<Repair>,
+    /// What was changed to fit it to its schema.
+    pub coercions: Vec<Coercion>,
+}
+
+impl Call {
+    /// The arguments as a value. Numbers beyond 64 bits are rounded here; the exact digits are in `arguments`.
+    pub fn value(&self) -> serde_json::Value {
+        serde_json::from_str(&self.arguments).unwrap_or_default()
+    }
+
+    /// The arguments with sorted keys and no white space: what an approval is for.
+    pub fn canonical_arguments(&self) -> String {
+        canonical(&self.arguments)
+    }
+}
+
+/// A refused attempt: nothing of it may run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rejected {
+    /// The number of the attempt in this response.
+    pub attempt: usize,
+    /// The model's id, where it gave one.
+    pub id: Option<String>,
+    /// The name as the model wrote it, where it was read.
+    pub name: Option<String>,
+    /// The text of the attempt, cut after the policy's limit; `raw_len` is its whole length.
+    pub raw: String,
+    /// The length of the whole text in bytes.
+    pub raw_len: usize,
+    /// The dialect it was written in.
+    pub dialect: Arc<str>,
+    /// The frame in the input; absent for structured provider calls.
+    pub span: Option<Span>,
+    /// Why, all at once, the first being the deciding one.
+    pub findings: Vec<Finding>,
+}
+
+/// What the model itself reported as an error.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ModelError {
+    /// The code it gave, `unspecified` without one.
+    pub code: String,
+    /// What it said.
+    pub message: String,
+    /// The object in the input.
+    #[serde(skip)]
+    pub span: Option<Span>,
+}
+
+/// One change made to fit a value to its schema.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Coercion {
+    /// Which change.
+    pub code: CoercionCode,
+    /// Where in the arguments, as a JSON pointer.
+    pub path: String,
+    /// The value as it was, as JSON.
+    pub from: String,
+    /// The value as it is now, as JSON; empty where it was dropped.
+    pub to: String,
+}
+
+/// The closed list of coercions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum CoercionCode {
+    /// `"3"` for an integer or number.
+    StringToNumber,
+    /// `"true"` for a boolean.
+    StringToBoolean,
+    /// `"null"` for null.
+    StringToNull,
+    /// A string that is an array or object in JSON.
+    StringToStructure,
+    /// A member of an enumeration with quotes inside the string.
+    QuotedMember,
+    /// A number for a string, with its digits as written.
+    NumberToString,
+    /// An argument that the schema does not have, dropped because the policy says so.
+    DroppedArgument,
+}
+
+impl fmt::Display for CoercionCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            CoercionCode::StringToNumber => "string-to-number",
+            CoercionCode::StringToBoolean => "string-to-boolean",
+            CoercionCode::StringToNull => "string-to-null",
+            CoercionCode::StringToStructure => "string-to-structure",
+            CoercionCode::QuotedMember => "quoted-member",
+            CoercionCode::NumberToString => "number-to-string",
+            CoercionCode::DroppedArgument => "dropped-argument",
+        })
+    }
+}
+
+impl Serialize for Call {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut s = serializer.serialize_struct("Call", 8)?;
+        s.serialize_field("id", &self.id)?;
+        s.serialize_field("name", &self.name)?;
+        s.serialize_field("arguments", &self.value())?;
+        s.serialize_field("checked", &self.checked)?;
+        s.serialize_field("dialect", &*self.dialect)?;
+        s.serialize_field("span", &self.span)?;
+        s.serialize_field("repairs", &self.repairs)?;
+        s.serialize_field("coercions", &self.coercions)?;
+        s.end()
+    }
+}
+
+impl Serialize for Rejected {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut s = serializer.serialize_struct("Rejected", 5)?;
+        s.serialize_field("name", &self.name)?;
+        s.serialize_field("raw", &self.raw)?;
+        if self.raw_len > self.raw.len() {
+            s.serialize_field("raw_len", &self.raw_len)?;
+        } else {
+            s.skip_field("raw_len")?;
+        }
+        s.serialize_field("span", &self.span)?;
+        s.serialize_field("findings", &self.findings)?;
+        s.end()
+    }
+}
+
+impl Serialize for Event<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut s = serializer.serialize_struct("Event", 4)?;
+        match self {
+            Event::Text { text, span } => {
+                s.serialize_field("event", "text")?;
+                s.serialize_field("text", text)?;
+                s.serialize_field("span", span)?;
+            }
+            Event::Reasoning { text, span } => {
+                s.serialize_field("event", "reasoning")?;
+                s.serialize_field("text", text)?;
+                s.serialize_field("span", span)?;
+            }
+            Event::Markup { span } => {
+                s.serialize_field("event", "markup")?;
+                s.serialize_field("span", span)?;
+            }
+            Event::CallStarted { attempt, name, dialect } => {
+                s.serialize_field("event", "call_started")?;
+                s.serialize_field("attempt", attempt)?;
+                s.serialize_field("name", name)?;
+                s.serialize_field("dialect", &**dialect)?;
+            }
+            Event::ArgumentsDelta { attempt, delta } => {
+                s.serialize_field("event", "arguments_delta")?;
+                s.serialize_field("attempt", attempt)?;
+                s.serialize_field("delta", delta)?;
+            }
+            Event::Call(call) => {
+                s.serialize_field("event", "call")?;
+                s.serialize_field("attempt", &call.attempt)?;
+                s.serialize_field("call", call)?;
+            }
+            Event::Rejected(rejected) => {
+                s.serialize_field("event", "rejected")?;
+                s.serialize_field("attempt", &rejected.attempt)?;
+                s.serialize_field("rejected", rejected)?;
+            }
+            Event::ModelError(error) => {
+                s.serialize_field("event", "model_error")?;
+                s.serialize_field("error", error)?;
+            }
+            Event::Finding(finding) => {
+                s.serialize_field("event", "finding")?;
+                s.serialize_field("finding", finding)?;
+            }
+        }
+        s.end()
+    }
+}

@@ -1,0 +1,747 @@
+//! Drafts: an attempt while it is being read, from its first marker to the arguments as JSON text.
+
+use std::sync::Arc;
+
+use crate::dialect::{Content, Record, Shape, Slot};
+use crate::finding::{Code, Finding, Span};
+use crate::json::{End, Kind, Reader, Repair, RepairCode, Safety, Tape, escape_into};
+use crate::schema::{CompiledTool, TypeSet, type_text};
+
+/// What a value may be that its format says is not a string.
+const NOT_STRING: TypeSet = TypeSet::NULL
+    .or(TypeSet::BOOLEAN)
+    .or(TypeSet::NUMBER)
+    .or(TypeSet::ARRAY)
+    .or(TypeSet::OBJECT);
+
+/// What was read of an attempt, ready to be judged.
+#[derive(Debug)]
+pub(crate) struct Attempt {
+    /// Its number in the response.
+    pub(crate) number: usize,
+    pub(crate) dialect: Arc<str>,
+    /// The frame in the input; none for structured provider calls.
+    pub(crate) span: Option<Span>,
+    /// The name as written; `None` where there is none, an error where it is not a string.
+    pub(crate) name: Name,
+    pub(crate) id: Option<String>,
+    /// The arguments, or why there are none.
+    pub(crate) arguments: Arguments,
+    pub(crate) repairs: Vec<Repair>,
+    /// Reasons to refuse it that were found while reading.
+    pub(crate) findings: Vec<Finding>,
+    /// Things worth saying about it that refuse nothing.
+    pub(crate) notes: Vec<Finding>,
+    /// The text of the frame, up to a limit.
+    pub(crate) raw: String,
+    pub(crate) raw_len: usize,
+    /// Whether the values were written as text.
+    pub(crate) text_born: bool,
+    /// Whether the end of the frame was seen.
+    pub(crate) closed: bool,
+    /// Whether nothing but its shape says that this is a call.
+    pub(crate) unmarked: bool,
+    /// What the object is if it is not a call.
+    pub(crate) meaning: Meaning,
+    /// Words that the format writes around names, for telling a mangled name.
+    pub(crate) affixes: Vec<String>,
+    /// Where the arguments begin in the input, so that positions inside them can be given.
+    pub(crate) body_start: Option<usize>,
+}
+
+/// The name of an attempt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Name {
+    /// As written.
+    Written(String),
+    /// There is none.
+    Missing,
+    /// It is not a string but this.
+    Other(String),
+}
+
+/// The arguments of an attempt.
+#[derive(Debug)]
+pub(crate) enum Arguments {
+    /// JSON text, valid by construction.
+    Json { text: String, tape: Tape },
+    /// There are none, or only white space or null.
+    Blank,
+    /// They could not be read.
+    Broken,
+}
+
+/// What an object turned out to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Meaning {
+    /// A call.
+    Call,
+    /// An error that the model reports.
+    Error { code: String, message: String },
+    /// An answer in a frame of its own.
+    Answer(String),
+    /// Data that only looks a little like a call.
+    Data,
+}
+
+/// An attempt that is being read.
+#[derive(Debug)]
+pub(crate) struct Draft {
+    /// Which call of its frame it is.
+    pub(crate) call: u32,
+    pub(crate) number: usize,
+    pub(crate) start: usize,
+    pub(crate) name: Option<String>,
+    pub(crate) id: Option<String>,
+    pub(crate) odd: bool,
+    pub(crate) body: DraftBody,
+    pub(crate) repairs: Vec<Repair>,
+    pub(crate) findings: Vec<Finding>,
+    pub(crate) notes: Vec<Finding>,
+    pub(crate) raw: String,
+    pub(crate) raw_len: usize,
+    /// Whether it is announced, so that deltas may follow.
+    pub(crate) started: bool,
+    /// How much of the arguments has been shown.
+    pub(crate) shown: usize,
+    pub(crate) body_start: Option<usize>,
+    /// Whether the value that is being read is at the start of a line.
+    at_line_start: bool,
+}
+
+/// What has been read of the body.
+#[derive(Debug)]
+pub(crate) enum DraftBody {
+    /// Nothing yet.
+    None,
+    /// An object with name and arguments, or the arguments alone.
+    Json { reader: Box<Reader>, object: bool, arguments: Option<usize> },
+    /// Parameters, written to JSON as they come.
+    Params(Params),
+    /// Program text.
+    Code(String),
+}
+
+/// Parameters that have been read, as the text of a JSON object.
+#[derive(Debug, Default)]
+pub(crate) struct Params {
+    pub(crate) json: String,
+    pub(crate) keys: Vec<String>,
+    /// The value that is being read.
+    pub(crate) value: Option<Value>,
+}
+
+/// A parameter's value that is being read.
+#[derive(Debug)]
+pub(crate) struct Value {
+    key: String,
+    /// How the schema types it.
+    types: Option<TypeSet>,
+    /// What `{type}` said: `Some(true)` for a string.
+    is_string: Option<bool>,
+    lead: String,
+    trail: String,
+    trim: bool,
+    unescape: bool,
+    /// The text, if it is kept until its end.
+    text: String,
+    /// Where in the JSON the value began, if its text is written at once.
+    streams: Option<usize>,
+    /// Whether the white space before the value is markup, if that is decided.
+    lead_read: Option<bool>,
+    /// The last bytes, which may be markup.
+    tail: String,
+}
+
+impl Draft {
+    pub(crate) fn new(number: usize, call: u32, start: usize) -> Self {
+        Draft {
+            call,
+            number,
+            start,
+            name: None,
+            id: None,
+            odd: false,
+            body: DraftBody::None,
+            repairs: Vec::new(),
+            findings: Vec::new(),
+            notes: Vec::new(),
+            raw: String::new(),
+            raw_len: 0,
+            started: false,
+            shown: 0,
+            body_start: None,
+            at_line_start: false,
+        }
+    }
+
+    /// Whether the value so far ends with a line break, but for white space.
+    pub(crate) fn is_at_line_start(&self) -> bool {
+        self.at_line_start
+    }
+
+    /// Whether this parameter has been given, the one that is being read included.
+    pub(crate) fn has_parameter(&self, key: &str) -> bool {
+        matches!(&self.body, DraftBody::Params(params) if params.keys.iter().any(|k| k == key))
+    }
+
+    /// Takes back the last bytes of what was kept: they belong to the next frame.
+    pub(crate) fn forget(&mut self, bytes: usize) {
+        let kept = self.raw.len() == self.raw_len;
+        self.raw_len = self.raw_len.saturating_sub(bytes);
+        if kept {
+            self.raw.truncate(self.raw_len);
+        }
+    }
+
+    /// What the object that was read is, going by its members alone.
+    pub(crate) fn meaning(&self, record: &Record) -> Meaning {
+        let DraftBody::Json { reader, object: true, .. } = &self.body else { return Meaning::Call };
+        let (text, tape) = (reader.text(), reader.tape());
+        let is_call = record.object.iter().any(|shape| {
+            shape.is_call()
+                && claims(shape, text, tape)
+                && (named_arguments(shape, text, tape).is_some()
+                    || find(shape, &Content::Arguments, text, tape).is_some())
+        });
+        let is_answer = record.object.iter().any(|shape| {
+            !shape.is_call()
+                && claims_constants(shape, text, tape)
+                && find(shape, &Content::Text, text, tape).is_some()
+        });
+        if is_call || is_answer { Meaning::Call } else { Meaning::Data }
+    }
+
+    /// Whether the object that was read has a string where a name would stand.
+    pub(crate) fn has_name(&self, record: &Record) -> bool {
+        let DraftBody::Json { reader, object: true, .. } = &self.body else { return false };
+        record.object.iter().any(|shape| find(shape, &Content::Name, reader.text(), reader.tape()).is_some())
+    }
+
+    /// Keeps the text of the frame, up to a limit.
+    pub(crate) fn keep(&mut self, text: &str, limit: usize) {
+        self.raw_len += text.len();
+        let room = limit.saturating_sub(self.raw.len());
+        if room > 0 {
+            let mut end = room.min(text.len());
+            while !text.is_char_boundary(end) {
+                end -= 1;
+            }
+            self.raw.push_str(&text[..end]);
+        }
+    }
+
+    pub(crate) fn repaired(&mut self, code: RepairCode, start: usize, end: usize) {
+        self.repairs.push(Repair {
+            code,
+            safety: Safety::Lossless,
+            span: Span::new(start, end),
+            late: false,
+            count: 1,
+        });
+    }
+
+    /// What is known of the name and the arguments of an object that is still being read.
+    pub(crate) fn look_at_object(&mut self, record: &Record) {
+        let DraftBody::Json { reader, object: true, arguments } = &mut self.body else { return };
+        if reader.failure().is_some() {
+            return;
+        }
+        let (text, tape) = (reader.text(), reader.tape());
+        if self.name.is_none() {
+            for shape in record.object.iter().filter(|shape| shape.is_call()) {
+                if let Some(node) = find(shape, &Content::Name, text, tape)
+                    && tape.nodes()[node].end <= text.len()
+                    && let Some(name) = tape.string(text, node)
+                    && !name.is_empty()
+                {
+                    self.name = Some(name.into_owned());
+                    break;
+                }
+                if let Some((name, _)) = named_arguments(shape, text, tape) {
+                    self.name = Some(name);
+                    break;
+                }
+            }
+        }
+        if self.name.is_some() && arguments.is_none() {
+            *arguments = record.object.iter().filter(|shape| shape.is_call()).find_map(|shape| {
+                find(shape, &Content::Arguments, text, tape)
+                    .or_else(|| named_arguments(shape, text, tape).map(|(_, node)| node))
+            });
+        }
+    }
+
+    /// Whether what has been read of an unmarked object can only be a call (or an error).
+    pub(crate) fn is_certain(&self, record: &Record, known: impl Fn(&str) -> bool) -> bool {
+        let DraftBody::Json { reader, object: true, .. } = &self.body else { return true };
+        let (text, tape) = (reader.text(), reader.tape());
+        record.object.iter().chain(&record.error).any(|shape| {
+            let constant = shape.members.iter().any(|member| match &member.content {
+                Content::Constant(wanted) if shape.is_call() || record.error.contains(shape) => {
+                    at_path(&member.path, text, tape)
+                        .is_some_and(|node| tape.nodes()[node].end <= text.len() && tape.raw(text, node) == wanted)
+                }
+                _ => false,
+            });
+            let name = find(shape, &Content::Name, text, tape);
+            let is_known = name
+                .filter(|node| tape.nodes()[*node].end <= text.len())
+                .and_then(|node| tape.string(text, node))
+                .is_some_and(|name| known(&name));
+            let both = name.is_some() && find(shape, &Content::Arguments, text, tape).is_some();
+            constant || is_known || both
+        })
+    }
+
+    /// The arguments as far as they may be shown, from where they were last shown.
+    pub(crate) fn unshown(&mut self) -> Option<&str> {
+        let (text, end) = match &self.body {
+            DraftBody::Json { reader, object: false, .. } => (reader.text(), reader.text().len()),
+            DraftBody::Json { reader, object: true, arguments: Some(node) } => {
+                let text = reader.text();
+                let node = reader.tape().nodes().get(*node)?;
+                if node.kind != Kind::Object {
+                    return None;
+                }
+                self.shown = self.shown.max(node.start);
+                (text, node.end.min(text.len()))
+            }
+            DraftBody::Params(params) => (params.json.as_str(), params.json.len()),
+            _ => return None,
+        };
+        if self.shown >= end {
+            return None;
+        }
+        let from = std::mem::replace(&mut self.shown, end);
+        text.get(from..end)
+    }
+
+    /// Begins a parameter. `types` is what the schema says of it.
+    #[allow(clippy::too_many_arguments, reason = "each says one thing about the value that begins")]
+    pub(crate) fn begin_value(
+        &mut self,
+        record: &Record,
+        key: &str,
+        kind: Option<&str>,
+        tool: Option<&CompiledTool>,
+        lead: &str,
+        trail: &str,
+        position: usize,
+    ) {
+        if !matches!(self.body, DraftBody::Params(_)) {
+            self.body = DraftBody::Params(Params::default());
+        }
+        let is_duplicate = match &self.body {
+            DraftBody::Params(params) => params.keys.iter().any(|k| k == key),
+            _ => false,
+        };
+        if is_duplicate {
+            self.findings.push(
+                Finding::new(Code::DuplicateKey)
+                    .at(Span::new(position, position))
+                    .path(format!("/{key}"))
+                    .message(format!("the parameter `{key}` is given twice")),
+            );
+        }
+        let DraftBody::Params(params) = &mut self.body else { return };
+        let types = tool.and_then(|tool| tool.types(key));
+        let string_word = record.type_spelling("string");
+        let is_string = kind.map(|kind| kind == string_word);
+        let writes_string = is_string.unwrap_or_else(|| types.is_some_and(TypeSet::only_string));
+        params.json.push_str(if params.keys.is_empty() { "{" } else { ", " });
+        params.json.push('"');
+        escape_into(&mut params.json, key);
+        params.json.push_str("\": ");
+        params.keys.push(key.to_owned());
+        let unescape = record.escape.contains(&Slot::Value);
+        let streams = writes_string && !record.trim && !unescape;
+        if streams {
+            params.json.push('"');
+        }
+        params.value = Some(Value {
+            key: key.to_owned(),
+            types,
+            is_string,
+            lead: lead.to_owned(),
+            trail: trail.to_owned(),
+            trim: record.trim,
+            unescape,
+            text: String::new(),
+            streams: streams.then_some(params.json.len()),
+            lead_read: None,
+            tail: String::new(),
+        });
+    }
+
+    /// More of the value.
+    pub(crate) fn value_text(&mut self, text: &str) {
+        if let Some(last_line) = text.rsplit('\n').next() {
+            let is_blank = last_line.trim().is_empty();
+            self.at_line_start = is_blank && (self.at_line_start || last_line.len() < text.len());
+        }
+        let DraftBody::Params(Params { json, value: Some(value), .. }) = &mut self.body else { return };
+        if value.streams.is_none() {
+            value.text.push_str(text);
+            return;
+        }
+        value.tail.push_str(text);
+        if value.lead_read.is_none() {
+            if value.tail.len() < value.lead.len() && value.lead.starts_with(value.tail.as_str()) {
+                return;
+            }
+            let has_lead = !value.lead.is_empty() && value.tail.starts_with(value.lead.as_str());
+            value.lead_read = Some(has_lead);
+            if has_lead {
+                value.tail.drain(..value.lead.len());
+            }
+        }
+        // The last bytes are held back while they may be the white space that the template writes.
+        let held = if value.lead_read == Some(true) { held_back(&value.tail, &value.trail) } else { 0 };
+        let free = value.tail.len() - held;
+        escape_into(json, &value.tail[..free]);
+        value.tail.drain(..free);
+    }
+
+    /// Ends the value: types it and writes it. The span is that of the value in the input.
+    pub(crate) fn end_value(&mut self, span: Span) {
+        let DraftBody::Params(Params { json, value: slot, .. }) = &mut self.body else { return };
+        let Some(mut value) = slot.take() else { return };
+        if let Some(start) = value.streams {
+            let has_lead = value.lead_read.unwrap_or(false);
+            if has_lead && value.tail == value.trail {
+                value.tail.clear();
+            } else if has_lead && !value.trail.is_empty() {
+                // White space on one side only belongs to the value, so what was shown lacks its first part.
+                let mut lead = String::new();
+                escape_into(&mut lead, &value.lead);
+                json.insert_str(start, &lead);
+                self.repairs.push(Repair {
+                    code: RepairCode::UnevenFraming,
+                    safety: Safety::Lossless,
+                    span,
+                    late: true,
+                    count: 1,
+                });
+            }
+            escape_into(json, &value.tail);
+            json.push('"');
+            return;
+        }
+        let mut text = value.text.as_str();
+        if let Some(inner) =
+            text.strip_prefix(value.lead.as_str()).and_then(|t| t.strip_suffix(value.trail.as_str()))
+        {
+            text = inner;
+        } else if text == value.lead && value.lead == value.trail {
+            text = "";
+        }
+        if value.trim {
+            text = text.trim();
+        }
+        let plain = if value.unescape { unescape_xml(text) } else { text.to_owned() };
+        let result = match value.is_string {
+            Some(true) => {
+                json.push('"');
+                escape_into(json, &plain);
+                json.push('"');
+                Ok(())
+            }
+            Some(false) => type_text(json, &plain, Some(NOT_STRING)),
+            None => type_text(json, &plain, value.types),
+        };
+        if let Err(finding) = result {
+            // The text stays what it is, so that the refusal shows it.
+            json.push('"');
+            escape_into(json, &plain);
+            json.push('"');
+            self.findings.push(finding.at(span).path(format!("/{}", value.key)));
+        }
+    }
+
+    /// Closes what is left open at the end of the frame and gives the attempt over to be judged.
+    pub(crate) fn finish(mut self, record: &Record, end: usize, closed: bool, unmarked: bool) -> Attempt {
+        let mut attempt = Attempt {
+            number: self.number,
+            dialect: record.name.clone(),
+            span: Some(Span::new(self.start, end)),
+            name: self.name.take().map_or(Name::Missing, Name::Written),
+            id: self.id.take(),
+            arguments: Arguments::Blank,
+            repairs: self.repairs,
+            findings: self.findings,
+            notes: self.notes,
+            raw: self.raw,
+            raw_len: self.raw_len,
+            text_born: false,
+            closed,
+            unmarked,
+            meaning: Meaning::Call,
+            affixes: affixes(record),
+            body_start: self.body_start,
+        };
+        match self.body {
+            // A format with parameters writes none for a call without arguments.
+            DraftBody::None if !record.param.is_empty() => {
+                attempt.text_born = true;
+                attempt.arguments = json_arguments("{}".to_owned());
+            }
+            DraftBody::None => {}
+            DraftBody::Params(mut params) => {
+                attempt.text_born = true;
+                if params.value.is_some() {
+                    attempt.arguments = Arguments::Broken;
+                } else {
+                    params.json.push_str(if params.keys.is_empty() { "{}" } else { "}" });
+                    attempt.arguments = json_arguments(params.json);
+                }
+            }
+            DraftBody::Code(code) => {
+                let mut json = String::from("{\"code\": \"");
+                escape_into(&mut json, &code);
+                json.push_str("\"}");
+                attempt.arguments = json_arguments(json);
+            }
+            DraftBody::Json { reader, object, .. } => {
+                let base = self.body_start.unwrap_or(0);
+                attempt.repairs.extend(reader.repairs().iter().cloned().map(|mut repair| {
+                    repair.span = Span::new(repair.span.start + base, repair.span.end + base);
+                    repair
+                }));
+                if let Some(failure) = reader.failure() {
+                    let at = base + failure.at;
+                    attempt.findings.push(
+                        Finding::new(failure.code).at(Span::new(at, at)).message(failure.message.clone()),
+                    );
+                    attempt.arguments = Arguments::Broken;
+                } else {
+                    let (text, tape, _) = reader.into_parts();
+                    if object {
+                        resolve(&mut attempt, record, &text, &tape);
+                    } else {
+                        attempt.arguments = Arguments::Json { text, tape };
+                    }
+                }
+            }
+        }
+        attempt
+    }
+}
+
+/// Closes a reader at the end of its frame or of the input. `None`: nothing is missing; otherwise the finding.
+pub(crate) fn close_reader(reader: &mut Reader, at: usize) -> Option<Finding> {
+    match reader.finish() {
+        End::Whole | End::Failed => None,
+        End::Closable | End::CutOff | End::Blank => {
+            let was_cut = reader.finish() == End::CutOff;
+            if reader.close() {
+                None
+            } else {
+                let code = if was_cut { Code::Truncated } else { Code::BadJson };
+                Some(Finding::new(code).at(Span::new(at, at)))
+            }
+        }
+    }
+}
+
+fn json_arguments(text: String) -> Arguments {
+    match Tape::parse(&text) {
+        Some(tape) => Arguments::Json { text, tape },
+        None => Arguments::Broken,
+    }
+}
+
+/// Decides what an object is and takes name, id and arguments out of it.
+fn resolve(attempt: &mut Attempt, record: &Record, text: &str, tape: &Tape) {
+    if tape.nodes().first().is_none_or(|root| root.kind != Kind::Object) {
+        attempt.meaning = if attempt.unmarked { Meaning::Data } else { Meaning::Call };
+        attempt.findings.push(Finding::new(Code::Malformed).message("the call is not an object"));
+        return;
+    }
+    if let Some(node) = tape.duplicate(text) {
+        // Keys of the arguments are judged with the arguments; here it is about the call itself.
+        let pointer = tape.pointer(text, node);
+        if pointer.matches('/').count() == 1 {
+            attempt.findings.push(Finding::new(Code::DuplicateKey).path(pointer));
+        }
+    }
+    let claims: Vec<&Shape> =
+        record.object.iter().filter(|shape| shape.is_call() && claims(shape, text, tape)).collect();
+    for shape in &record.error {
+        if claims_constants(shape, text, tape) {
+            let get = |content: &Content| find(shape, content, text, tape).and_then(|n| tape.string(text, n));
+            attempt.meaning = Meaning::Error {
+                code: get(&Content::Reason).map_or_else(|| "unspecified".to_owned(), |c| c.into_owned()),
+                message: get(&Content::Text).map_or_else(String::new, |c| c.into_owned()),
+            };
+            return;
+        }
+    }
+    let Some(shape) = claims.first() else {
+        for shape in record.object.iter().filter(|shape| !shape.is_call()) {
+            if claims_constants(shape, text, tape)
+                && let Some(node) = find(shape, &Content::Text, text, tape)
+                && let Some(answer) = tape.string(text, node)
+            {
+                attempt.meaning = Meaning::Answer(answer.into_owned());
+                return;
+            }
+        }
+        unclaimed(attempt, record, text, tape);
+        return;
+    };
+    let names: Vec<Option<usize>> = claims.iter().map(|s| find(s, &Content::Name, text, tape)).collect();
+    if names.windows(2).any(|pair| pair[0] != pair[1]) {
+        attempt.findings.push(
+            Finding::new(Code::Ambiguous).message("the object names two calls at once, so neither was run"),
+        );
+    }
+    let (name, arguments) = match named_arguments(shape, text, tape) {
+        Some((name, node)) => (Name::Written(name), Some(node)),
+        None => {
+            let name = match find(shape, &Content::Name, text, tape) {
+                Some(node) => match tape.string(text, node) {
+                    Some(name) => Name::Written(name.into_owned()),
+                    None if tape.nodes()[node].kind == Kind::Null => Name::Missing,
+                    None => Name::Other(tape.raw(text, node).to_owned()),
+                },
+                None => Name::Missing,
+            };
+            (name, find(shape, &Content::Arguments, text, tape))
+        }
+    };
+    attempt.name = name;
+    if let Some(id) = find(shape, &Content::Id, text, tape).and_then(|node| tape.string(text, node)) {
+        attempt.id = Some(id.into_owned()).filter(|id| !id.trim().is_empty());
+    }
+    attempt.arguments = match arguments {
+        None => Arguments::Blank,
+        Some(node) if tape.nodes()[node].kind == Kind::Null => Arguments::Blank,
+        Some(node) => {
+            let start = tape.nodes()[node].start;
+            attempt.body_start = attempt.body_start.map(|base| base + start);
+            json_arguments(tape.raw(text, node).to_owned())
+        }
+    };
+    if attempt.unmarked && matches!(attempt.arguments, Arguments::Blank) && arguments.is_none() {
+        attempt.meaning = Meaning::Data;
+    }
+}
+
+/// An object that has none of the shapes: data if nothing marks it as a call, otherwise a call without a name.
+fn unclaimed(attempt: &mut Attempt, record: &Record, text: &str, tape: &Tape) {
+    let named = record.object.iter().filter(|shape| shape.is_call()).find_map(|shape| {
+        find(shape, &Content::Name, text, tape)
+            .filter(|_| shape.members.iter().any(|m| matches!(m.content, Content::Constant(_))))
+            .map(|node| (shape, node))
+    });
+    match named {
+        Some((shape, node)) => {
+            attempt.name = tape.string(text, node).map_or(Name::Missing, |n| Name::Written(n.into_owned()));
+            let constant = shape.members.iter().find(|m| matches!(m.content, Content::Constant(_)));
+            let written = constant
+                .and_then(|member| at_path(&member.path, text, tape))
+                .map_or_else(|| "none".to_owned(), |n| tape.raw(text, n).trim_matches('"').to_owned());
+            attempt.findings.push(
+                Finding::new(Code::UnknownType).message(format!("unknown response type: {written}")),
+            );
+        }
+        None if attempt.unmarked => attempt.meaning = Meaning::Data,
+        None => attempt.name = Name::Missing,
+    }
+}
+
+/// Whether an object has everything a call of this shape needs but, perhaps, its arguments.
+fn claims(shape: &Shape, text: &str, tape: &Tape) -> bool {
+    if named_arguments(shape, text, tape).is_some() {
+        return true;
+    }
+    claims_constants(shape, text, tape) && find(shape, &Content::Name, text, tape).is_some()
+}
+
+fn claims_constants(shape: &Shape, text: &str, tape: &Tape) -> bool {
+    shape.members.iter().all(|member| match &member.content {
+        Content::Constant(wanted) => {
+            at_path(&member.path, text, tape).is_some_and(|node| tape.raw(text, node) == wanted)
+        }
+        _ => true,
+    })
+}
+
+/// The member of a shape that holds this, where the object has it.
+fn find(shape: &Shape, content: &Content, text: &str, tape: &Tape) -> Option<usize> {
+    let member = shape.members.iter().find(|member| member.content == *content)?;
+    at_path(&member.path, text, tape)
+}
+
+fn at_path(path: &[Vec<String>], text: &str, tape: &Tape) -> Option<usize> {
+    let mut node = 0;
+    if tape.nodes().is_empty() || path.is_empty() {
+        return None;
+    }
+    for spellings in path {
+        if tape.nodes()[node].kind != Kind::Object {
+            return None;
+        }
+        node = spellings.iter().find_map(|key| tape.member(text, node, key))?;
+    }
+    Some(node)
+}
+
+/// Name and arguments of an object whose only key is the name.
+fn named_arguments(shape: &Shape, text: &str, tape: &Tape) -> Option<(String, usize)> {
+    shape.members.iter().find(|member| member.content == Content::NamedArguments)?;
+    let root = tape.nodes().first().filter(|root| root.kind == Kind::Object)?;
+    let mut children = tape.children(0);
+    let only = children.next()?;
+    if children.next().is_some() && root.end <= text.len() {
+        return None;
+    }
+    Some((tape.key(text, only)?.into_owned(), only))
+}
+
+/// How many bytes at the end of `text` may be the start of, or all of, `trail`.
+fn held_back(text: &str, trail: &str) -> usize {
+    (1..=trail.len().min(text.len()))
+        .rev()
+        .find(|&n| {
+            text.is_char_boundary(text.len() - n) && trail.starts_with(&text[text.len() - n..])
+        })
+        .unwrap_or(0)
+}
+
+/// The words that a record's templates write right before a name, for telling a mangled one.
+fn affixes(record: &Record) -> Vec<String> {
+    let mut found = Vec::new();
+    for (key, others) in &record.also {
+        if others.iter().any(String::is_empty) && key.chars().all(crate::dialect::is_word_character) {
+            found.push(key.trim_matches(|c: char| !c.is_alphanumeric()).to_owned());
+        }
+    }
+    found
+}
+
+/// The five entities of XML; anything else stays as it is.
+fn unescape_xml(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('&') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let entity = [("&amp;", '&'), ("&lt;", '<'), ("&gt;", '>'), ("&quot;", '"'), ("&apos;", '\'')]
+            .into_iter()
+            .find(|(name, _)| rest.starts_with(name));
+        match entity {
+            Some((name, c)) => {
+                out.push(c);
+                rest = &rest[name.len()..];
+            }
+            None => {
+                out.push('&');
+                rest = &rest[1..];
+            }
+        }
+    }
+    out.push_str(rest);
+    out
+}

@@ -1,0 +1,7 @@
+//! Framing: text in, attempts out. Templates of all listening dialects run as one program over the bytes.
+
+pub(crate) mod draft;
+pub(crate) mod machine;
+pub(crate) mod program;
+mod region;
+mod threads;

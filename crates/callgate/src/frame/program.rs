@@ -1,0 +1,783 @@
+//! Compiling records to a program: one small instruction list for all templates of all listening dialects.
+//!
+//! The program is run by [`super::threads`] as a set of threads that read the same bytes in step, so dialects that
+//! begin alike need no order: the first byte in which they differ decides.
+
+use std::sync::Arc;
+
+use crate::dialect::{Part, Record, Slot, Template};
+use crate::json::Syntax;
+
+/// The index of an instruction.
+pub(crate) type Pc = u32;
+
+/// One instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Op {
+    /// This byte.
+    Byte(u8),
+    /// Any white space, or none.
+    Space,
+    /// Some white space.
+    Space1,
+    /// White space with a line break in it; without one the thread goes on, but is known to be malformed.
+    Line,
+    /// A run of word characters, matched against a pattern when it has ended.
+    Word(u16),
+    /// The text that is bound to a slot, again.
+    Repeat(Slot),
+    /// The suffix: bound where it first occurs, the same text from then on.
+    Suffix,
+    /// The opening line of a code fence with this info word.
+    Fence(u16),
+    /// The closing line of the code fence.
+    FenceEnd,
+    /// A part that a reader of its own reads.
+    Body(u16),
+    /// Both ways, the first preferred.
+    Split(Pc, Pc),
+    /// What the prompt ends with comes next, or was in the prompt and the text goes on elsewhere.
+    Prompt(Pc),
+    /// Goes on elsewhere.
+    Jump(Pc),
+    /// Notes something about the thread.
+    Mark(Mark),
+    /// The end of the frame.
+    Match,
+}
+
+/// What a thread has passed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mark {
+    /// The end of a literal.
+    Literal,
+    /// A literal after which this can only be a call.
+    Commit,
+    /// A closing literal that was left out.
+    Skipped,
+    /// The start of one call.
+    CallStart,
+    /// The end of one call.
+    CallEnd,
+    /// The opener of a section has been read.
+    Opened,
+}
+
+/// What a run of word characters is made of: slots, and the literals between them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Pattern {
+    /// The slots, each with the literal that follows it inside the word.
+    pub(crate) slots: Vec<(Slot, String)>,
+}
+
+/// A part of a frame that is not matched byte by byte.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Body {
+    /// An object with name and arguments.
+    Object,
+    /// The arguments as one value.
+    Arguments {
+        /// Whether they are written as `key=value, …`, so that they can begin with anything.
+        kwargs: bool,
+    },
+    /// A parameter's value: text up to its closer.
+    Value {
+        /// The white space that the template writes before it.
+        lead: String,
+        /// The white space that the template writes after it.
+        trail: String,
+    },
+    /// Visible text.
+    Text,
+    /// Reasoning.
+    Reasoning {
+        /// The white space that the template writes before it.
+        lead: String,
+        /// The white space that the template writes after it.
+        trail: String,
+    },
+    /// Text that belongs to the markup.
+    Skip,
+    /// Program text up to the end.
+    Code,
+}
+
+/// What a compiled frame is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FrameKind {
+    /// One or more calls.
+    Calls,
+    /// The calls of a section whose wrapper is missing.
+    Wrapperless,
+    /// A frame around visible text.
+    Text,
+    /// A frame around reasoning.
+    Reasoning,
+    /// The end of reasoning that has no start.
+    ReasoningEnd,
+    /// Markup that means nothing.
+    Noise,
+}
+
+/// One compiled frame.
+#[derive(Clone, Debug)]
+pub(crate) struct Frame {
+    /// The record it comes from, as an index into the listening records.
+    pub(crate) record: usize,
+    /// What it is.
+    pub(crate) kind: FrameKind,
+    /// Its first instruction.
+    pub(crate) start: Pc,
+    /// The white space that the template writes after it.
+    pub(crate) after: String,
+    /// Whether it is a code fence.
+    pub(crate) fence: bool,
+    /// Whether nothing but the shape of what follows says that it is a call.
+    pub(crate) unmarked: bool,
+    /// Whether it may only start at the start of a line.
+    pub(crate) line_start: bool,
+    /// Whether it is chosen by name or profile, and not merely listening.
+    pub(crate) live: bool,
+    /// Where the frame goes on after one of its calls.
+    pub(crate) next_call: Pc,
+    /// Literals at which a refused call ends.
+    pub(crate) call_ends: Vec<String>,
+    /// Literals at which the frame of a refused call ends.
+    pub(crate) ends: Vec<String>,
+    /// Literals at which a refused call ends because a new one begins.
+    pub(crate) openers: Vec<String>,
+}
+
+/// The compiled program of all listening records.
+#[derive(Debug)]
+pub(crate) struct Program {
+    pub(crate) ops: Vec<Op>,
+    pub(crate) patterns: Vec<Pattern>,
+    pub(crate) bodies: Vec<Body>,
+    /// Info words of fences, in lower case.
+    pub(crate) infos: Vec<String>,
+    pub(crate) frames: Vec<Frame>,
+    /// Per instruction, the frame it belongs to.
+    pub(crate) owner: Vec<u16>,
+    /// Per first byte, the instructions at which a frame can start outside.
+    pub(crate) starts: Vec<Vec<Pc>>,
+    /// The instructions that follow the prompt, live only before the first byte.
+    pub(crate) prompt_starts: Vec<Pc>,
+    /// The bytes at which the scan outside of frames must look closer.
+    pub(crate) anchors: [bool; 256],
+    /// The most white space that any template writes before an opener.
+    pub(crate) before: usize,
+}
+
+/// A record that listens, and how.
+#[derive(Clone, Debug)]
+pub(crate) struct Listening {
+    pub(crate) record: Arc<Record>,
+    /// Chosen by name or profile: every opener listens and its calls are live.
+    pub(crate) chosen: bool,
+}
+
+/// Compiles the records that listen.
+pub(crate) fn compile(records: &[Listening]) -> Program {
+    let mut compiler = Compiler {
+        program: Program {
+            ops: Vec::new(),
+            patterns: Vec::new(),
+            bodies: Vec::new(),
+            infos: Vec::new(),
+            frames: Vec::new(),
+            owner: Vec::new(),
+            starts: vec![Vec::new(); 256],
+            prompt_starts: Vec::new(),
+            anchors: [false; 256],
+            before: 0,
+        },
+        pieces: 0,
+        first_literal: false,
+        in_call: false,
+    };
+    let mut seen_texts: Vec<String> = Vec::new();
+    for (index, listening) in records.iter().enumerate() {
+        compiler.record(index, listening, &mut seen_texts);
+    }
+    compiler.finish()
+}
+
+struct Compiler {
+    program: Program,
+    /// How many literal pieces the current frame has had.
+    pieces: usize,
+    /// Whether the next literal is the first of its frame, so that the prompt may have taken its start.
+    first_literal: bool,
+    in_call: bool,
+}
+
+impl Compiler {
+    fn record(&mut self, index: usize, listening: &Listening, seen: &mut Vec<String>) {
+        let record = &listening.record;
+        self.program.before = self.program.before.max(record.before.len());
+        let pairs: Vec<(Template, Template)> = if record.open.is_empty() && record.close.is_empty() {
+            vec![(Template::default(), Template::default())]
+        } else {
+            let longest = record.open.len().max(record.close.len());
+            let at = |list: &[Template], i: usize| list.get(i).cloned().unwrap_or_default();
+            (0..longest).map(|i| (at(&record.open, i), at(&record.close, i))).collect()
+        };
+        for (open, close) in &pairs {
+            self.calls(index, listening, open, close, FrameKind::Calls);
+        }
+        if !record.open.iter().all(Template::is_empty) && record.call.iter().any(Record::is_unmistakable) {
+            let none = Template::default();
+            self.calls(index, listening, &none, &none, FrameKind::Wrapperless);
+        }
+        for (templates, kind) in [
+            (&record.text, FrameKind::Text),
+            (&record.reasoning, FrameKind::Reasoning),
+            (&record.noise, FrameKind::Noise),
+        ] {
+            for template in templates {
+                // The same `<think>` stands in many records: one frame of it is enough.
+                let key = format!("{kind:?} {template}");
+                if template.head().is_empty() || seen.contains(&key) {
+                    continue;
+                }
+                if !listening.chosen && !Record::is_unmistakable(template) {
+                    continue;
+                }
+                seen.push(key);
+                self.plain(index, listening, template, kind);
+                if kind == FrameKind::Reasoning
+                    && let Some(end) = closing_tag(template)
+                {
+                    self.plain(index, listening, &Template::parse(end), FrameKind::ReasoningEnd);
+                }
+            }
+        }
+    }
+
+    /// A frame of calls: `open (call (join call)*) close`.
+    fn calls(
+        &mut self,
+        index: usize,
+        listening: &Listening,
+        open: &Template,
+        close: &Template,
+        kind: FrameKind,
+    ) {
+        let record = &*listening.record;
+        let has_section = !open.is_empty() || !close.is_empty();
+        let calls: Vec<&Template> = record
+            .call
+            .iter()
+            .filter(|call| {
+                kind == FrameKind::Calls && (listening.chosen || !open.is_empty() || Record::is_unmistakable(call))
+                    || kind == FrameKind::Wrapperless && Record::is_unmistakable(call)
+            })
+            .collect();
+        if calls.is_empty() || (!open.is_empty() && !listening.chosen && !Record::is_unmistakable(open)) {
+            return;
+        }
+        let first = if open.is_empty() { calls[0] } else { open };
+        let fence = fence_info(first.head()).is_some();
+        let unmarked = fence || first.head().trim().len() < 2;
+        self.begin(index, listening, kind, fence, unmarked && !record.known);
+        self.template(record, open, fence, false);
+        if has_section {
+            self.mark(Mark::Opened);
+            self.emit(Op::Space);
+        }
+        let again = self.here();
+        self.mark(Mark::CallStart);
+        self.in_call = true;
+        let mut ends = Vec::new();
+        for (i, call) in calls.iter().enumerate() {
+            let last = i + 1 == calls.len();
+            let split = (!last).then(|| self.emit(Op::Split(0, 0)));
+            let pieces = self.pieces;
+            let first_literal = self.first_literal;
+            self.template(record, call, fence, true);
+            self.pieces = pieces;
+            self.first_literal = first_literal;
+            ends.push(self.emit(Op::Jump(0)));
+            if let Some(split) = split {
+                let next = self.here();
+                self.patch(split, Op::Split(split + 1, next));
+            }
+        }
+        let end = self.here();
+        for jump in ends {
+            self.patch(jump, Op::Jump(end));
+        }
+        self.in_call = false;
+        let next_call = self.here();
+        self.mark(Mark::CallEnd);
+        let join_literal = record.join.to_string();
+        let loops = has_section || !join_literal.trim().is_empty();
+        if loops {
+            let split = self.emit(Op::Split(0, 0));
+            self.emit(Op::Space);
+            if !join_literal.trim().is_empty() {
+                let with_join = self.emit(Op::Split(0, 0));
+                self.literal(record, &join_literal, true, true);
+                self.emit(Op::Space);
+                let next = self.here();
+                self.patch(with_join, Op::Split(with_join + 1, next));
+            }
+            self.emit(Op::Jump(again));
+            let out = self.here();
+            self.patch(split, Op::Split(split + 1, out));
+        }
+        if !close.is_empty() {
+            self.emit(Op::Space);
+            self.template(record, close, fence, false);
+        }
+        self.emit(Op::Match);
+        let tail = if close.is_empty() { calls[0] } else { close };
+        let after = tail.literals().last().map_or("", |l| &l[l.trim_end().len()..]).to_owned();
+        let lasts = |templates: &[Template]| -> Vec<String> {
+            // A closer that repeats the name keeps its placeholder, to be filled in where it is needed.
+            let last = |t: &Template| match t.parts.as_slice() {
+                [.., Part::Literal(before), Part::Slot(Slot::Name), Part::Literal(after)] if after.trim().len() == 1 => {
+                    Some(format!("{}{{name}}{}", before.trim(), after.trim()))
+                }
+                [.., Part::Literal(l)] if l.trim().len() > 1 => Some(l.trim().to_owned()),
+                _ => None,
+            };
+            templates.iter().filter_map(last).flat_map(|l| spellings(record, &l)).collect()
+        };
+        let ends = lasts(&record.close);
+        let call_ends = lasts(&record.call);
+        let openers = record
+            .open
+            .iter()
+            .chain(&record.call)
+            .map(|t| t.head().trim().to_owned())
+            .filter(|l| l.len() > 1)
+            .flat_map(|l| spellings(record, &l))
+            .collect();
+        self.end(after, ends, openers);
+        if let Some(frame) = self.program.frames.last_mut() {
+            frame.next_call = next_call;
+            frame.call_ends = call_ends;
+        }
+    }
+
+    /// A frame around text, reasoning, or nothing.
+    fn plain(&mut self, index: usize, listening: &Listening, template: &Template, kind: FrameKind) {
+        self.begin(index, listening, kind, false, false);
+        self.template(&listening.record, template, false, false);
+        self.emit(Op::Match);
+        let after = match template.parts.last() {
+            Some(Part::Literal(l)) => l[l.trim_end().len()..].to_owned(),
+            _ => String::new(),
+        };
+        self.end(after, Vec::new(), Vec::new());
+    }
+
+    fn begin(
+        &mut self,
+        index: usize,
+        listening: &Listening,
+        kind: FrameKind,
+        fence: bool,
+        unmarked: bool,
+    ) {
+        self.pieces = 0;
+        self.first_literal = true;
+        self.in_call = false;
+        let frame = Frame {
+            record: index,
+            kind,
+            start: self.here(),
+            after: String::new(),
+            fence,
+            unmarked,
+            line_start: listening.record.lines || fence,
+            live: listening.chosen,
+            next_call: 0,
+            call_ends: Vec::new(),
+            ends: Vec::new(),
+            openers: Vec::new(),
+        };
+        self.program.frames.push(frame);
+    }
+
+    fn end(&mut self, after: String, ends: Vec<String>, openers: Vec<String>) {
+        if let Some(frame) = self.program.frames.last_mut() {
+            frame.after = after;
+            frame.ends = ends;
+            frame.openers = openers;
+        }
+    }
+
+    /// One template. In a `fence` the literals with backticks are the lines of the fence.
+    fn template(&mut self, record: &Record, template: &Template, fence: bool, call: bool) {
+        let parts = &template.parts;
+        let mut bound: Vec<Slot> = Vec::new();
+        let mut body_seen = false;
+        let mut i = 0;
+        while i < parts.len() {
+            match &parts[i] {
+                Part::Literal(text) => {
+                    let left_raw = i > 0 && is_raw(&parts[i - 1]);
+                    let right_raw = i + 1 < parts.len() && is_raw(&parts[i + 1]);
+                    let is_last = i + 1 == parts.len();
+                    let next_to_suffix = i > 0 && parts[i - 1] == Part::Slot(Slot::Suffix);
+                    let mut text = text.as_str();
+                    if fence && let Some(info) = fence_info(text).filter(|_| self.pieces == 0) {
+                        self.program.infos.push(info);
+                        self.emit(Op::Fence((self.program.infos.len() - 1) as u16));
+                        self.mark(Mark::Literal);
+                        text = text.split_once('\n').map_or("", |(_, rest)| rest);
+                        self.pieces = 1;
+                        self.first_literal = false;
+                    }
+                    let closes_fence = fence && is_last && text.ends_with("```");
+                    if closes_fence {
+                        text = text.trim_end_matches('`').trim_end();
+                    }
+                    // White space next to a raw slot belongs to the slot; at the end of a frame it is layout.
+                    if left_raw {
+                        text = text.trim_start();
+                    }
+                    if right_raw || (is_last && !call) {
+                        text = text.trim_end();
+                    }
+                    let pieces = self.pieces;
+                    self.literal(record, text, !left_raw, !right_raw);
+                    if next_to_suffix {
+                        self.pieces = pieces;
+                    } else if self.pieces > 1 && self.in_call && !text.trim().is_empty() {
+                        self.mark(Mark::Commit);
+                    }
+                    if closes_fence {
+                        self.emit(Op::FenceEnd);
+                        self.mark(Mark::Literal);
+                    }
+                }
+                Part::Slot(Slot::Suffix) => {
+                    self.emit(Op::Suffix);
+                }
+                Part::Slot(slot) if slot.is_word() => {
+                    if bound.contains(slot) && body_seen {
+                        self.emit(Op::Repeat(*slot));
+                    } else {
+                        i = self.word(record, parts, i, &mut bound);
+                    }
+                }
+                Part::Slot(Slot::Params) => {
+                    self.params(record);
+                    body_seen = true;
+                }
+                Part::Slot(slot) => {
+                    let lead = match i.checked_sub(1).map(|j| &parts[j]) {
+                        Some(Part::Literal(l)) => l[l.trim_end().len()..].to_owned(),
+                        _ => String::new(),
+                    };
+                    let trail = match parts.get(i + 1) {
+                        Some(Part::Literal(l)) => l[..l.len() - l.trim_start().len()].to_owned(),
+                        _ => String::new(),
+                    };
+                    let kind = self.program.frames.last().map(|frame| frame.kind);
+                    let body = match slot {
+                        Slot::Object => Body::Object,
+                        Slot::Arguments => Body::Arguments { kwargs: record.syntax == Syntax::Kwargs },
+                        Slot::Value => Body::Value { lead, trail },
+                        Slot::Code => Body::Code,
+                        Slot::Text if kind == Some(FrameKind::Reasoning) => Body::Reasoning { lead, trail },
+                        Slot::Text => Body::Text,
+                        _ => Body::Skip,
+                    };
+                    let body = self.body(body);
+                    if !slot.is_raw() {
+                        self.emit(Op::Space);
+                    }
+                    self.emit(Op::Body(body));
+                    // The closing line of a fence reads the white space before it, to see the line break.
+                    let fence_next =
+                        fence && matches!(parts.get(i + 1), Some(Part::Literal(l)) if l.trim() == "```");
+                    if !slot.is_raw() && !fence_next {
+                        self.emit(Op::Space);
+                    }
+                    body_seen = true;
+                }
+            }
+            i += 1;
+        }
+    }
+
+    /// `param*`: after each parameter either another or what follows.
+    fn params(&mut self, record: &Record) {
+        let again = self.emit(Op::Space);
+        let mut exits = Vec::new();
+        for param in &record.param {
+            let split = self.emit(Op::Split(0, 0));
+            self.template(record, param, false, true);
+            self.emit(Op::Jump(again));
+            exits.push(split);
+            let next = self.here();
+            self.patch(split, Op::Split(split + 1, next));
+        }
+    }
+
+    /// A word: one slot, or several with literals of word characters between them. Returns the last part it took.
+    fn word(&mut self, record: &Record, parts: &[Part], mut i: usize, bound: &mut Vec<Slot>) -> usize {
+        let mut slots = Vec::new();
+        while let Some(Part::Slot(slot)) = parts.get(i) {
+            bound.push(*slot);
+            let literal = match parts.get(i + 1) {
+                Some(Part::Literal(text)) => text.as_str(),
+                _ => "",
+            };
+            let inner: usize = literal.chars().take_while(|c| is_word(*c)).map(char::len_utf8).sum();
+            if inner == 0 {
+                slots.push((*slot, String::new()));
+                break;
+            }
+            slots.push((*slot, literal[..inner].to_owned()));
+            let next_is_word = matches!(parts.get(i + 2), Some(Part::Slot(s)) if s.is_word());
+            if inner == literal.len() && next_is_word {
+                i += 2;
+                continue;
+            }
+            let pattern = self.pattern(Pattern { slots });
+            self.seam(record);
+            self.emit(Op::Word(pattern));
+            self.seam(record);
+            // What is left of the literal after its word characters.
+            for byte in literal[inner..].trim_start().bytes() {
+                self.emit(Op::Byte(byte));
+            }
+            self.mark(Mark::Literal);
+            self.mark(Mark::Commit);
+            return i + 1;
+        }
+        let pattern = self.pattern(Pattern { slots });
+        self.seam(record);
+        self.emit(Op::Word(pattern));
+        self.seam(record);
+        i
+    }
+
+    /// Free white space, except where line breaks mean something.
+    fn seam(&mut self, record: &Record) {
+        if !record.lines {
+            self.emit(Op::Space);
+        }
+    }
+
+    /// A literal with its other spellings. Seams are free white space, except next to a raw slot.
+    fn literal(&mut self, record: &Record, text: &str, left_seam: bool, right_seam: bool) {
+        let mut rest = text;
+        // What the prompt already ends with may be left out at the start of a frame.
+        if self.first_literal && !record.prompt.is_empty() && rest.starts_with(&record.prompt) {
+            let skip = self.emit(Op::Prompt(0));
+            self.plain_text(record, &record.prompt);
+            let next = self.here();
+            self.patch(skip, Op::Prompt(next));
+            self.program.prompt_starts.push(next);
+            rest = &rest[record.prompt.len()..];
+        }
+        self.first_literal = false;
+        let mut first = true;
+        while !rest.is_empty() {
+            let found = record
+                .also
+                .iter()
+                .filter_map(|(key, others)| rest.find(key.as_str()).map(|at| (at, key, others)))
+                .min_by_key(|(at, key, _)| (*at, usize::MAX - key.len()));
+            let plain_end = found.as_ref().map_or(rest.len(), |(at, _, _)| *at);
+            if plain_end > 0 {
+                if !first || left_seam {
+                    self.seam(record);
+                }
+                self.plain_text(record, &rest[..plain_end]);
+                first = false;
+            }
+            let Some((at, key, others)) = found else { break };
+            if !first || left_seam {
+                self.emit(Op::Space);
+            }
+            self.spelled(record, key, others);
+            first = false;
+            rest = &rest[at + key.len()..];
+            if !rest.is_empty() && right_seam {
+                self.emit(Op::Space);
+            }
+        }
+    }
+
+    /// One literal with its other spellings, the longest first; an empty one means that it may be absent.
+    fn spelled(&mut self, record: &Record, key: &str, others: &[String]) {
+        let mut spellings: Vec<&str> = others.iter().map(String::as_str).chain([key]).collect();
+        spellings.sort_by_key(|s| usize::MAX - s.len());
+        let mut jumps = Vec::new();
+        for (i, spelling) in spellings.iter().enumerate() {
+            let last = i + 1 == spellings.len();
+            let split = (!last).then(|| self.emit(Op::Split(0, 0)));
+            if spelling.trim().is_empty() {
+                self.mark(Mark::Skipped);
+            } else {
+                self.bytes(record, spelling);
+                self.mark(Mark::Literal);
+            }
+            jumps.push(self.emit(Op::Jump(0)));
+            if let Some(split) = split {
+                let next = self.here();
+                self.patch(split, Op::Split(split + 1, next));
+            }
+        }
+        let end = self.here();
+        for jump in jumps {
+            self.patch(jump, Op::Jump(end));
+        }
+        self.pieces += 1;
+    }
+
+    fn plain_text(&mut self, record: &Record, text: &str) {
+        self.bytes(record, text);
+        if !text.trim().is_empty() {
+            self.mark(Mark::Literal);
+            self.pieces += 1;
+        }
+    }
+
+    /// Bytes, with each run of white space made free: some between two word characters, any elsewhere.
+    fn bytes(&mut self, record: &Record, text: &str) {
+        let mut chars = text.char_indices().peekable();
+        let mut before = None;
+        while let Some((_, c)) = chars.next() {
+            if !c.is_whitespace() {
+                let mut buffer = [0; 4];
+                for byte in c.encode_utf8(&mut buffer).bytes() {
+                    self.emit(Op::Byte(byte));
+                }
+                before = Some(c);
+                continue;
+            }
+            let mut has_break = c == '\n';
+            while let Some((_, next)) = chars.peek().filter(|(_, next)| next.is_whitespace()) {
+                has_break |= *next == '\n';
+                chars.next();
+            }
+            let after = chars.peek().map(|(_, next)| *next);
+            let between_words =
+                before.is_some_and(char::is_alphanumeric) && after.is_some_and(char::is_alphanumeric);
+            // What is needed once is followed by free space.
+            if record.lines && has_break {
+                self.emit(Op::Line);
+            } else if between_words {
+                self.emit(Op::Space1);
+            }
+            self.emit(Op::Space);
+        }
+    }
+
+    fn finish(mut self) -> Program {
+        let program = &mut self.program;
+        for frame in 0..program.frames.len() {
+            let start = program.frames[frame].start;
+            let chosen = program.frames[frame].live;
+            for (byte, via_prompt) in first_bytes(&program.ops, start) {
+                // A header that starts with a word is only a header right after the prompt.
+                if via_prompt && !matches!(byte, b'<' | b'[') {
+                    continue;
+                }
+                if !chosen && !matches!(byte, b'<' | b'[' | b'`' | b'~' | b']') {
+                    continue;
+                }
+                program.anchors[byte as usize] = true;
+                if !program.starts[byte as usize].contains(&start) {
+                    program.starts[byte as usize].push(start);
+                }
+            }
+        }
+        self.program
+    }
+
+    fn here(&self) -> Pc {
+        self.program.ops.len() as Pc
+    }
+
+    fn emit(&mut self, op: Op) -> Pc {
+        let pc = self.here();
+        self.program.ops.push(op);
+        self.program.owner.push(self.program.frames.len().saturating_sub(1) as u16);
+        pc
+    }
+
+    fn mark(&mut self, mark: Mark) {
+        self.emit(Op::Mark(mark));
+    }
+
+    fn patch(&mut self, pc: Pc, op: Op) {
+        self.program.ops[pc as usize] = op;
+    }
+
+    fn pattern(&mut self, pattern: Pattern) -> u16 {
+        self.program.patterns.push(pattern);
+        (self.program.patterns.len() - 1) as u16
+    }
+
+    fn body(&mut self, body: Body) -> u16 {
+        self.program.bodies.push(body);
+        (self.program.bodies.len() - 1) as u16
+    }
+}
+
+/// The bytes with which a frame can start, and whether the prompt was taken as read.
+fn first_bytes(ops: &[Op], start: Pc) -> Vec<(u8, bool)> {
+    let mut found = Vec::new();
+    let mut stack = vec![(start, false)];
+    let mut seen = Vec::new();
+    while let Some((pc, via_prompt)) = stack.pop() {
+        if seen.contains(&(pc, via_prompt)) {
+            continue;
+        }
+        seen.push((pc, via_prompt));
+        match ops[pc as usize] {
+            Op::Byte(byte) => found.push((byte, via_prompt)),
+            Op::Space | Op::Mark(_) | Op::Suffix => stack.push((pc + 1, via_prompt)),
+            Op::Split(a, b) => stack.extend([(a, via_prompt), (b, via_prompt)]),
+            Op::Prompt(next) => stack.extend([(pc + 1, via_prompt), (next, true)]),
+            Op::Jump(to) => stack.push((to, via_prompt)),
+            Op::Body(_) => found.push((b'{', via_prompt)),
+            Op::Fence(_) => found.extend([(b'`', via_prompt), (b'~', via_prompt)]),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// The closer of a template if it is the opener with a slash in it (`<think>`, `</think>`): such a closer means the
+/// end of reasoning even where its start was in the prompt.
+fn closing_tag(template: &Template) -> Option<&str> {
+    let opener = template.head().trim();
+    let closer = template.literals().last()?.trim();
+    (closer.len() == opener.len() + 1 && closer.replacen('/', "", 1) == opener).then_some(closer)
+}
+
+/// The first word of the info string if a literal opens a code fence.
+fn fence_info(literal: &str) -> Option<String> {
+    let rest = literal.strip_prefix("```")?;
+    let (info, _) = rest.split_once('\n')?;
+    Some(info.trim().to_ascii_lowercase())
+}
+
+fn spellings(record: &Record, literal: &str) -> Vec<String> {
+    let mut all = vec![literal.to_owned()];
+    for (key, others) in &record.also {
+        if key.trim() == literal {
+            all.extend(others.iter().map(|o| o.trim().to_owned()).filter(|o| o.len() > 1));
+        }
+    }
+    all
+}
+
+fn is_raw(part: &Part) -> bool {
+    matches!(part, Part::Slot(slot) if slot.is_raw())
+}
+
+fn is_word(c: char) -> bool {
+    crate::dialect::is_word_character(c)
+}

@@ -1,0 +1,567 @@
+//! Running a program: a set of threads that read the same bytes in step, in order of preference.
+
+use crate::dialect::{Slot, is_word_character};
+
+use super::program::{Mark, Op, Pc, Program};
+
+/// The longest name, key or id that is read.
+const LONGEST_WORD: usize = 256;
+
+/// What the threads of a set have in common: the words they have read, and stamps for keeping the set small.
+#[derive(Debug, Default)]
+pub(crate) struct Scratch {
+    /// The text of all words read in this frame; threads point into it.
+    words: Vec<u8>,
+    stamps: Vec<u32>,
+    stamp: u32,
+    spare: Vec<Thread>,
+}
+
+/// A range of [`Scratch::words`].
+pub(crate) type Words = (u32, u32);
+
+/// One way of reading what has come so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Thread {
+    pub(crate) pc: Pc,
+    /// How far a repeated text has been read.
+    offset: u32,
+    /// Where the word that is being read begins in the scratch, if one is.
+    word: Option<u32>,
+    pub(crate) name: Option<Words>,
+    pub(crate) key: Option<Words>,
+    pub(crate) id: Option<Words>,
+    pub(crate) index: Option<Words>,
+    pub(crate) kind: Option<Words>,
+    suffix: Option<Words>,
+    /// How many literals have been read since the thread was last counted.
+    pub(crate) literals: u16,
+    /// Whether it has passed the point after which this can only be a call.
+    pub(crate) committed: bool,
+    /// Whether it left out a closer since it was last counted.
+    pub(crate) skipped: bool,
+    /// Whether a line break that the format needs was missing.
+    pub(crate) malformed: bool,
+    /// Whether a section is open.
+    pub(crate) opened: bool,
+    /// Where the current call began, in bytes of the input.
+    pub(crate) call_start: usize,
+    /// Where the last whole call ended, if one has.
+    pub(crate) call_end: Option<usize>,
+    /// How many calls have begun.
+    pub(crate) calls: u32,
+    start_pending: bool,
+    /// The mark and the length of the fence it is in.
+    fence: (u8, u16),
+    /// How far the line of a fence has been read.
+    line: FenceLine,
+    /// Whether the word that is being read began with the word literals of a name that did not fit its pattern.
+    pub(crate) odd: bool,
+}
+
+/// How far the opening or closing line of a fence has been read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FenceLine {
+    /// Nothing of it, or white space without a line break.
+    Before,
+    /// At the start of a line.
+    Start,
+    /// This much of its run of marks.
+    Run(u16),
+    /// The white space after its marks.
+    Gap,
+    /// This much of the info word.
+    Info(u16),
+    /// The rest of the line.
+    Rest,
+}
+
+impl Thread {
+    pub(crate) fn new(pc: Pc, position: usize) -> Self {
+        Thread {
+            pc,
+            offset: 0,
+            word: None,
+            name: None,
+            key: None,
+            id: None,
+            index: None,
+            kind: None,
+            suffix: None,
+            literals: 0,
+            committed: false,
+            skipped: false,
+            malformed: false,
+            opened: false,
+            call_start: position,
+            call_end: None,
+            calls: 0,
+            start_pending: false,
+            fence: (0, 0),
+            line: FenceLine::Before,
+            odd: false,
+        }
+    }
+
+    /// Moves past the body it stands at.
+    pub(crate) fn past_body(mut self) -> Self {
+        self.pc += 1;
+        self.line = FenceLine::Before;
+        self.literals = 0;
+        self.skipped = false;
+        self
+    }
+}
+
+/// Where a set stands after a byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Some threads go on.
+    Alive,
+    /// No thread accepts the byte; the set is as it was before.
+    Dead,
+}
+
+/// The threads, the preferred first.
+#[derive(Debug, Default)]
+pub(crate) struct Threads {
+    list: Vec<Thread>,
+}
+
+impl Threads {
+    pub(crate) fn clear(&mut self) {
+        self.list.clear();
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Thread> {
+        self.list.iter()
+    }
+
+    /// The threads that stand at a body, the preferred first.
+    pub(crate) fn at_body<'a>(&'a self, program: &'a Program) -> impl Iterator<Item = (&'a Thread, u16)> {
+        self.list.iter().filter_map(|thread| match program.ops[thread.pc as usize] {
+            Op::Body(body) => Some((thread, body)),
+            _ => None,
+        })
+    }
+
+    /// The preferred thread that has reached the end of its frame.
+    pub(crate) fn matched(&self, program: &Program) -> Option<&Thread> {
+        self.list.iter().find(|thread| program.ops[thread.pc as usize] == Op::Match)
+    }
+
+    /// Whether every thread has reached the end of its frame.
+    pub(crate) fn all_matched(&self, program: &Program) -> bool {
+        !self.list.is_empty() && self.list.iter().all(|thread| program.ops[thread.pc as usize] == Op::Match)
+    }
+
+    /// Starts new threads, after those that are there.
+    pub(crate) fn start(
+        &mut self,
+        program: &Program,
+        scratch: &mut Scratch,
+        threads: impl IntoIterator<Item = Thread>,
+        position: usize,
+    ) {
+        scratch.next_stamp(program);
+        for thread in threads {
+            follow(program, scratch, &mut self.list, thread, position);
+        }
+    }
+
+    /// Keeps the threads for which the test holds.
+    pub(crate) fn retain(&mut self, test: impl FnMut(&Thread) -> bool) {
+        self.list.retain(test);
+    }
+
+    /// Reads one byte at `position`. Words that end here are matched first.
+    pub(crate) fn step(
+        &mut self,
+        program: &Program,
+        scratch: &mut Scratch,
+        byte: u8,
+        position: usize,
+    ) -> Step {
+        let in_word = self.list.iter().any(|thread| thread.word.is_some());
+        if in_word && !is_word_byte(byte) {
+            self.end_words(program, scratch, position);
+        }
+        let mut next = std::mem::take(&mut scratch.spare);
+        next.clear();
+        scratch.next_stamp(program);
+        let word_at = scratch.words.len() as u32;
+        let mut took_word = false;
+        for thread in &self.list {
+            let mut thread = *thread;
+            if thread.start_pending && !byte.is_ascii_whitespace() {
+                thread.start_pending = false;
+                thread.call_start = position;
+            }
+            match program.ops[thread.pc as usize] {
+                Op::Byte(wanted) if wanted == byte => {
+                    thread.pc += 1;
+                    follow(program, scratch, &mut next, thread, position + 1);
+                }
+                Op::Space if byte.is_ascii_whitespace() => {
+                    follow(program, scratch, &mut next, thread, position + 1);
+                }
+                Op::Space1 | Op::Line if byte.is_ascii_whitespace() => {
+                    // What is needed once is followed by free space, so only the first such byte is read here.
+                    let is_enough = program.ops[thread.pc as usize] == Op::Space1 || byte == b'\n';
+                    thread.pc += u32::from(is_enough);
+                    follow(program, scratch, &mut next, thread, position + 1);
+                }
+                Op::Fence(info) => {
+                    if read_fence(&mut thread, program.infos[info as usize].as_bytes(), byte) {
+                        follow(program, scratch, &mut next, thread, position + 1);
+                    }
+                }
+                Op::FenceEnd => {
+                    if read_fence_end(&mut thread, byte) {
+                        follow(program, scratch, &mut next, thread, position + 1);
+                    }
+                }
+                Op::Word(_) if is_word_byte(byte) => {
+                    let start = thread.word.unwrap_or(word_at);
+                    if (word_at - start) as usize >= LONGEST_WORD {
+                        continue;
+                    }
+                    thread.word = Some(start);
+                    took_word = true;
+                    if !next.contains(&thread) {
+                        next.push(thread);
+                    }
+                }
+                op @ (Op::Repeat(_) | Op::Suffix) if repeated(op, &thread).is_some() => {
+                    let (from, to) = repeated(op, &thread).unwrap_or_default();
+                    if scratch.words.get((from + thread.offset) as usize) == Some(&byte) {
+                        thread.offset += 1;
+                        if from + thread.offset == to {
+                            thread.pc += 1;
+                            thread.offset = 0;
+                        }
+                        follow(program, scratch, &mut next, thread, position + 1);
+                    }
+                }
+                Op::Suffix => {
+                    // Unbound: a colon starts it, word characters go on with it. `follow` has already gone past it
+                    // for the case that it is empty.
+                    let starts = thread.word.is_none() && byte == b':';
+                    let goes_on = thread.word.is_some() && (byte.is_ascii_alphanumeric() || byte == b'_');
+                    if starts || goes_on {
+                        thread.word = Some(thread.word.unwrap_or(word_at));
+                        took_word = true;
+                        next.push(thread);
+                    }
+                }
+                _ => {}
+            }
+        }
+        if next.is_empty() {
+            scratch.spare = next;
+            return Step::Dead;
+        }
+        if took_word {
+            scratch.words.push(byte);
+        }
+        std::mem::swap(&mut self.list, &mut next);
+        scratch.spare = next;
+        Step::Alive
+    }
+
+    /// Ends the words that are being read: the byte at `position` is none of theirs.
+    pub(crate) fn end_words(&mut self, program: &Program, scratch: &mut Scratch, position: usize) {
+        let mut next = std::mem::take(&mut scratch.spare);
+        next.clear();
+        scratch.next_stamp(program);
+        for thread in &self.list {
+            let mut thread = *thread;
+            let Some(start) = thread.word else {
+                follow(program, scratch, &mut next, thread, position);
+                continue;
+            };
+            thread.word = None;
+            let run = (start, scratch.words.len() as u32);
+            match program.ops[thread.pc as usize] {
+                Op::Suffix => thread.suffix = Some(run),
+                Op::Word(pattern) => {
+                    if !bind(program, scratch, &mut thread, pattern, run) {
+                        continue;
+                    }
+                }
+                _ => {}
+            }
+            thread.pc += 1;
+            follow(program, scratch, &mut next, thread, position);
+        }
+        std::mem::swap(&mut self.list, &mut next);
+        scratch.spare = next;
+    }
+
+    /// The input is over: what only waited for a byte that is not part of it has ended.
+    pub(crate) fn end_input(&mut self, program: &Program, scratch: &mut Scratch, position: usize) {
+        self.end_words(program, scratch, position);
+        for thread in &mut self.list {
+            if program.ops[thread.pc as usize] == Op::FenceEnd
+                && matches!(thread.line, FenceLine::Run(n) if n >= thread.fence.1)
+            {
+                thread.pc += 1;
+            }
+        }
+        let list = std::mem::take(&mut self.list);
+        self.start(program, scratch, list, position);
+    }
+
+    /// Whether some thread is reading a word.
+    pub(crate) fn in_word(&self) -> bool {
+        self.list.iter().any(|thread| thread.word.is_some())
+    }
+
+    /// Whether the frame could end here if only literals were missing.
+    pub(crate) fn only_literals_left(&self, program: &Program) -> Option<Thread> {
+        self.list.iter().find(|thread| reaches_end(program, thread.pc)).copied()
+    }
+}
+
+impl Scratch {
+    /// The text of a range.
+    pub(crate) fn get(&self, words: Words) -> &str {
+        let bytes = self.words.get(words.0 as usize..words.1 as usize).unwrap_or_default();
+        std::str::from_utf8(bytes).unwrap_or("")
+    }
+
+    pub(crate) fn reset(&mut self) {
+        self.words.clear();
+    }
+
+    fn next_stamp(&mut self, program: &Program) {
+        if self.stamps.len() < program.ops.len() {
+            self.stamps.resize(program.ops.len(), 0);
+        }
+        self.stamp = self.stamp.wrapping_add(1);
+        if self.stamp == 0 {
+            self.stamps.fill(0);
+            self.stamp = 1;
+        }
+    }
+
+    fn first_visit(&mut self, pc: Pc) -> bool {
+        let stamp = &mut self.stamps[pc as usize];
+        let first = *stamp != self.stamp;
+        *stamp = self.stamp;
+        first
+    }
+}
+
+/// Whether a byte can be part of a word. Characters beyond ASCII are judged when the word has ended.
+fn is_word_byte(byte: u8) -> bool {
+    byte >= 0x80 || is_word_character(byte as char)
+}
+
+/// The text that an instruction repeats, if there is any to repeat.
+fn repeated(op: Op, thread: &Thread) -> Option<Words> {
+    let words = match op {
+        Op::Repeat(Slot::Name) => thread.name,
+        Op::Repeat(Slot::Key) => thread.key,
+        Op::Repeat(Slot::Id) => thread.id,
+        Op::Repeat(Slot::Index) => thread.index,
+        Op::Repeat(Slot::Type) => thread.kind,
+        Op::Suffix => thread.suffix,
+        _ => None,
+    };
+    words.filter(|(from, to)| from < to)
+}
+
+/// Adds a thread and everything it can reach without reading a byte, the preferred way first.
+fn follow(program: &Program, scratch: &mut Scratch, list: &mut Vec<Thread>, thread: Thread, position: usize) {
+    // The ways still to be followed; programs branch a few times at most between two bytes.
+    let mut ways = [thread; 24];
+    let mut open = 1;
+    while open > 0 {
+        open -= 1;
+        let mut thread = ways[open];
+        let op = program.ops[thread.pc as usize];
+        if thread.offset == 0 && !scratch.first_visit(thread.pc) {
+            continue;
+        }
+        let mut also = |way: Thread, open: &mut usize| {
+            if let Some(free) = ways.get_mut(*open) {
+                *free = way;
+                *open += 1;
+            }
+        };
+        match op {
+            Op::Split(first, second) => {
+                also(Thread { pc: second, ..thread }, &mut open);
+                also(Thread { pc: first, ..thread }, &mut open);
+            }
+            Op::Prompt(next) => {
+                also(Thread { pc: next, ..thread }, &mut open);
+                also(Thread { pc: thread.pc + 1, ..thread }, &mut open);
+            }
+            Op::Jump(to) => also(Thread { pc: to, ..thread }, &mut open),
+            Op::Mark(mark) => {
+                thread.pc += 1;
+                apply(mark, &mut thread, position);
+                also(thread, &mut open);
+            }
+            Op::Space => {
+                list.push(thread);
+                also(Thread { pc: thread.pc + 1, ..thread }, &mut open);
+            }
+            Op::Line => {
+                list.push(thread);
+                also(Thread { pc: thread.pc + 1, malformed: true, ..thread }, &mut open);
+            }
+            Op::Suffix if thread.suffix.is_none() => {
+                list.push(thread);
+                let empty = scratch.words.len() as u32;
+                also(Thread { pc: thread.pc + 1, suffix: Some((empty, empty)), ..thread }, &mut open);
+            }
+            Op::Suffix | Op::Repeat(_) if repeated(op, &thread).is_none() => {
+                also(Thread { pc: thread.pc + 1, ..thread }, &mut open);
+            }
+            _ => list.push(thread),
+        }
+    }
+}
+
+fn apply(mark: Mark, thread: &mut Thread, position: usize) {
+    match mark {
+        Mark::Literal => thread.literals += 1,
+        Mark::Commit => thread.committed = true,
+        Mark::Skipped => thread.skipped = true,
+        Mark::Opened => thread.opened = true,
+        Mark::CallStart => {
+            thread.name = None;
+            thread.key = None;
+            thread.id = None;
+            thread.index = None;
+            thread.odd = false;
+            thread.calls += 1;
+            if thread.calls > 1 || thread.opened {
+                thread.start_pending = true;
+                thread.committed = false;
+            }
+        }
+        Mark::CallEnd => thread.call_end = Some(position),
+    }
+}
+
+/// Matches a finished word against its pattern and binds its slots.
+fn bind(program: &Program, scratch: &Scratch, thread: &mut Thread, pattern: u16, run: Words) -> bool {
+    let text = scratch.get(run);
+    if text.is_empty() || !text.chars().all(is_word_character) {
+        return false;
+    }
+    let slots = &program.patterns[pattern as usize].slots;
+    let mut from = 0;
+    for (i, (slot, literal)) in slots.iter().enumerate() {
+        let rest = &text[from..];
+        let is_last = i + 1 == slots.len();
+        let end = if literal.is_empty() {
+            Some(rest.len())
+        } else if is_last {
+            rest.strip_suffix(literal.as_str()).map(str::len)
+        } else {
+            rest.rfind(literal.as_str())
+        };
+        let Some(end) = end else {
+            if is_last {
+                return false;
+            }
+            // The number after the name is missing: the whole word is the name, and the judge may still know it.
+            set(thread, *slot, (run.0 + from as u32, run.1));
+            thread.odd = true;
+            return true;
+        };
+        if end == 0 {
+            return false;
+        }
+        set(thread, *slot, (run.0 + from as u32, run.0 + (from + end) as u32));
+        from += end + literal.len();
+    }
+    true
+}
+
+fn set(thread: &mut Thread, slot: Slot, words: Words) {
+    match slot {
+        Slot::Name => thread.name = Some(words),
+        Slot::Key => thread.key = Some(words),
+        Slot::Id => thread.id = Some(words),
+        Slot::Index => thread.index = Some(words),
+        Slot::Type => thread.kind = Some(words),
+        _ => {}
+    }
+}
+
+/// Whether the end of the frame can be reached over literals alone.
+fn reaches_end(program: &Program, from: Pc) -> bool {
+    let mut ways = vec![from];
+    let mut seen = Vec::new();
+    while let Some(pc) = ways.pop() {
+        if seen.contains(&pc) {
+            continue;
+        }
+        seen.push(pc);
+        match program.ops[pc as usize] {
+            Op::Match => return true,
+            Op::Split(first, second) => ways.extend([first, second]),
+            Op::Prompt(next) => ways.extend([pc + 1, next]),
+            Op::Word(_) | Op::Body(_) => {}
+            Op::Jump(to) => ways.push(to),
+            _ => ways.push(pc + 1),
+        }
+    }
+    false
+}
+
+/// Reads one byte of the opening line of a fence. False: it is none, or has another info word.
+fn read_fence(thread: &mut Thread, info: &[u8], byte: u8) -> bool {
+    thread.line = match thread.line {
+        FenceLine::Before | FenceLine::Start if matches!(byte, b'`' | b'~') => {
+            thread.fence = (byte, 1);
+            FenceLine::Run(1)
+        }
+        FenceLine::Run(n) if byte == thread.fence.0 => {
+            thread.fence.1 = n.saturating_add(1);
+            FenceLine::Run(thread.fence.1)
+        }
+        FenceLine::Run(n) if n >= 3 && matches!(byte, b' ' | b'\t') => FenceLine::Gap,
+        FenceLine::Run(n) if n >= 3 && info.first() == Some(&byte.to_ascii_lowercase()) => FenceLine::Info(1),
+        FenceLine::Gap if matches!(byte, b' ' | b'\t') => FenceLine::Gap,
+        FenceLine::Gap if info.first() == Some(&byte.to_ascii_lowercase()) => FenceLine::Info(1),
+        FenceLine::Info(n) if info.get(n as usize) == Some(&byte.to_ascii_lowercase()) => FenceLine::Info(n + 1),
+        FenceLine::Info(n) if n as usize == info.len() && byte.is_ascii_whitespace() => FenceLine::Rest,
+        FenceLine::Rest if byte != thread.fence.0 => FenceLine::Rest,
+        _ => return false,
+    };
+    if byte == b'\n' && thread.line == FenceLine::Rest {
+        thread.line = FenceLine::Start;
+        thread.pc += 1;
+    }
+    true
+}
+
+/// Reads one byte of the closing line of a fence. False: the line closes nothing.
+fn read_fence_end(thread: &mut Thread, byte: u8) -> bool {
+    thread.line = match thread.line {
+        FenceLine::Run(n) if byte == thread.fence.0 => FenceLine::Run(n.saturating_add(1)),
+        FenceLine::Run(n) if n >= thread.fence.1 && byte.is_ascii_whitespace() => FenceLine::Rest,
+        FenceLine::Rest if byte.is_ascii_whitespace() => FenceLine::Rest,
+        FenceLine::Start if byte == thread.fence.0 => FenceLine::Run(1),
+        FenceLine::Start if matches!(byte, b' ' | b'\n' | b'\r' | b'\t') => FenceLine::Start,
+        FenceLine::Before if byte == b'\n' => FenceLine::Start,
+        FenceLine::Before if byte.is_ascii_whitespace() => FenceLine::Before,
+        _ => return false,
+    };
+    if thread.line == FenceLine::Rest && byte == b'\n' {
+        thread.line = FenceLine::Before;
+        thread.pc += 1;
+    }
+    true
+}

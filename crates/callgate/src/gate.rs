@@ -1,0 +1,238 @@
+//! The gate: tools, dialects and policy, compiled once and shared by all sessions.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::dialect::{self, Record};
+use crate::frame::program::{Listening, Program, compile};
+use crate::policy::{Excess, Partial, Policy, Position, Release};
+use crate::profile::Profile;
+use crate::registry::{Registry, nearest};
+use crate::response::{FinishReason, Response};
+use crate::schema::CompiledTool;
+use crate::session::Session;
+
+/// A compiled gate. Cheap to clone; make one session per response.
+///
+/// ```
+/// use callgate::{Gate, Registry};
+///
+/// let tools = Registry::from_json(
+///     r#"[{"name": "look", "parameters": {"type": "object", "properties": {"q": {"type": "string"}}}}]"#,
+/// )?;
+/// let gate = Gate::builder().tools(tools).build()?;
+/// let response = gate.parse("On it.\n<tool_call>{\"name\": \"look\", \"arguments\": {\"q\": \"cats\",}}</tool_call>");
+/// assert_eq!(response.text, "On it.");
+/// assert_eq!(response.calls[0].arguments, r#"{"q": "cats"}"#);
+/// assert_eq!(response.calls[0].repairs[0].code.word(), "trailing-comma");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Gate {
+    inner: Arc<Compiled>,
+}
+
+/// What all sessions of a gate share.
+#[derive(Debug)]
+pub(crate) struct Compiled {
+    pub(crate) program: Program,
+    pub(crate) records: Vec<Listening>,
+    pub(crate) registry: Option<Registry>,
+    pub(crate) policy: Policy,
+    pub(crate) profile: Profile,
+}
+
+impl Compiled {
+    /// The tool of this name.
+    pub(crate) fn tool(&self, name: &str) -> Option<&CompiledTool> {
+        self.registry.as_ref()?.get(name)
+    }
+
+    /// Whether there is a tool of this name.
+    pub(crate) fn knows(&self, name: &str) -> bool {
+        self.tool(name).is_some()
+    }
+}
+
+impl Gate {
+    /// Starts with the profile `standard` and no tool list.
+    pub fn builder() -> GateBuilder {
+        GateBuilder { profile: Profile::standard(), policy: None, registry: None, dialects: None, records: Vec::new() }
+    }
+
+    /// A session for one response.
+    pub fn session(&self) -> Session {
+        Session::new(self.inner.clone())
+    }
+
+    /// Reads a whole response: a stream of one chunk.
+    pub fn parse(&self, text: &str) -> Response {
+        let mut collector = Response::collector();
+        let mut session = self.session();
+        session.push(text, &mut |event| collector.push(event));
+        session.finish(FinishReason::Unknown, &mut |event| collector.push(event));
+        collector.finish(FinishReason::Unknown)
+    }
+
+    /// What it allows.
+    pub fn policy(&self) -> &Policy {
+        &self.inner.policy
+    }
+
+    /// The profile it was built with.
+    pub fn profile(&self) -> &Profile {
+        &self.inner.profile
+    }
+
+    /// The tools, if a list was given.
+    pub fn registry(&self) -> Option<&Registry> {
+        self.inner.registry.as_ref()
+    }
+
+    /// The dialects that were chosen by name or profile.
+    pub fn live(&self) -> impl Iterator<Item = &Record> {
+        self.inner.records.iter().filter(|listening| listening.chosen).map(|listening| &*listening.record)
+    }
+}
+
+/// Builds a [`Gate`].
+#[derive(Clone, Debug)]
+pub struct GateBuilder {
+    profile: Profile,
+    policy: Option<Policy>,
+    registry: Option<Registry>,
+    dialects: Option<Vec<String>>,
+    records: Vec<Record>,
+}
+
+impl GateBuilder {
+    /// Sets policy and dialects to those of a profile.
+    pub fn profile(mut self, profile: Profile) -> Self {
+        self.profile = profile;
+        self
+    }
+
+    /// Gives the tool list: names and arguments are then checked.
+    pub fn tools(mut self, registry: Registry) -> Self {
+        self.registry = Some(registry);
+        self
+    }
+
+    /// Switches on one dialect by name (or `auto`: all whose markers are unmistakable), instead of the profile's.
+    pub fn dialect(mut self, name: &str) -> Self {
+        self.dialects.get_or_insert_default().push(name.to_owned());
+        self
+    }
+
+    /// Switches on these dialects, instead of the profile's.
+    pub fn dialects(mut self, names: &[&str]) -> Self {
+        self.dialects.get_or_insert_default().extend(names.iter().map(|name| (*name).to_owned()));
+        self
+    }
+
+    /// Adds a dialect of your own. It is live.
+    pub fn record(mut self, record: Record) -> Self {
+        self.records.push(record);
+        self
+    }
+
+    /// Sets the policy, instead of the profile's.
+    pub fn policy(mut self, policy: Policy) -> Self {
+        self.policy = Some(policy);
+        self
+    }
+
+    /// Compiles the gate.
+    pub fn build(self) -> Result<Gate, GateError> {
+        let policy = self.policy.unwrap_or_else(|| self.profile.policy());
+        check(&policy)?;
+        let mut records: Vec<Listening> =
+            self.records.into_iter().map(|record| Listening { record: Arc::new(record), chosen: true }).collect();
+        let names: Vec<String> = self
+            .dialects
+            .unwrap_or_else(|| self.profile.dialects().iter().map(|name| (*name).to_owned()).collect());
+        let mut auto = false;
+        for name in &names {
+            if name == "auto" {
+                auto = true;
+                continue;
+            }
+            if name == "native" {
+                continue;
+            }
+            let record = dialect::named(name).ok_or_else(|| unknown_dialect(name))?;
+            if record.known && self.registry.is_none() {
+                return Err(GateError {
+                    code: "needs-tools",
+                    message: format!("the dialect `{name}` needs a tool list: the tools' names are its markers"),
+                    help: "give the tool list, or choose another dialect".to_owned(),
+                });
+            }
+            if records.iter().all(|listening| listening.record.name != record.name) {
+                records.push(Listening { record: Arc::new(record.clone()), chosen: true });
+            }
+        }
+        if auto || self.profile.listens() {
+            for record in dialect::builtin().iter().filter(|record| record.auto) {
+                if records.iter().all(|listening| listening.record.name != record.name) {
+                    records.push(Listening { record: Arc::new(record.clone()), chosen: false });
+                }
+            }
+        }
+        let program = compile(&records);
+        Ok(Gate {
+            inner: Arc::new(Compiled { program, records, registry: self.registry, policy, profile: self.profile }),
+        })
+    }
+}
+
+fn unknown_dialect(name: &str) -> GateError {
+    let known = dialect::builtin().iter().map(|record| &*record.name).chain(["auto"]);
+    let near = nearest(name, known);
+    GateError {
+        code: "unknown-dialect",
+        message: format!("there is no dialect `{name}`"),
+        help: if near.is_empty() {
+            "`callgate dialects` lists them all".to_owned()
+        } else {
+            format!("did you mean {}?", near.join(", "))
+        },
+    }
+}
+
+/// Refuses policies that contradict themselves.
+fn check(policy: &Policy) -> Result<(), GateError> {
+    let revokes = [
+        (policy.partial == Partial::AllOrNothing, "partial = all-or-nothing"),
+        (policy.on_excess == Excess::Reject, "on_excess = reject"),
+        (policy.position == Position::Trailing, "position = trailing"),
+    ];
+    let conflict = revokes.iter().find(|(holds, _)| *holds);
+    match conflict {
+        Some((_, rule)) if policy.release == Release::Early => Err(GateError {
+            code: "early-release",
+            message: format!("calls cannot be released early while `{rule}` can still revoke them"),
+            help: "use release = at-end, or change the rule".to_owned(),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Why a gate could not be built.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GateError {
+    /// The stable word.
+    pub code: &'static str,
+    /// What is wrong.
+    pub message: String,
+    /// The way out.
+    pub help: String,
+}
+
+impl fmt::Display for GateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.message, self.help)
+    }
+}
+
+impl std::error::Error for GateError {}

@@ -1,0 +1,15 @@
+//! Decoding: any JSON-like value, read once as it arrives, copied where it is valid and spliced where it is not.
+//!
+//! One [`Reader`] reads JSON, Python literals, keyword arguments and private-quote literals: the grammars differ
+//! only in what counts as written and what counts as repaired. Its output is always a prefix of valid JSON, beside a
+//! [`Tape`] that says where each value stands in that text.
+
+mod reader;
+mod repair;
+mod tape;
+mod text;
+
+pub use reader::{End, Failure, Reader, State, Syntax};
+pub use repair::{Repair, RepairCode, RepairEntry, Repaired, Safety, repair};
+pub use tape::{Kind, Node, Tape, canonical};
+pub use text::{escape_into, unescape};

@@ -1,0 +1,332 @@
+//! Around the value of a document: byte order mark, code fence, prose, and more than one value.
+
+use super::output::Output;
+use super::quotes::{Opening, Style};
+use super::scalars::{Scan, is_identifier, scalar};
+use super::structure::Place;
+use super::{Cursor, End, Reader, Step, Syntax};
+use crate::finding::{Code, Span};
+use crate::json::repair::{Repair, RepairCode, Safety};
+use crate::json::tape::Kind;
+
+/// What stands around the value, and the values before it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Around {
+    phase: Phase,
+    fenced: bool,
+    values: usize,
+    /// Whether the last thing dropped after the value was a comma.
+    comma: bool,
+    started: usize,
+    span: Span,
+    /// The value before the one that is being read.
+    earlier: Option<Output>,
+    /// What was shown of a value that turned out to be a placeholder.
+    frozen: Option<Output>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+enum Phase {
+    #[default]
+    Before,
+    ProseBefore { start: usize },
+    /// On the line of an opening fence.
+    FenceLine,
+    /// A value has just ended.
+    Settle,
+    After,
+    ProseAfter { start: usize, marked: bool },
+}
+
+impl Around {
+    pub(super) fn has_value(&self) -> bool {
+        self.values > 0 && self.earlier.is_none()
+    }
+
+    /// Whether what is shown is not what is being written.
+    pub(super) fn is_reading_again(&self) -> bool {
+        self.frozen.is_some() || self.earlier.is_some()
+    }
+
+    /// What is shown, of these and the output.
+    pub(super) fn into_shown(self, output: Output) -> Output {
+        self.frozen.or(self.earlier).unwrap_or(output)
+    }
+}
+
+impl Reader {
+    pub(super) fn shown(&self) -> &Output {
+        let around = &self.around;
+        around.frozen.as_ref().or(around.earlier.as_ref()).unwrap_or(&self.output)
+    }
+
+    /// The value of the document is complete.
+    pub(super) fn leave_document_value(&mut self) {
+        self.place = Place::Around;
+        self.around.phase = Phase::Settle;
+    }
+
+    pub(super) fn read_around(&mut self, cursor: &mut Cursor<'_>) -> Step {
+        match self.around.phase {
+            Phase::Before => self.read_before(cursor),
+            Phase::ProseBefore { start } => self.read_prose_before(cursor, start),
+            Phase::FenceLine => self.read_fence_line(cursor),
+            Phase::Settle => {
+                self.settle_value(cursor.offset());
+                Step::Go
+            }
+            Phase::After => self.read_behind(cursor),
+            Phase::ProseAfter { start, marked } => self.read_prose_after(cursor, start, marked),
+        }
+    }
+
+    fn read_before(&mut self, cursor: &mut Cursor<'_>) -> Step {
+        self.copy_space(cursor);
+        let Some(character) = cursor.rest().chars().next() else { return Step::More };
+        match character {
+            '{' | '[' => return self.begin_value(cursor),
+            '(' if self.grammar.python() => return self.begin_value(cursor),
+            '\u{feff}' => {
+                self.repair(RepairCode::ByteOrderMark, cursor.span(3));
+                cursor.at += 3;
+                return Step::Go;
+            }
+            '`' | '~' => return self.open_fence(cursor, cursor.offset()).unwrap_or(Step::Go),
+            '/' | '#' => {
+                if let Some(step) = self.open_comment(cursor) {
+                    return step;
+                }
+            }
+            _ if character.is_whitespace() => {
+                self.repair(RepairCode::OddSpace, cursor.span(character.len_utf8()));
+                cursor.at += character.len_utf8();
+                return Step::Go;
+            }
+            _ => {}
+        }
+        match self.grammar.opening(cursor.rest(), cursor.last) {
+            Opening::More => return Step::More,
+            Opening::Quote(style, _) if style != Style::Backtick => return self.begin_value(cursor),
+            _ => {}
+        }
+        let Some((len, mut next)) = self.scan_word(cursor) else { return Step::More };
+        let word = &cursor.text[cursor.at..cursor.at + len];
+        let called = cursor.byte_at(cursor.at + len) == Some(b'(') && is_identifier(word);
+        if !called && scalar(word, self.grammar.python()).is_some() {
+            // A number or literal is the document only if nothing but white space follows it.
+            while matches!(cursor.byte_at(next), Some(b' ' | b'\t' | b'\n' | b'\r')) {
+                next += 1;
+            }
+            if next == cursor.text.len() && !cursor.last {
+                self.scan.len = next - cursor.at;
+                return Step::More;
+            }
+        }
+        let alone = next == cursor.text.len() && scalar(word, self.grammar.python()).is_some();
+        let prefixed = matches!(cursor.byte_at(cursor.at + len), Some(b'"' | b'\'')) && self.grammar.python();
+        self.scan = Scan::default();
+        if called || alone || prefixed {
+            return self.begin_value(cursor);
+        }
+        self.around.phase = Phase::ProseBefore { start: cursor.offset() };
+        Step::Go
+    }
+
+    fn begin_value(&mut self, cursor: &Cursor<'_>) -> Step {
+        self.around.started = cursor.offset();
+        self.place = Place::Value;
+        Step::Go
+    }
+
+    /// Copies the white space around a value.
+    fn copy_space(&mut self, cursor: &mut Cursor<'_>) {
+        let space = |byte: &u8| matches!(byte, b' ' | b'\n' | b'\r' | b'\t');
+        let len = cursor.rest().bytes().take_while(space).count();
+        self.output.text.push_str(&cursor.rest()[..len]);
+        cursor.at += len;
+    }
+
+    /// Starts a fence, or prose if it is none, that began at `start`.
+    fn open_fence(&mut self, cursor: &mut Cursor<'_>, start: usize) -> Option<Step> {
+        match fence_here(cursor) {
+            Some(true) => {
+                if start < cursor.offset() {
+                    self.repair(RepairCode::Prose, Span::new(start, cursor.offset()));
+                }
+                self.repair(RepairCode::CodeFence, cursor.span(3));
+                self.around.fenced = true;
+                self.around.phase = Phase::FenceLine;
+                cursor.at += 3;
+                Some(Step::Go)
+            }
+            Some(false) => {
+                self.around.phase = Phase::ProseBefore { start };
+                cursor.at += 1;
+                None
+            }
+            None => Some(Step::More),
+        }
+    }
+
+    fn read_fence_line(&mut self, cursor: &mut Cursor<'_>) -> Step {
+        let Some(end) = memchr::memchr3(b'\n', b'{', b'[', cursor.rest().as_bytes()) else {
+            cursor.at = cursor.text.len();
+            return Step::More;
+        };
+        cursor.at += end;
+        cursor.at += usize::from(cursor.byte() == Some(b'\n'));
+        self.around.phase = Phase::Before;
+        Step::Go
+    }
+
+    fn read_prose_before(&mut self, cursor: &mut Cursor<'_>, start: usize) -> Step {
+        let candidate = |byte: u8| matches!(byte, b'{' | b'[' | b'`' | b'~');
+        let Some(skip) = cursor.rest().bytes().position(candidate) else {
+            cursor.at = cursor.text.len();
+            if cursor.last {
+                self.fail(Code::BadJson, start, "there is no JSON value here");
+            }
+            return Step::More;
+        };
+        cursor.at += skip;
+        let begins = match cursor.byte() {
+            Some(b'{') => true,
+            // A bracket in prose starts a value only if its content looks like one.
+            Some(b'[') => match cursor.byte_at(cursor.at + 1) {
+                None if !cursor.last => return Step::More,
+                next => matches!(next, Some(b'{' | b'[' | b'"' | b'\'' | b'\n' | b'\r' | b' ')),
+            },
+            _ => return self.open_fence(cursor, start).unwrap_or(Step::Go),
+        };
+        if !begins {
+            cursor.at += 1;
+            return Step::Go;
+        }
+        self.repair(RepairCode::Prose, Span::new(start, cursor.offset()));
+        self.begin_value(cursor)
+    }
+
+    /// Compares a value that has ended, before `end`, with the one before it.
+    pub(super) fn settle_value(&mut self, end: usize) {
+        if !matches!(self.around.phase, Phase::Settle) || self.place != Place::Around {
+            return;
+        }
+        self.flush_gap();
+        self.around.phase = Phase::After;
+        self.around.values += 1;
+        let span = Span::new(self.around.started, end);
+        let Some(earlier) = self.around.earlier.take() else {
+            self.around.span = span;
+            return;
+        };
+        if earlier.text.trim() == self.output.text.trim() {
+            self.repair(RepairCode::RepeatedValue, span);
+            self.output = earlier;
+        } else if earlier.is_empty_object() {
+            let (code, dropped) = (RepairCode::EmptyPlaceholder, self.around.span);
+            let repair = Repair { code, safety: Safety::Lossless, span: dropped, late: true, count: 1 };
+            self.repairs.add_apart(repair);
+            self.around.frozen.get_or_insert(earlier);
+            self.around.span = span;
+        } else if self.output.is_empty_object() {
+            self.repair(RepairCode::EmptyPlaceholder, span);
+            self.output = earlier;
+        } else {
+            self.output = earlier;
+            self.fail(Code::RepairRefused, span.start, "there are several different values");
+        }
+    }
+
+    fn read_behind(&mut self, cursor: &mut Cursor<'_>) -> Step {
+        self.copy_space(cursor);
+        let Some(byte) = cursor.byte() else { return Step::More };
+        match byte {
+            b'}' | b']' | b')' => {
+                self.repair(RepairCode::ExtraCloser, cursor.span(1));
+                cursor.at += 1;
+            }
+            b',' | b';' => {
+                self.repair(RepairCode::TrailingComma, cursor.span(1));
+                self.around.comma = byte == b',';
+                cursor.at += 1;
+            }
+            b'"' | b'\'' if self.around.comma => {
+                return self.refuse(cursor, "more members follow after the end of the value");
+            }
+            b'{' | b'[' => {
+                self.around.earlier = Some(std::mem::take(&mut self.output));
+                self.around.comma = false;
+                return self.begin_value(cursor);
+            }
+            b'`' | b'~' => match fence_here(cursor) {
+                None => return Step::More,
+                Some(true) => {
+                    if !self.around.fenced {
+                        self.repair(RepairCode::CodeFence, cursor.span(3));
+                    }
+                    cursor.at += 3;
+                }
+                Some(false) => self.around.phase = Phase::ProseAfter { start: cursor.offset(), marked: false },
+            },
+            b'/' => {
+                if let Some(step) = self.open_comment(cursor) {
+                    return step;
+                }
+                self.around.phase = Phase::ProseAfter { start: cursor.offset(), marked: false };
+            }
+            _ => self.around.phase = Phase::ProseAfter { start: cursor.offset(), marked: false },
+        }
+        Step::Go
+    }
+
+    fn read_prose_after(&mut self, cursor: &mut Cursor<'_>, start: usize, marked: bool) -> Step {
+        let marked = marked || cursor.rest().contains(['{', '}', '[', ']', '"']);
+        cursor.at = cursor.text.len();
+        self.around.phase = Phase::ProseAfter { start, marked };
+        if cursor.last {
+            let safety = if marked { Safety::Guess } else { Safety::Lossless };
+            self.repairs.add(RepairCode::Prose, safety, Span::new(start, cursor.offset()));
+            self.around.phase = Phase::After;
+        }
+        Step::More
+    }
+
+    /// Makes the repairs that need the whole document.
+    pub(super) fn settle_document(&mut self) {
+        self.around.frozen = None;
+        if self.grammar.document && self.grammar.object_root {
+            self.unwrap_string();
+        }
+    }
+
+    /// Reads an object that was sent as a string.
+    fn unwrap_string(&mut self) {
+        let held = self.output.tape.string(&self.output.text, 0);
+        let Some(content) = held.filter(|content| content.trim_start().starts_with('{')) else { return };
+        let mut inner = Reader::new(Syntax::Json).document().with_depth(self.grammar.max_depth);
+        inner.push(&content);
+        let whole = match inner.finish() {
+            End::Whole => true,
+            End::Closable => inner.close(),
+            End::CutOff | End::Blank | End::Failed => false,
+        };
+        let is_object = inner.tape().nodes().first().is_some_and(|root| root.kind == Kind::Object);
+        if !whole || !is_object {
+            return;
+        }
+        let span = self.around.span;
+        let code = RepairCode::ArgumentsInString;
+        self.repairs.add_apart(Repair { code, safety: Safety::Lossless, span, late: true, count: 1 });
+        for repair in inner.repairs() {
+            self.repairs.add_apart(Repair { span, late: true, ..repair.clone() });
+        }
+        self.output = std::mem::take(&mut inner.output);
+    }
+}
+
+/// Whether a fence stands here; `None` if more input decides.
+fn fence_here(cursor: &Cursor<'_>) -> Option<bool> {
+    let rest = cursor.rest().as_bytes();
+    let same = rest.iter().take(3).take_while(|byte| **byte == rest[0]).count();
+    if same == 3 || same < rest.len() || cursor.last { Some(same == 3) } else { None }
+}

@@ -1,0 +1,512 @@
+//! The reader: a state machine over the input that writes valid JSON as it goes and says where the value ends.
+//!
+//! Each step looks at the input from one place on and either moves on or asks for more; it never looks at how much
+//! there happens to be. What is not decided yet waits in a window, so the cutting of the input cannot matter.
+
+mod document;
+mod output;
+mod probe;
+mod quotes;
+mod scalars;
+mod strings;
+mod structure;
+mod track;
+
+use std::fmt;
+use std::sync::Arc;
+
+use self::document::Around;
+use self::output::Output;
+use self::probe::Probe;
+use self::strings::OpenString;
+use self::structure::{Level, Place};
+use self::track::Tracker;
+use super::repair::{Repair, RepairCode, Repairs, Safety};
+use super::tape::Tape;
+use crate::finding::{Code, Span};
+
+/// How a value is written: what the reader takes as it is, without listing a repair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Syntax {
+    /// JSON.
+    Json,
+    /// A Python literal: either quote, `True`, `None`, tuples, trailing commas.
+    Python,
+    /// Python keyword arguments, from after the opening parenthesis up to the closing one, which is left alone.
+    Kwargs,
+    /// Bare keys and a private string delimiter.
+    Bare,
+}
+
+/// Where the reader is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It takes more input.
+    Reading,
+    /// It met a byte that may start what follows the value in its frame, before the value was complete.
+    Stopped,
+    /// The value is complete.
+    Done,
+}
+
+/// What the end of the input means for the value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// It is complete.
+    Whole,
+    /// Everything in it is complete; only closers are missing.
+    Closable,
+    /// Something in it runs into the end, or a key has no value.
+    CutOff,
+    /// There is no value, only white space.
+    Blank,
+    /// It cannot be read.
+    Failed,
+}
+
+/// Why a value cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The kind of fault.
+    pub code: Code,
+    /// The byte of the input where it was noticed.
+    pub at: usize,
+    /// What is wrong, in one sentence.
+    pub message: String,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at byte {}: {}", self.code, self.at, self.message)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// An incremental reader of one value. See the module's description.
+#[derive(Clone, Debug)]
+pub struct Reader {
+    grammar: Grammar,
+    /// The input from the first undecided byte on.
+    window: String,
+    /// Where in the input the window starts.
+    base: usize,
+    state: State,
+    end: Option<End>,
+    /// Stop bytes before this place of the input are part of the value.
+    passed: usize,
+    /// Whether the value is being closed, so that what touches the end counts.
+    closing: bool,
+    /// Whether closing had to take a value that touches the end.
+    cut: bool,
+    place: Place,
+    levels: Vec<Level>,
+    open_brackets: OpenBrackets,
+    /// What was read since the last value but not written, because what follows decides: white space, and one comma.
+    gap: String,
+    /// Where in the gap the comma is, and where in the input.
+    comma: Option<(usize, usize)>,
+    /// The key that waits for its value, as a range of the output.
+    key: Option<(usize, usize)>,
+    string: Option<OpenString>,
+    comment: Option<structure::Comment>,
+    probe: Option<Probe>,
+    /// How far the word at the window's start has been looked at.
+    scan: scalars::Scan,
+    output: Output,
+    around: Around,
+    repairs: Repairs,
+    failure: Option<Failure>,
+    tracker: Tracker,
+}
+
+/// What a reader was told about the value it reads.
+#[derive(Clone, Debug)]
+struct Grammar {
+    syntax: Syntax,
+    quote: Option<Arc<str>>,
+    max_depth: usize,
+    stops: StopBytes,
+    document: bool,
+    object_root: bool,
+}
+
+impl Grammar {
+    /// Whether values are written as Python writes them.
+    fn python(&self) -> bool {
+        matches!(self.syntax, Syntax::Python | Syntax::Kwargs)
+    }
+}
+
+/// A set of bytes.
+#[derive(Clone, Copy, Debug, Default)]
+struct StopBytes([u64; 4]);
+
+impl StopBytes {
+    fn insert(&mut self, byte: u8) {
+        self.0[usize::from(byte >> 6)] |= 1 << (byte & 63);
+    }
+
+    fn has(&self, byte: u8) -> bool {
+        self.0[usize::from(byte >> 6)] >> (byte & 63) & 1 == 1
+    }
+}
+
+/// How many levels each closer could close.
+#[derive(Clone, Copy, Debug, Default)]
+struct OpenBrackets {
+    braces: usize,
+    brackets: usize,
+    parens: usize,
+}
+
+impl OpenBrackets {
+    fn count(&self, closer: u8) -> usize {
+        match closer {
+            b'}' => self.braces,
+            b']' => self.brackets,
+            _ => self.parens,
+        }
+    }
+
+    fn change(&mut self, closer: u8) -> &mut usize {
+        match closer {
+            b'}' => &mut self.braces,
+            b']' => &mut self.brackets,
+            _ => &mut self.parens,
+        }
+    }
+}
+
+/// The input of one run of the machine.
+struct Cursor<'t> {
+    text: &'t str,
+    at: usize,
+    /// Where in the input `text` starts.
+    base: usize,
+    /// Whether nothing follows `text`.
+    last: bool,
+}
+
+impl<'t> Cursor<'t> {
+    fn rest(&self) -> &'t str {
+        &self.text[self.at..]
+    }
+
+    fn byte(&self) -> Option<u8> {
+        self.byte_at(self.at)
+    }
+
+    fn byte_at(&self, at: usize) -> Option<u8> {
+        self.text.as_bytes().get(at).copied()
+    }
+
+    fn offset(&self) -> usize {
+        self.base + self.at
+    }
+
+    /// The place in the input of the next `len` bytes.
+    fn span(&self, len: usize) -> Span {
+        Span::new(self.offset(), self.offset() + len)
+    }
+}
+
+/// What a step of the machine did.
+enum Step {
+    /// It changed the state or moved on.
+    Go,
+    /// It cannot decide before there is more input.
+    More,
+    /// It met a stop byte here.
+    Stop(usize),
+}
+
+impl Reader {
+    /// A reader of one value in this syntax, 64 levels deep at most.
+    pub fn new(syntax: Syntax) -> Self {
+        let stops = StopBytes::default();
+        let grammar =
+            Grammar { syntax, quote: None, max_depth: 64, stops, document: false, object_root: false };
+        Reader {
+            grammar,
+            window: String::new(),
+            base: 0,
+            state: State::Reading,
+            end: None,
+            passed: 0,
+            closing: false,
+            cut: false,
+            place: Place::Start,
+            levels: Vec::new(),
+            open_brackets: OpenBrackets::default(),
+            gap: String::new(),
+            comma: None,
+            key: None,
+            string: None,
+            comment: None,
+            probe: None,
+            scan: scalars::Scan::default(),
+            output: Output::default(),
+            around: Around::default(),
+            repairs: Repairs::default(),
+            failure: None,
+            tracker: Tracker::default(),
+        }
+    }
+
+    /// Sets the private string delimiter, between which text is raw.
+    pub fn with_quote(mut self, quote: Arc<str>) -> Self {
+        self.grammar.quote = (!quote.is_empty()).then_some(quote);
+        self
+    }
+
+    /// Sets how deep values may be nested, the outermost object or array being 1.
+    pub fn with_depth(mut self, max: usize) -> Self {
+        self.grammar.max_depth = max;
+        self
+    }
+
+    /// Sets the first bytes of what may follow the value in its frame. Where such a byte cannot be part of a valid
+    /// value the reader stops, and the frame says with [`Reader::resume`] or [`Reader::close`] what it is.
+    pub fn with_stops(mut self, stops: &[u8]) -> Self {
+        for byte in stops {
+            self.grammar.stops.insert(*byte);
+        }
+        self
+    }
+
+    /// Says that the whole input is the value: what stands around it belongs to it, and is dropped as a repair.
+    pub fn document(mut self) -> Self {
+        self.grammar.document = true;
+        self
+    }
+
+    /// Says that a document must be an object, so that a string holding one is unwrapped (a late repair).
+    pub fn object_root(mut self) -> Self {
+        self.grammar.object_root = true;
+        self
+    }
+
+    /// Forgets everything read, to read another value in the same way.
+    pub fn reset(&mut self) {
+        let fresh = Reader::new(self.grammar.syntax);
+        let old = std::mem::replace(self, fresh);
+        self.grammar = old.grammar;
+        // The buffers keep their room.
+        (self.window, self.gap, self.levels) = (old.window, old.gap, old.levels);
+        (self.output, self.repairs) = (old.output, old.repairs);
+        self.window.clear();
+        self.gap.clear();
+        self.levels.clear();
+        self.output.clear();
+        self.repairs.clear();
+    }
+
+    /// Reads more input and says how many bytes of it were taken: all, unless the value ended or the reader stopped.
+    pub fn push(&mut self, text: &str) -> usize {
+        if self.state != State::Reading || self.end.is_some() {
+            return 0;
+        }
+        if self.window.is_empty() {
+            let (at, seen) = self.run(text, false);
+            self.window.push_str(&text[at..seen]);
+            return seen;
+        }
+        let held = self.window.len();
+        let mut window = std::mem::take(&mut self.window);
+        window.push_str(text);
+        let (at, seen) = self.run(&window, false);
+        window.truncate(seen);
+        window.drain(..at);
+        self.window = window;
+        seen.saturating_sub(held)
+    }
+
+    /// Where the reader is.
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// After a stop: the stop byte did not end the frame, so it is part of the value, which is broken.
+    pub fn resume(&mut self) {
+        if self.state != State::Stopped {
+            return;
+        }
+        self.state = State::Reading;
+        self.passed = self.base + self.window.len() + 1;
+        if let Some(probe) = &mut self.probe {
+            probe.overrule();
+        }
+    }
+
+    /// Whether the next byte is inside a string.
+    pub fn in_string(&self) -> bool {
+        match &self.failure {
+            Some(_) => self.tracker.in_string(),
+            None => self.string.is_some() && self.probe.is_none(),
+        }
+    }
+
+    /// Says that there is no more input, and what that means.
+    pub fn finish(&mut self) -> End {
+        if let Some(end) = self.end {
+            return end;
+        }
+        self.run_window();
+        let end = self.judge_end();
+        if end == End::Whole {
+            self.settle_document();
+            self.state = State::Done;
+        }
+        self.end = Some(end);
+        end
+    }
+
+    /// Ends the value where the input ends or the reader stopped, adding what is missing; `false` if that would
+    /// need a value that was not written.
+    pub fn close(&mut self) -> bool {
+        if self.failure.is_some() || self.state == State::Done {
+            return self.failure.is_none();
+        }
+        self.closing = true;
+        self.run_window();
+        if self.failure.is_some() || !self.close_open_value() {
+            return false;
+        }
+        self.settle_document();
+        self.state = State::Done;
+        self.end = Some(End::Whole);
+        self.failure.is_none()
+    }
+
+    /// Why the value cannot be read, if it cannot.
+    pub fn failure(&self) -> Option<&Failure> {
+        self.failure.as_ref()
+    }
+
+    /// What has been written: always the start of a valid JSON text. It only grows, until [`Reader::finish`] or
+    /// [`Reader::close`] make a late repair.
+    pub fn text(&self) -> &str {
+        let output = self.shown();
+        match &self.string {
+            // A key may still turn out to have ended earlier.
+            Some(open) if open.key && !self.around.is_reading_again() => &output.text[..open.start],
+            _ => &output.text,
+        }
+    }
+
+    /// Where the values stand in [`Reader::text`].
+    pub fn tape(&self) -> &Tape {
+        &self.shown().tape
+    }
+
+    /// What was changed so far.
+    pub fn repairs(&self) -> &[Repair] {
+        self.repairs.list()
+    }
+
+    /// The text, its tape, and what was changed.
+    pub fn into_parts(self) -> (String, Tape, Vec<Repair>) {
+        let output = self.around.into_shown(self.output);
+        (output.text, output.tape, self.repairs.into_list())
+    }
+
+    /// Runs the machine over `text`. Returns how far it decided and how far it looked.
+    fn run(&mut self, text: &str, last: bool) -> (usize, usize) {
+        let mut cursor = Cursor { text, at: 0, base: self.base, last };
+        let mut seen = text.len();
+        while self.state == State::Reading {
+            match self.step(&mut cursor) {
+                Step::Go => {}
+                Step::More => break,
+                Step::Stop(at) => {
+                    self.state = State::Stopped;
+                    seen = at;
+                }
+            }
+        }
+        if self.state == State::Done {
+            seen = cursor.at;
+        }
+        self.base += cursor.at;
+        (cursor.at, seen)
+    }
+
+    /// Runs the machine over the window, after which nothing follows.
+    fn run_window(&mut self) {
+        if self.state == State::Done {
+            return;
+        }
+        let stopped = self.state == State::Stopped;
+        self.state = State::Reading;
+        let mut window = std::mem::take(&mut self.window);
+        let (at, _) = self.run(&window, true);
+        window.drain(..at);
+        self.window = window;
+        if stopped && self.state == State::Reading {
+            self.state = State::Stopped;
+        }
+    }
+
+    fn step(&mut self, cursor: &mut Cursor<'_>) -> Step {
+        if self.failure.is_some() {
+            return self.track(cursor);
+        }
+        if self.string.is_some() {
+            return self.read_string(cursor);
+        }
+        if self.comment.is_some() {
+            return self.read_comment(cursor);
+        }
+        match self.place {
+            Place::Start => self.start(cursor),
+            Place::Around => self.read_around(cursor),
+            _ => self.read_structure(cursor),
+        }
+    }
+
+    /// What the end of the input means, once everything before it is decided.
+    fn judge_end(&self) -> End {
+        let empty = self.levels.last().is_some_and(|level| level.items == 0);
+        match self.place {
+            _ if self.failure.is_some() => End::Failed,
+            _ if self.state == State::Done => End::Whole,
+            _ if self.string.is_some() || !self.window.is_empty() => End::CutOff,
+            Place::Start => End::Blank,
+            Place::Around if self.around.has_value() => End::Whole,
+            Place::Around => End::Blank,
+            Place::After => End::Closable,
+            Place::Value if self.in_sequence() && !empty => End::Closable,
+            Place::Key if !empty => End::Closable,
+            Place::Value | Place::Key | Place::Colon => End::CutOff,
+        }
+    }
+
+    /// Whether this byte, at this place of the cursor's text, may start what follows the value.
+    fn stops_at(&self, cursor: &Cursor<'_>, at: usize) -> bool {
+        cursor.byte_at(at).is_some_and(|byte| self.grammar.stops.has(byte)) && cursor.base + at >= self.passed
+    }
+
+    /// Refuses the value for a reason outside of it, at an offset of what was pushed. Its end is still looked for.
+    pub(crate) fn abort(&mut self, code: Code, at: usize, message: String) {
+        if self.failure.is_none() {
+            self.fail(code, at, message);
+        }
+    }
+
+    fn fail(&mut self, code: Code, at: usize, message: impl Into<String>) {
+        self.failure = Some(Failure { code, at, message: message.into() });
+        self.start_tracking();
+    }
+
+    fn repair(&mut self, code: RepairCode, span: Span) {
+        self.repairs.add(code, code.entry().safety, span);
+    }
+
+    fn guess(&mut self, code: RepairCode, span: Span) {
+        self.repairs.add(code, Safety::Guess, span);
+    }
+}
+
+#[cfg(test)]
+mod tests;

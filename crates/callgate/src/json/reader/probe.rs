@@ -1,0 +1,344 @@
+//! The look beyond a quote: does it end its string, or was it meant as data?
+//!
+//! A quote ends a string only if what follows can follow a string in that place. In valid JSON it always can, so
+//! the look never changes how valid text is read. It is a small machine of its own, resumed where the input paused.
+
+use super::quotes::{Opening, Style};
+use super::structure::{Level, Shape};
+use super::{Cursor, Grammar, OpenBrackets, Reader};
+use crate::json::repair::Safety;
+
+/// How far a look goes. Beyond it, the reading that valid text would have is taken.
+const LIMIT: usize = 4096;
+
+/// What a look found.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Verdict {
+    /// The string ends here.
+    End,
+    /// The quote is part of the string.
+    Data(Safety),
+    /// The string goes on in another one, whose quote opens this far from here.
+    Join { at: usize, style: Style, plus: bool },
+    /// The quote ends a key that the string has swallowed.
+    SwallowedKey,
+    /// A stop byte comes first, this far from here.
+    Stop(usize),
+    /// More input is needed.
+    More,
+}
+
+/// A look in progress.
+#[derive(Clone, Debug)]
+pub(super) struct Probe {
+    at: usize,
+    phase: Phase,
+    spaced: bool,
+    newline: bool,
+    escaped: bool,
+    /// Where another string opens, and how.
+    second: Option<(usize, Style)>,
+    overruled: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Right after the quote.
+    Next,
+    AfterComma,
+    /// Inside what should be the next key, or a string beside this one.
+    Quoted { after_comma: bool },
+    AfterQuoted { after_comma: bool },
+    /// Inside what should be a bare key.
+    Word,
+    AfterWord,
+    /// Inside what should be a plain value of an array.
+    Item,
+    AfterItem,
+    AfterSlash,
+    AfterPlus,
+    AfterStrayCloser,
+}
+
+/// Where the look happens.
+struct Setting<'r> {
+    grammar: &'r Grammar,
+    shape: Option<Shape>,
+    key: bool,
+    open_brackets: OpenBrackets,
+    /// Stop bytes nearer than this are part of the value.
+    passed: usize,
+    last: bool,
+}
+
+impl Setting<'_> {
+    fn in_object(&self) -> bool {
+        matches!(self.shape, Some(Shape::Brace | Shape::Kwargs))
+    }
+
+    fn in_sequence(&self) -> bool {
+        matches!(self.shape, Some(Shape::Bracket | Shape::Paren))
+    }
+
+    fn is_stop(&self, character: char, at: usize) -> bool {
+        at >= self.passed && u8::try_from(character).is_ok_and(|byte| byte < 0x80 && self.grammar.stops.has(byte))
+    }
+
+    fn closes(&self, character: char) -> bool {
+        let closer = u8::try_from(character).unwrap_or(0);
+        is_closer(character) && self.open_brackets.count(closer) > 0
+    }
+}
+
+impl Reader {
+    /// Looks beyond a quote that ends at `from`.
+    pub(super) fn look_beyond_quote(&mut self, cursor: &Cursor<'_>, from: usize) -> Verdict {
+        self.look(cursor, from, Phase::Next)
+    }
+
+    /// Looks beyond a comma that ends at `from`.
+    pub(super) fn look_beyond_comma(&mut self, cursor: &Cursor<'_>, from: usize) -> Verdict {
+        self.look(cursor, from, Phase::AfterComma)
+    }
+
+    /// Looks at a word that starts at `from` and may be a key.
+    pub(super) fn look_at_word(&mut self, cursor: &Cursor<'_>, from: usize) -> Verdict {
+        self.look(cursor, from, Phase::Word)
+    }
+
+    fn look(&mut self, cursor: &Cursor<'_>, from: usize, phase: Phase) -> Verdict {
+        let setting = Setting {
+            grammar: &self.grammar,
+            shape: self.levels.last().map(Level::shape),
+            key: self.string.as_ref().is_some_and(|open| open.key),
+            open_brackets: self.open_brackets,
+            passed: self.passed.saturating_sub(cursor.base + from),
+            last: cursor.last,
+        };
+        let mut probe = self.probe.take().unwrap_or_else(|| Probe::new(phase));
+        let verdict = probe.run(&cursor.text[from..], &setting);
+        if matches!(verdict, Verdict::More | Verdict::Stop(_)) {
+            self.probe = Some(probe);
+        }
+        verdict
+    }
+}
+
+impl Probe {
+    fn new(phase: Phase) -> Self {
+        Probe { at: 0, phase, spaced: false, newline: false, escaped: false, second: None, overruled: false }
+    }
+
+    /// Says that the stop byte ahead is part of the value, so that the quote was data.
+    pub(super) fn overrule(&mut self) {
+        self.overruled = true;
+    }
+
+    fn run(&mut self, tail: &str, setting: &Setting<'_>) -> Verdict {
+        if self.overruled {
+            return Verdict::Data(Safety::Guess);
+        }
+        while let Some(character) = tail[self.at..].chars().next() {
+            if self.at >= LIMIT {
+                return self.beyond_limit(setting);
+            }
+            if let Some(verdict) = self.step(character, tail, setting) {
+                return verdict;
+            }
+            self.at += character.len_utf8();
+        }
+        if setting.last { Verdict::End } else { Verdict::More }
+    }
+
+    /// What is taken when the look has gone far enough: what valid text would be.
+    fn beyond_limit(&self, setting: &Setting<'_>) -> Verdict {
+        match self.phase {
+            Phase::Quoted { after_comma: false } if !setting.grammar.python() => Verdict::Data(Safety::Guess),
+            _ => Verdict::End,
+        }
+    }
+
+    /// Looks at one character; `None` moves on to the next.
+    fn step(&mut self, character: char, tail: &str, setting: &Setting<'_>) -> Option<Verdict> {
+        let unlikely = Some(Verdict::Data(Safety::Guess));
+        match self.phase {
+            Phase::Quoted { after_comma } => {
+                let style = self.second.map_or(Style::Double, |(_, style)| style);
+                if self.escaped {
+                    self.escaped = false;
+                } else if character == '\\' {
+                    self.escaped = true;
+                } else if style.may_close(character) {
+                    self.phase = Phase::AfterQuoted { after_comma };
+                    (self.spaced, self.newline) = (false, false);
+                }
+                return None;
+            }
+            Phase::Word if is_word(character) => return None,
+            Phase::Word if matches!(character, '"' | '\'') => {
+                self.phase = Phase::AfterQuoted { after_comma: true };
+                return None;
+            }
+            Phase::Word => self.phase = Phase::AfterWord,
+            Phase::Item if is_word(character) || character == '+' => return None,
+            Phase::Item => self.phase = Phase::AfterItem,
+            Phase::AfterSlash => {
+                return Some(match character {
+                    '/' | '*' => Verdict::End,
+                    _ => Verdict::Data(Safety::Lossless),
+                });
+            }
+            _ => {}
+        }
+        if matches!(character, ' ' | '\t' | '\n' | '\r') {
+            self.spaced = true;
+            self.newline |= character == '\n';
+            return None;
+        }
+        match self.phase {
+            Phase::Next if setting.key => self.after_key(character, tail, setting),
+            Phase::Next => self.after_value(character, tail, setting),
+            Phase::AfterComma => self.after_comma(character, tail, setting),
+            Phase::AfterQuoted { after_comma: true } | Phase::AfterWord => match character {
+                ':' | '=' | '：' => Some(Verdict::End),
+                _ if setting.is_stop(character, self.at) => Some(Verdict::Stop(self.at)),
+                _ => unlikely,
+            },
+            Phase::AfterQuoted { after_comma: false } => {
+                let ends = character == ',' || setting.closes(character);
+                let (at, style) = self.second.unwrap_or((0, Style::Double));
+                let joined = Verdict::Join { at, style, plus: false };
+                let apart = self.spaced && (self.newline || setting.grammar.python());
+                let goes_on = apart
+                    && match setting.grammar.opening(&tail[self.at..], setting.last) {
+                        Opening::Quote(..) => true,
+                        Opening::None => false,
+                        Opening::More => return Some(Verdict::More),
+                    };
+                match character {
+                    ':' | '=' | '：' if setting.in_object() => Some(Verdict::End),
+                    _ if !(ends || goes_on) => unlikely,
+                    _ if setting.in_sequence() && !setting.grammar.python() => Some(Verdict::End),
+                    _ => Some(joined),
+                }
+            }
+            Phase::AfterItem => match character {
+                ',' => Some(Verdict::End),
+                _ if setting.closes(character) => Some(Verdict::End),
+                _ if setting.is_stop(character, self.at) => Some(Verdict::Stop(self.at)),
+                _ => unlikely,
+            },
+            Phase::AfterPlus => match setting.grammar.opening(&tail[self.at..], setting.last) {
+                Opening::Quote(style, _) => Some(Verdict::Join { at: self.at, style, plus: true }),
+                Opening::More => Some(Verdict::More),
+                Opening::None => unlikely,
+            },
+            Phase::AfterStrayCloser => match character {
+                ',' => Some(Verdict::End),
+                _ if is_closer(character) || setting.is_stop(character, self.at) => Some(Verdict::End),
+                _ => unlikely,
+            },
+            Phase::Quoted { .. } | Phase::Word | Phase::Item | Phase::AfterSlash => unlikely,
+        }
+    }
+
+    fn after_key(&mut self, character: char, tail: &str, setting: &Setting<'_>) -> Option<Verdict> {
+        let value = match setting.grammar.opening(&tail[self.at..], setting.last) {
+            Opening::Quote(..) => true,
+            Opening::None => matches!(character, '{' | '[' | '-' | '0'..='9'),
+            Opening::More => return Some(Verdict::More),
+        };
+        match character {
+            ':' | '=' | '：' | ',' | '}' => Some(Verdict::End),
+            _ if setting.is_stop(character, self.at) => Some(Verdict::Stop(self.at)),
+            _ if self.spaced && value => Some(Verdict::End),
+            _ => Some(Verdict::Data(Safety::Guess)),
+        }
+    }
+
+    fn after_value(&mut self, character: char, tail: &str, setting: &Setting<'_>) -> Option<Verdict> {
+        let data = Some(Verdict::Data(Safety::Lossless));
+        match character {
+            ',' if setting.shape.is_none() => return Some(Verdict::End),
+            ';' | '`' if setting.shape.is_none() => return Some(Verdict::End),
+            ',' | '，' | ';' => self.phase = Phase::AfterComma,
+            '}' | ']' | ')' if setting.closes(character) || setting.shape.is_none() => return Some(Verdict::End),
+            '}' | ']' => self.phase = Phase::AfterStrayCloser,
+            ':' if setting.shape == Some(Shape::Brace) => return Some(Verdict::SwallowedKey),
+            '/' => self.phase = Phase::AfterSlash,
+            '#' if self.spaced => return Some(Verdict::End),
+            '+' => self.phase = Phase::AfterPlus,
+            '{' | '[' if self.newline && setting.in_sequence() => return Some(Verdict::End),
+            _ if setting.is_stop(character, self.at) => return Some(Verdict::Stop(self.at)),
+            _ if !self.spaced => return data,
+            _ if self.newline && setting.in_object() && is_word(character) => self.phase = Phase::Word,
+            _ => return self.open_second(tail, setting, false).unwrap_or(data),
+        }
+        None
+    }
+
+    fn after_comma(&mut self, character: char, tail: &str, setting: &Setting<'_>) -> Option<Verdict> {
+        let end = Some(Verdict::End);
+        match character {
+            ',' | '…' => end,
+            '/' | '#' | '.' if setting.in_sequence() => end,
+            '}' | ']' | ')' if setting.closes(character) => end,
+            '{' | '[' | '(' if setting.in_sequence() => end,
+            _ if matches!(setting.shape, Some(Shape::Wrapper)) => end,
+            '/' => {
+                self.phase = Phase::AfterSlash;
+                None
+            }
+            '#' => end,
+            '.' if tail[self.at..].starts_with("...") => end,
+            '.' if !setting.last && "...".starts_with(&tail[self.at..]) => Some(Verdict::More),
+            _ if setting.in_sequence() => match self.open_second(tail, setting, true) {
+                Some(Some(Verdict::More)) => Some(Verdict::More),
+                Some(_) => end,
+                None if setting.is_stop(character, self.at) => Some(Verdict::Stop(self.at)),
+                None if is_word(character) || character == '+' => {
+                    self.phase = Phase::Item;
+                    None
+                }
+                None => Some(Verdict::Data(Safety::Guess)),
+            },
+            _ => match self.open_second(tail, setting, true) {
+                Some(verdict) => verdict,
+                None if setting.is_stop(character, self.at) => Some(Verdict::Stop(self.at)),
+                None if is_word(character) => {
+                    self.phase = Phase::Word;
+                    None
+                }
+                None => Some(Verdict::Data(Safety::Guess)),
+            },
+        }
+    }
+
+    /// Starts to look at another string, if one opens here: `Some` is what to do about it.
+    fn open_second(
+        &mut self,
+        tail: &str,
+        setting: &Setting<'_>,
+        after_comma: bool,
+    ) -> Option<Option<Verdict>> {
+        match setting.grammar.opening(&tail[self.at..], setting.last) {
+            Opening::Quote(Style::Private | Style::Escaped | Style::Triple(_), _) => Some(Some(Verdict::End)),
+            Opening::Quote(style, _) => {
+                self.second = Some((self.at, style));
+                self.phase = Phase::Quoted { after_comma };
+                Some(None)
+            }
+            Opening::More => Some(Some(Verdict::More)),
+            Opening::None => None,
+        }
+    }
+}
+
+fn is_closer(character: char) -> bool {
+    matches!(character, '}' | ']' | ')')
+}
+
+/// Whether a bare key or value may hold this character.
+fn is_word(character: char) -> bool {
+    character.is_alphanumeric() || matches!(character, '_' | '-' | '$' | '@' | '.')
+}

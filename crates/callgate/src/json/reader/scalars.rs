@@ -1,0 +1,288 @@
+//! Words: numbers, literals, and bare text that has to become a string.
+
+use super::probe::Verdict;
+use super::quotes::{Opening, Style};
+use super::structure::Shape;
+use super::{Cursor, Reader, Step};
+use crate::finding::Code;
+use crate::json::repair::{RepairCode, Safety};
+use crate::json::tape::Kind;
+
+/// How far a word has been looked at, counted from its start.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Scan {
+    /// Where it ends, once that is known.
+    pub(super) word: Option<usize>,
+    /// Everything before this has been looked at.
+    pub(super) len: usize,
+}
+
+/// A word that is a value.
+pub(super) struct Scalar {
+    kind: Kind,
+    /// The JSON spelling, if it is another than the word itself.
+    spelling: Option<String>,
+    repair: Option<(RepairCode, Safety)>,
+}
+
+impl Reader {
+    pub(super) fn read_word(&mut self, cursor: &mut Cursor<'_>) -> Step {
+        let Some((len, next)) = self.scan_word(cursor) else { return Step::More };
+        let word = &cursor.text[cursor.at..cursor.at + len];
+        let following = cursor.byte_at(next);
+        let adjacent = next == cursor.at + len;
+        if adjacent && following == Some(b'(') && is_identifier(word) {
+            return self.open_wrapper(cursor, len);
+        }
+        if adjacent && let Some(prefix) = StringPrefix::of(word) {
+            match self.grammar.opening(&cursor.text[next..], cursor.last) {
+                Opening::More => return Step::More,
+                Opening::Quote(style, quote) if style != Style::Private && style != Style::Escaped => {
+                    self.scan = Scan::default();
+                    return self.open_prefixed_string(cursor, prefix, style, len, quote);
+                }
+                _ => {}
+            }
+        }
+        let touches_end = adjacent && following.is_none();
+        let root = self.levels.is_empty();
+        if touches_end && !root && !self.closing {
+            return Step::More;
+        }
+        let scalar = scalar(word, self.grammar.python());
+        if let Some(scalar) = scalar {
+            match self.scalar_ends(cursor, next, adjacent) {
+                Verdict::More => return Step::More,
+                Verdict::End => {
+                    self.cut |= touches_end;
+                    self.write_scalar(cursor, len, scalar);
+                    // At the root what was looked at belongs to the value; elsewhere it is read as structure.
+                    cursor.at = if root && !self.grammar.document { next } else { cursor.at + len };
+                    self.scan = Scan::default();
+                    self.value_done();
+                    return Step::Go;
+                }
+                _ => {}
+            }
+        }
+        if touches_end && may_become_scalar(word) {
+            return Step::More;
+        }
+        self.scan = Scan::default();
+        if root {
+            self.fail(Code::BadJson, cursor.offset(), "this is not a JSON value");
+            return Step::Go;
+        }
+        self.guess(RepairCode::UnquotedString, cursor.span(len.max(1)));
+        self.open_string(cursor, Style::Unquoted, 0)
+    }
+
+    /// The length of the word here and the place of what follows it on its line; `None` if there must be more input.
+    pub(super) fn scan_word(&mut self, cursor: &Cursor<'_>) -> Option<(usize, usize)> {
+        let mut at = cursor.at + self.scan.len;
+        if self.scan.word.is_none() {
+            while cursor.byte_at(at).is_some_and(|byte| !ends_word(byte)) && !self.stops_at(cursor, at) {
+                at += 1;
+            }
+            self.scan.len = at - cursor.at;
+            if cursor.byte_at(at).is_none() && !cursor.last {
+                return None;
+            }
+            self.scan.word = Some(self.scan.len);
+        }
+        while matches!(cursor.byte_at(at), Some(b' ' | b'\t')) {
+            at += 1;
+        }
+        self.scan.len = at - cursor.at;
+        let known = cursor.byte_at(at).is_some() || cursor.last;
+        known.then_some((self.scan.word.unwrap_or(0), at))
+    }
+
+    /// Whether a number or literal ends before what stands at `next`.
+    fn scalar_ends(&mut self, cursor: &Cursor<'_>, next: usize, adjacent: bool) -> Verdict {
+        let Some(byte) = cursor.byte_at(next) else { return Verdict::End };
+        if self.levels.is_empty() || self.stops_at(cursor, next) {
+            return Verdict::End;
+        }
+        let data = Verdict::Data(Safety::Guess);
+        let sequence = self.in_sequence();
+        match byte {
+            b',' | b';' | b'}' | b']' | b')' | b'\n' | b'\r' | b'#' => Verdict::End,
+            b'/' => match cursor.byte_at(next + 1) {
+                None if !cursor.last => Verdict::More,
+                Some(b'/' | b'*') => Verdict::End,
+                _ => data,
+            },
+            _ if cursor.text[next..].starts_with(['，', '、', '…']) => Verdict::End,
+            _ if adjacent => data,
+            b'{' | b'[' | b'(' | b'0'..=b'9' | b'-' | b'+' | b'.' if sequence => Verdict::End,
+            _ if !sequence && (byte.is_ascii_alphanumeric() || byte == b'_') => self.look_at_word(cursor, next),
+            _ => match self.grammar.opening(&cursor.text[next..], cursor.last) {
+                Opening::Quote(..) => Verdict::End,
+                Opening::More => Verdict::More,
+                Opening::None => data,
+            },
+        }
+    }
+
+    fn write_scalar(&mut self, cursor: &Cursor<'_>, len: usize, scalar: Scalar) {
+        if let Some((code, safety)) = scalar.repair {
+            self.repairs.add(code, safety, cursor.span(len));
+        }
+        self.flush_gap();
+        let node = self.output.open(scalar.kind, self.key.take());
+        let spelling = scalar.spelling.as_deref().unwrap_or(&cursor.text[cursor.at..cursor.at + len]);
+        self.output.text.push_str(spelling);
+        self.output.close(node);
+    }
+
+    fn open_wrapper(&mut self, cursor: &mut Cursor<'_>, len: usize) -> Step {
+        self.scan = Scan::default();
+        if self.levels.len() >= self.grammar.max_depth {
+            self.fail(Code::TooDeep, cursor.offset(), "too many functions stand around the value");
+            return Step::Go;
+        }
+        let safety = if self.levels.is_empty() { Safety::Lossless } else { Safety::Guess };
+        self.repairs.add(RepairCode::Wrapper, safety, cursor.span(len + 1));
+        cursor.at += len + 1;
+        self.open_level(Shape::Wrapper);
+        Step::Go
+    }
+}
+
+/// The letters before a Python string.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct StringPrefix {
+    /// Backslashes stand for themselves.
+    pub(super) raw: bool,
+    /// It stands for bytes or is computed, so its text may not be what is meant.
+    pub(super) doubtful: bool,
+}
+
+impl StringPrefix {
+    fn of(word: &str) -> Option<Self> {
+        const PREFIXES: [&str; 8] = ["r", "u", "b", "f", "rb", "br", "rf", "fr"];
+        let prefix = PREFIXES.iter().find(|prefix| word.eq_ignore_ascii_case(prefix))?;
+        Some(StringPrefix { raw: prefix.contains('r'), doubtful: prefix.contains(['b', 'f']) })
+    }
+}
+
+/// Whether a word is shaped like a name, so that it can only be one key.
+pub(super) fn is_identifier(word: &str) -> bool {
+    let mut characters = word.chars();
+    let start = |character: char| character.is_alphabetic() || matches!(character, '_' | '$' | '@');
+    let part = |character: char| character.is_alphanumeric() || matches!(character, '_' | '$' | '@' | '-' | '.');
+    characters.next().is_some_and(start) && characters.all(part)
+}
+
+/// The value of a word, if it is a number or literal in some spelling.
+pub(super) fn scalar(word: &str, python: bool) -> Option<Scalar> {
+    let literal = |kind, spelling: &str, code: RepairCode| {
+        let written = python && code == RepairCode::PythonLiteral;
+        let repair = (!written).then(|| (code, code.entry().safety));
+        Some(Scalar { kind, spelling: Some(spelling.to_owned()), repair })
+    };
+    match word {
+        "true" | "false" => return Some(Scalar { kind: Kind::Bool, spelling: None, repair: None }),
+        "null" => return Some(Scalar { kind: Kind::Null, spelling: None, repair: None }),
+        "True" => return literal(Kind::Bool, "true", RepairCode::PythonLiteral),
+        "False" => return literal(Kind::Bool, "false", RepairCode::PythonLiteral),
+        "None" => return literal(Kind::Null, "null", RepairCode::PythonLiteral),
+        "TRUE" => return literal(Kind::Bool, "true", RepairCode::JavascriptLiteral),
+        "FALSE" => return literal(Kind::Bool, "false", RepairCode::JavascriptLiteral),
+        "undefined" | "NULL" | "Null" => return literal(Kind::Null, "null", RepairCode::JavascriptLiteral),
+        _ => {}
+    }
+    if matches!(word.trim_start_matches(['+', '-']), "NaN" | "nan" | "Infinity" | "inf") {
+        return literal(Kind::Null, "null", RepairCode::NonFinite);
+    }
+    if is_json_number(word.as_bytes()) {
+        return Some(Scalar { kind: Kind::Number, spelling: None, repair: None });
+    }
+    let spelling = rewritten_number(word)?;
+    let repair = (!python).then_some((RepairCode::NumberFormat, Safety::Lossless));
+    Some(Scalar { kind: Kind::Number, spelling: Some(spelling), repair })
+}
+
+/// Whether a word that the end of the input cuts off might have become a number or literal.
+fn may_become_scalar(word: &str) -> bool {
+    const WORDS: [&str; 7] = ["true", "false", "null", "undefined", "True", "False", "None"];
+    let number = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'+' | b'-' | b'.' | b'e' | b'E' | b'_' | b'x');
+    WORDS.iter().any(|literal| literal.starts_with(word)) || word.bytes().all(number)
+}
+
+/// The JSON spelling of a number that is written in another way, if it has exactly one value.
+fn rewritten_number(word: &str) -> Option<String> {
+    let (sign, body) = match word.as_bytes().first()? {
+        b'-' => ("-", &word[1..]),
+        b'+' => ("", &word[1..]),
+        _ => ("", word),
+    };
+    let radix = match body.get(..2) {
+        Some("0x" | "0X") => 16,
+        Some("0o" | "0O") => 8,
+        Some("0b" | "0B") => 2,
+        _ => 10,
+    };
+    let grouped = |digits: &str| {
+        // An underscore groups digits, so it stands between two of them.
+        !digits.starts_with('_') && !digits.ends_with('_') && !digits.contains("__")
+    };
+    if radix != 10 {
+        let digits = body[2..].strip_prefix('_').unwrap_or(&body[2..]);
+        let plain = digits.chars().all(|digit| digit.is_digit(radix) || digit == '_');
+        let value = u128::from_str_radix(&digits.replace('_', ""), radix).ok();
+        return value.filter(|_| plain && grouped(digits)).map(|value| format!("{sign}{value}"));
+    }
+    let exponent = body.find(['e', 'E']).unwrap_or(body.len());
+    let (mantissa, exponent) = body.split_at(exponent);
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, "0"));
+    let parts = [whole, fraction];
+    if (whole.is_empty() && fraction.is_empty()) || !parts.iter().all(|part| grouped(part)) {
+        return None;
+    }
+    let whole = if whole.is_empty() { "0" } else { whole };
+    let mut spelling = format!("{sign}{whole}");
+    if mantissa.contains('.') {
+        spelling.push('.');
+        spelling.push_str(if fraction.is_empty() { "0" } else { fraction });
+    }
+    spelling.push_str(exponent);
+    spelling.retain(|character| character != '_');
+    is_json_number(spelling.as_bytes()).then_some(spelling)
+}
+
+/// Whether the bytes are a number as JSON writes it.
+fn is_json_number(bytes: &[u8]) -> bool {
+    let digits = |bytes: &[u8]| bytes.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let mut rest = bytes.strip_prefix(b"-").unwrap_or(bytes);
+    let whole = digits(rest);
+    if whole == 0 || (whole > 1 && rest[0] == b'0') {
+        return false;
+    }
+    rest = &rest[whole..];
+    if let [b'.', fraction @ ..] = rest {
+        let len = digits(fraction);
+        if len == 0 {
+            return false;
+        }
+        rest = &fraction[len..];
+    }
+    if let [b'e' | b'E', exponent @ ..] = rest {
+        let exponent = match exponent {
+            [b'+' | b'-', unsigned @ ..] => unsigned,
+            _ => exponent,
+        };
+        return !exponent.is_empty() && digits(exponent) == exponent.len();
+    }
+    rest.is_empty()
+}
+
+/// Whether a word ends before this byte.
+fn ends_word(byte: u8) -> bool {
+    matches!(
+        byte,
+        b' ' | b'\t' | b'\n' | b'\r' | b',' | b';' | b':' | b'=' | b'"' | b'\'' | b'`' | b'/' | b'#' | b'\\'
+            | b'{' | b'}' | b'[' | b']' | b'(' | b')'
+    )
+}

@@ -1,0 +1,603 @@
+//! Between the values: brackets, commas, colons, keys, comments.
+
+use super::quotes::{Opening, Style};
+use super::scalars::{Scan, is_identifier};
+use super::{Cursor, Reader, State, Step, Syntax};
+use crate::finding::{Code, Span};
+use crate::json::repair::{RepairCode, Safety};
+use crate::json::tape::Kind;
+use crate::json::text::escape_into;
+
+/// What is expected next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Anything: nothing has been read.
+    Start,
+    /// What stands before or after the value of a document.
+    Around,
+    /// A value; in an array also its end.
+    Value,
+    /// A key, or the end of the object.
+    Key,
+    /// The colon after a key.
+    Colon,
+    /// A comma, or the end of what is open.
+    After,
+}
+
+/// What is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shape {
+    Brace,
+    Bracket,
+    Paren,
+    /// The keyword arguments as a whole.
+    Kwargs,
+    /// A function around a value, of which nothing is written.
+    Wrapper,
+}
+
+/// One open bracket.
+#[derive(Clone, Debug)]
+pub(super) struct Level {
+    shape: Shape,
+    node: usize,
+    /// How many values it holds so far.
+    pub(super) items: usize,
+}
+
+impl Level {
+    pub(super) fn shape(&self) -> Shape {
+        self.shape
+    }
+}
+
+impl Shape {
+    /// The bracket that closes it in the input.
+    fn closer(self) -> u8 {
+        match self {
+            Shape::Brace => b'}',
+            Shape::Bracket => b']',
+            Shape::Paren | Shape::Kwargs | Shape::Wrapper => b')',
+        }
+    }
+
+    /// The brackets that are written for it, and the kind of value they make.
+    fn written(self) -> Option<(char, char, Kind)> {
+        match self {
+            Shape::Brace | Shape::Kwargs => Some(('{', '}', Kind::Object)),
+            Shape::Bracket | Shape::Paren => Some(('[', ']', Kind::Array)),
+            Shape::Wrapper => None,
+        }
+    }
+}
+
+/// An open comment.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Comment {
+    start: usize,
+    block: bool,
+    /// Whether the syntax has such comments.
+    written: bool,
+}
+
+impl Reader {
+    pub(super) fn start(&mut self, cursor: &mut Cursor<'_>) -> Step {
+        if self.grammar.document {
+            self.place = Place::Around;
+            return Step::Go;
+        }
+        self.take_space(cursor);
+        if cursor.byte().is_none() {
+            return Step::More;
+        }
+        self.place = Place::Value;
+        if self.grammar.syntax == Syntax::Kwargs {
+            // White space after the parenthesis is written after the brace, so it stays in the gap.
+            self.open_level(Shape::Kwargs);
+        } else {
+            self.flush_gap();
+        }
+        Step::Go
+    }
+
+    pub(super) fn read_structure(&mut self, cursor: &mut Cursor<'_>) -> Step {
+        self.take_space(cursor);
+        let Some(byte) = cursor.byte() else { return Step::More };
+        if (matches!(byte, b'/' | b'#' | b'.' | b'\\') || byte < b' ' || byte >= 0x80)
+            && let Some(step) = self.skip_oddity(cursor, byte)
+        {
+            return step;
+        }
+        match self.place {
+            Place::Value => self.read_value(cursor, byte),
+            Place::Key => self.read_key(cursor, byte),
+            Place::Colon => self.read_colon(cursor, byte),
+            Place::After | Place::Start | Place::Around => self.read_after(cursor, byte),
+        }
+    }
+
+    /// Takes the white space that JSON knows.
+    fn take_space(&mut self, cursor: &mut Cursor<'_>) {
+        let space = |byte: &u8| matches!(byte, b' ' | b'\n' | b'\r' | b'\t');
+        let len = cursor.rest().bytes().take_while(space).count();
+        self.gap.push_str(&cursor.rest()[..len]);
+        cursor.at += len;
+    }
+
+    /// Skips what JSON does not have between values.
+    fn skip_oddity(&mut self, cursor: &mut Cursor<'_>, byte: u8) -> Option<Step> {
+        let rest = cursor.rest();
+        match byte {
+            b'/' | b'#' => return self.open_comment(cursor),
+            b'.' if self.place == Place::Colon || (self.place == Place::Value && !self.in_sequence()) => {
+                return None;
+            }
+            b'.' if rest.starts_with("...") => return Some(self.skip_ellipsis(cursor, 3)),
+            b'.' if !cursor.last && "...".starts_with(rest) => return Some(Step::More),
+            b'\\' if rest.len() == 1 && !cursor.last => return Some(Step::More),
+            b'\\' if matches!(rest.as_bytes().get(1), Some(b'n' | b'r' | b't')) => {
+                self.repair(RepairCode::EscapedQuotes, cursor.span(2));
+                cursor.at += 2;
+                return Some(Step::Go);
+            }
+            b'.' | b'\\' => return None,
+            _ => {}
+        }
+        let character = rest.chars().next()?;
+        if character == '…' && self.place != Place::Colon {
+            return Some(self.skip_ellipsis(cursor, character.len_utf8()));
+        }
+        let odd = character.is_whitespace() || matches!(character, '\u{feff}' | '\u{200b}'..='\u{200d}' | '\u{2060}');
+        odd.then(|| {
+            self.repair(RepairCode::OddSpace, cursor.span(character.len_utf8()));
+            cursor.at += character.len_utf8();
+            Step::Go
+        })
+    }
+
+    /// Starts a comment, if this is one.
+    pub(super) fn open_comment(&mut self, cursor: &mut Cursor<'_>) -> Option<Step> {
+        let rest = cursor.rest().as_bytes();
+        let (block, len) = match (rest.first(), rest.get(1)) {
+            (Some(b'#'), _) => (false, 1),
+            (Some(b'/'), Some(b'/')) => (false, 2),
+            (Some(b'/'), Some(b'*')) => (true, 2),
+            (Some(b'/'), None) if !cursor.last => return Some(Step::More),
+            _ => return None,
+        };
+        let written = len == 1 && self.grammar.python();
+        self.comment = Some(Comment { start: cursor.offset(), block, written });
+        cursor.at += len;
+        Some(Step::Go)
+    }
+
+    pub(super) fn read_comment(&mut self, cursor: &mut Cursor<'_>) -> Step {
+        let Some(comment) = self.comment else { return Step::Go };
+        let ended = loop {
+            match cursor.byte() {
+                None => break cursor.last,
+                Some(b'\n') if !comment.block => break true,
+                Some(b'*') if comment.block => match cursor.byte_at(cursor.at + 1) {
+                    Some(b'/') => {
+                        cursor.at += 2;
+                        break true;
+                    }
+                    None if !cursor.last => return Step::More,
+                    _ => {}
+                },
+                Some(_) if self.stops_at(cursor, cursor.at) => return Step::Stop(cursor.at),
+                Some(_) => {}
+            }
+            cursor.at += 1;
+        };
+        if !ended {
+            return Step::More;
+        }
+        self.comment = None;
+        if !comment.written {
+            self.repair(RepairCode::Comment, Span::new(comment.start, cursor.offset()));
+        }
+        Step::Go
+    }
+
+    /// Drops dots that stand for more values, with the comma before them.
+    fn skip_ellipsis(&mut self, cursor: &mut Cursor<'_>, len: usize) -> Step {
+        self.guess(RepairCode::Ellipsis, cursor.span(len));
+        cursor.at += len;
+        if let Some((at, _)) = self.comma.take() {
+            self.gap.truncate(at);
+            self.place = Place::After;
+        }
+        Step::Go
+    }
+
+    fn read_value(&mut self, cursor: &mut Cursor<'_>, byte: u8) -> Step {
+        match byte {
+            b'{' => return self.open_container(cursor, Shape::Brace),
+            b'[' => return self.open_container(cursor, Shape::Bracket),
+            b'-' | b'0'..=b'9' => return self.read_word(cursor),
+            b'}' | b']' | b')' if self.in_sequence() => return self.read_closer(cursor, byte),
+            _ => {}
+        }
+        match self.grammar.opening(cursor.rest(), cursor.last) {
+            Opening::More => return Step::More,
+            Opening::Quote(style, len)
+                if matches!(style, Style::Double | Style::Private | Style::Triple(_))
+                    || !self.stops_at(cursor, cursor.at) =>
+            {
+                return self.open_string(cursor, style, len);
+            }
+            _ => {}
+        }
+        let word = byte.is_ascii_alphanumeric() || byte >= 0x80;
+        if !word && self.stops_at(cursor, cursor.at) {
+            return Step::Stop(cursor.at);
+        }
+        match byte {
+            b'(' => self.open_container(cursor, Shape::Paren),
+            b',' if self.in_sequence() => self.drop_comma(cursor, Safety::Guess),
+            b'}' | b']' | b')' | b',' | b';' => self.refuse(cursor, "a value is missing here"),
+            b':' | b'=' => self.refuse(cursor, "this sign cannot start a value"),
+            _ => self.read_word(cursor),
+        }
+    }
+
+    fn read_key(&mut self, cursor: &mut Cursor<'_>, byte: u8) -> Step {
+        match byte {
+            b'}' | b']' | b')' => return self.read_closer(cursor, byte),
+            b',' => return self.drop_comma(cursor, Safety::Lossless),
+            _ => {}
+        }
+        let keyword = self.shape() == Some(Shape::Kwargs);
+        match self.grammar.opening(cursor.rest(), cursor.last) {
+            Opening::More => return Step::More,
+            Opening::Quote(..) if keyword => return self.refuse_positional(cursor),
+            Opening::Quote(style, len)
+                if matches!(style, Style::Double | Style::Private) || !self.stops_at(cursor, cursor.at) =>
+            {
+                // A key is never in triple quotes: an empty key may stand right before a broken value.
+                let (style, len) = match style {
+                    Style::Triple(b'"') => (Style::Double, 1),
+                    Style::Triple(_) => (Style::Single, 1),
+                    _ => (style, len),
+                };
+                return self.open_string(cursor, style, len);
+            }
+            _ => {}
+        }
+        if !byte.is_ascii_alphanumeric() && self.stops_at(cursor, cursor.at) {
+            return Step::Stop(cursor.at);
+        }
+        self.read_bare_key(cursor)
+    }
+
+    /// Reads a key without quotes, or with only the second one.
+    fn read_bare_key(&mut self, cursor: &mut Cursor<'_>) -> Step {
+        let text = cursor.text;
+        let mut at = cursor.at + self.scan.word.unwrap_or(self.scan.len);
+        let ends = |byte: u8| matches!(byte, b':' | b'=' | b',' | b'"' | b'\'' | b'`' | b'\n') || is_bracket(byte);
+        while let Some(byte) = cursor.byte_at(at) {
+            if ends(byte) || text[at..].starts_with('：') || self.stops_at(cursor, at) {
+                break;
+            }
+            at += text[at..].chars().next().map_or(1, char::len_utf8);
+        }
+        let found = cursor.byte_at(at);
+        if found.is_none() {
+            self.scan.len = at - cursor.at;
+            return Step::More;
+        }
+        self.scan.word = Some(at - cursor.at);
+        let key = text[cursor.at..at].trim_end();
+        let mut taken = at;
+        let quoted = matches!(found, Some(b'"' | b'\'')) && key.len() == at - cursor.at;
+        let colon = if quoted {
+            // Only a colon tells a second quote from one that is out of place.
+            let mut next = cursor.at + self.scan.len.max(at + 1 - cursor.at);
+            while matches!(cursor.byte_at(next), Some(b' ' | b'\t' | b'\n' | b'\r')) {
+                next += 1;
+            }
+            self.scan.len = next - cursor.at;
+            if cursor.byte_at(next).is_none() {
+                return Step::More;
+            }
+            taken = at + 1;
+            text[next..].starts_with([':', '=', '：'])
+        } else {
+            text[at..].starts_with([':', '=', '：'])
+        };
+        if !quoted && self.stops_at(cursor, at) {
+            return Step::Stop(at);
+        }
+        self.scan = Scan::default();
+        if key.is_empty() || !colon {
+            return match self.shape() {
+                Some(Shape::Kwargs) => self.refuse_positional(cursor),
+                _ => self.refuse(cursor, "a key and its colon are missing here"),
+            };
+        }
+        let bare_keys = matches!(self.grammar.syntax, Syntax::Bare | Syntax::Kwargs);
+        let span = cursor.span(key.len());
+        match (quoted, is_identifier(key)) {
+            (true, _) => self.repair(RepairCode::MissingQuote, Span::new(span.start, span.start)),
+            (false, true) if bare_keys => {}
+            (false, true) => self.repair(RepairCode::UnquotedKey, span),
+            (false, false) => self.guess(RepairCode::UnquotedKey, span),
+        }
+        self.flush_gap();
+        let start = self.output.text.len();
+        self.output.text.push('"');
+        escape_into(&mut self.output.text, key);
+        self.output.text.push('"');
+        self.key = Some((start, self.output.text.len()));
+        cursor.at = if quoted { taken } else { cursor.at + key.len() };
+        self.place = Place::Colon;
+        Step::Go
+    }
+
+    fn read_colon(&mut self, cursor: &mut Cursor<'_>, byte: u8) -> Step {
+        let keyword = self.shape() == Some(Shape::Kwargs);
+        let len = match byte {
+            b':' => 1,
+            b'=' => match cursor.byte_at(cursor.at + 1) {
+                Some(b'>') => 2,
+                None if !cursor.last => return Step::More,
+                _ => 1,
+            },
+            _ if cursor.rest().starts_with('：') => '：'.len_utf8(),
+            _ => 0,
+        };
+        if len == 0 {
+            if byte != b'"' && self.stops_at(cursor, cursor.at) {
+                return Step::Stop(cursor.at);
+            }
+            if matches!(byte, b',' | b';') || is_bracket(byte) && !matches!(byte, b'{' | b'[' | b'(') {
+                return self.refuse(cursor, "a key has no value");
+            }
+            self.repair(RepairCode::MissingColon, cursor.span(0));
+            self.output.text.push(':');
+        } else {
+            match (byte, keyword) {
+                (b':', false) => {}
+                (b'=', true) if len == 1 => {}
+                (b':' | b'=', _) => self.repair(RepairCode::WrongColon, cursor.span(len)),
+                _ => self.repair(RepairCode::OddSeparator, cursor.span(len)),
+            }
+            self.flush_gap();
+            self.output.text.push(':');
+            cursor.at += len;
+        }
+        self.place = Place::Value;
+        Step::Go
+    }
+
+    fn read_after(&mut self, cursor: &mut Cursor<'_>, byte: u8) -> Step {
+        let shape = self.shape();
+        match byte {
+            b',' if shape != Some(Shape::Wrapper) => return self.take_comma(cursor, 1),
+            b'}' | b']' | b')' => return self.read_closer(cursor, byte),
+            _ => {}
+        }
+        let opens_string = match self.grammar.opening(cursor.rest(), cursor.last) {
+            Opening::More => return Step::More,
+            Opening::Quote(style, _) => {
+                matches!(style, Style::Double | Style::Private) || !self.stops_at(cursor, cursor.at)
+            }
+            Opening::None => false,
+        };
+        if byte != b'"' && !opens_string && self.stops_at(cursor, cursor.at) {
+            return Step::Stop(cursor.at);
+        }
+        let comma = cursor.rest().chars().next().filter(|character| matches!(character, ';' | '，' | '、'));
+        if let Some(comma) = comma
+            && shape != Some(Shape::Wrapper)
+        {
+            self.repair(RepairCode::OddSeparator, cursor.span(comma.len_utf8()));
+            return self.take_comma(cursor, comma.len_utf8());
+        }
+        let opens = matches!(byte, b'{' | b'[' | b'(');
+        let follows = match shape {
+            Some(Shape::Brace | Shape::Kwargs) => {
+                opens_string || byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'@') || byte >= 0x80
+            }
+            Some(Shape::Bracket | Shape::Paren) => opens_string || opens || matches!(byte, b'-' | b'0'..=b'9'),
+            Some(Shape::Wrapper) | None => false,
+        };
+        if !follows {
+            return self.refuse(cursor, "a comma or a closing bracket is missing here");
+        }
+        let apart = !self.in_sequence() || opens || self.output.text.ends_with(['}', ']']);
+        let safety = if apart { Safety::Lossless } else { Safety::Guess };
+        self.repairs.add(RepairCode::MissingComma, safety, cursor.span(0));
+        self.output.text.push(',');
+        self.place = if self.in_sequence() { Place::Value } else { Place::Key };
+        Step::Go
+    }
+
+    fn take_comma(&mut self, cursor: &mut Cursor<'_>, len: usize) -> Step {
+        self.comma = Some((self.gap.len(), cursor.offset()));
+        self.gap.push(',');
+        self.place = if self.in_sequence() { Place::Value } else { Place::Key };
+        cursor.at += len;
+        Step::Go
+    }
+
+    fn drop_comma(&mut self, cursor: &mut Cursor<'_>, safety: Safety) -> Step {
+        self.repairs.add(RepairCode::ExtraComma, safety, cursor.span(1));
+        cursor.at += 1;
+        Step::Go
+    }
+
+    fn open_container(&mut self, cursor: &mut Cursor<'_>, shape: Shape) -> Step {
+        if self.levels.len() >= self.grammar.max_depth {
+            let message = format!("the value is nested deeper than {} levels", self.grammar.max_depth);
+            self.fail(Code::TooDeep, cursor.offset(), message);
+            return Step::Go;
+        }
+        if shape == Shape::Paren && !self.grammar.python() {
+            self.repair(RepairCode::Tuple, cursor.span(1));
+        }
+        self.flush_gap();
+        cursor.at += 1;
+        self.open_level(shape);
+        Step::Go
+    }
+
+    /// Opens a level at the end of the output.
+    pub(super) fn open_level(&mut self, shape: Shape) {
+        let mut node = usize::MAX;
+        if let Some((opener, _, kind)) = shape.written() {
+            node = self.output.open(kind, self.key.take());
+            self.output.text.push(opener);
+        }
+        self.levels.push(Level { shape, node, items: 0 });
+        *self.open_brackets.change(shape.closer()) += 1;
+        self.place = if matches!(shape, Shape::Brace | Shape::Kwargs) { Place::Key } else { Place::Value };
+    }
+
+    fn read_closer(&mut self, cursor: &mut Cursor<'_>, byte: u8) -> Step {
+        let Some(shape) = self.shape() else { return self.refuse(cursor, "this bracket closes nothing") };
+        if shape == Shape::Wrapper && byte != b')' && self.levels.len() == 1 {
+            return self.refuse(cursor, "this bracket closes nothing");
+        }
+        if shape.closer() == byte {
+            self.close_level(cursor.offset());
+            // The parenthesis that ends keyword arguments belongs to the frame.
+            cursor.at += usize::from(shape != Shape::Kwargs);
+            return Step::Go;
+        }
+        if self.open_brackets.count(byte) > 0 {
+            self.repair(RepairCode::MissingCloser, cursor.span(0));
+            self.close_level(cursor.offset());
+            return Step::Go;
+        }
+        if self.stops_at(cursor, cursor.at) {
+            return Step::Stop(cursor.at);
+        }
+        // It closes nothing: either it stands for the right bracket, or the right one follows.
+        let mut next = cursor.at + self.scan.len.max(1);
+        while matches!(cursor.byte_at(next), Some(b' ' | b'\t' | b'\n' | b'\r')) {
+            next += 1;
+        }
+        if cursor.byte_at(next).is_none() && !cursor.last {
+            self.scan.len = next - cursor.at;
+            return Step::More;
+        }
+        self.scan = Scan::default();
+        let span = cursor.span(1);
+        cursor.at += 1;
+        if cursor.byte_at(next) == Some(shape.closer()) {
+            self.repair(RepairCode::ExtraCloser, span);
+            return Step::Go;
+        }
+        self.repair(RepairCode::WrongCloser, span);
+        self.close_level(span.start);
+        if self.state == State::Done {
+            // The white space was looked at to decide, so it belongs to the value.
+            cursor.at = next;
+        }
+        Step::Go
+    }
+
+    /// Closes the innermost level, at this place of the input.
+    pub(super) fn close_level(&mut self, closer: usize) {
+        let Some(level) = self.levels.pop() else { return };
+        *self.open_brackets.change(level.shape.closer()) -= 1;
+        let comma = self.comma.take();
+        if let Some((at, offset)) = comma {
+            self.gap.remove(at);
+            if !self.grammar.python() {
+                self.repair(RepairCode::TrailingComma, Span::new(offset, offset + 1));
+            }
+        }
+        if let Some((_, closer, _)) = level.shape.written() {
+            self.flush_gap();
+            self.output.text.push(closer);
+            self.output.close(level.node);
+        }
+        if level.shape == Shape::Paren && level.items == 1 && comma.is_none() {
+            // Python would read a single value in parentheses as that value.
+            self.guess(RepairCode::Tuple, Span::new(closer, closer));
+        }
+        self.value_done();
+    }
+
+    /// A value is complete.
+    pub(super) fn value_done(&mut self) {
+        match self.levels.last_mut() {
+            Some(level) => {
+                level.items += 1;
+                self.place = Place::After;
+            }
+            None if self.grammar.document => self.leave_document_value(),
+            None => self.state = State::Done,
+        }
+    }
+
+    /// Writes what was held between two values.
+    pub(super) fn flush_gap(&mut self) {
+        self.output.text.push_str(&self.gap);
+        self.gap.clear();
+        self.comma = None;
+    }
+
+    /// Ends what is open at the end of the input; `false` if a value is missing.
+    pub(super) fn close_open_value(&mut self) -> bool {
+        let end = self.base + self.window.len();
+        let here = Span::new(end, end);
+        if let Some(open) = self.string {
+            if open.key {
+                return false;
+            }
+            // Half an escape is not part of the string.
+            self.window.clear();
+            if open.style != Style::Unquoted {
+                self.repair(RepairCode::UnclosedString, here);
+            }
+            self.cut = true;
+            self.close_string();
+        }
+        if !self.window.is_empty() {
+            return false;
+        }
+        self.settle_value(end);
+        let empty = self.levels.last().is_some_and(|level| level.items == 0);
+        match self.place {
+            Place::Around => return self.around.has_value(),
+            Place::Start | Place::Colon => return false,
+            Place::Value if !self.in_sequence() => return false,
+            Place::Value | Place::Key => self.cut |= empty,
+            Place::After => {}
+        }
+        let safety = if self.cut { Safety::Guess } else { Safety::Lossless };
+        while !self.levels.is_empty() {
+            self.close_level(end);
+            self.repairs.add(RepairCode::MissingCloser, safety, here);
+        }
+        self.settle_value(end);
+        true
+    }
+
+    pub(super) fn in_sequence(&self) -> bool {
+        matches!(self.shape(), Some(Shape::Bracket | Shape::Paren))
+    }
+
+    pub(super) fn shape(&self) -> Option<Shape> {
+        self.levels.last().map(Level::shape)
+    }
+
+    pub(super) fn refuse(&mut self, cursor: &Cursor<'_>, message: &str) -> Step {
+        self.fail(Code::RepairRefused, cursor.offset(), message);
+        Step::Go
+    }
+
+    fn refuse_positional(&mut self, cursor: &Cursor<'_>) -> Step {
+        self.fail(Code::BadJson, cursor.offset(), "every argument needs its name and an equals sign");
+        Step::Go
+    }
+}
+
+fn is_bracket(byte: u8) -> bool {
+    matches!(byte, b'{' | b'}' | b'[' | b']' | b'(' | b')')
+}

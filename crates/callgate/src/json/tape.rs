@@ -1,0 +1,295 @@
+//! The tape: where each value of a JSON text stands, in reading order, so that values are decoded only on demand.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use serde_json::{Map, Number, Value};
+
+use super::reader::{End, Reader, Syntax};
+use super::text::{escape_into, unescape};
+
+/// The place of something that has not ended yet.
+const OPEN: usize = usize::MAX;
+
+/// What a value is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// `{…}`
+    Object,
+    /// `[…]`
+    Array,
+    /// `"…"`
+    String,
+    /// A number.
+    Number,
+    /// `true` or `false`
+    Bool,
+    /// `null`
+    Null,
+}
+
+/// One value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// What it is.
+    pub kind: Kind,
+    /// Where its key stands in the text, quotes included, if it is a member of an object.
+    pub key: Option<(usize, usize)>,
+    /// Its first byte in the text.
+    pub start: usize,
+    /// One past its last byte; `usize::MAX` while it is open.
+    pub end: usize,
+    /// The index of the first node that is not inside it; `usize::MAX` while it is open.
+    pub after: usize,
+}
+
+/// The values of a JSON text in reading order, each before its members. The text itself is kept beside it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tape {
+    nodes: Vec<Node>,
+}
+
+impl Tape {
+    /// The tape of a valid JSON text; `None` if the text is not valid.
+    pub fn parse(json: &str) -> Option<Tape> {
+        let mut reader = Reader::new(Syntax::Json).document().with_depth(usize::MAX);
+        reader.push(json);
+        (reader.finish() == End::Whole && reader.repairs().is_empty()).then(|| reader.into_parts().1)
+    }
+
+    /// All values; the first is the whole.
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// The members or elements of a value, as indices.
+    pub fn children(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
+        let end = self.nodes.get(node).map_or(0, |parent| parent.after.min(self.nodes.len()));
+        let mut next = node.saturating_add(1);
+        std::iter::from_fn(move || {
+            let child = next;
+            let after = (child < end).then(|| self.nodes.get(child))??.after;
+            next = after;
+            Some(child)
+        })
+    }
+
+    /// The key of a member, unescaped.
+    pub fn key<'t>(&self, text: &'t str, node: usize) -> Option<Cow<'t, str>> {
+        let (start, end) = self.nodes.get(node)?.key?;
+        Some(unescape(text.get(start..end)?))
+    }
+
+    /// The text of a value, as far as it has been read.
+    pub fn raw<'t>(&self, text: &'t str, node: usize) -> &'t str {
+        let slice = self.nodes.get(node).and_then(|node| text.get(node.start..node.end.min(text.len())));
+        slice.unwrap_or_default()
+    }
+
+    /// The content of a string.
+    pub fn string<'t>(&self, text: &'t str, node: usize) -> Option<Cow<'t, str>> {
+        let is_string = self.nodes.get(node)?.kind == Kind::String;
+        is_string.then(|| unescape(self.raw(text, node)))
+    }
+
+    /// The member of an object with this key; the last one if there are several.
+    pub fn member(&self, text: &str, node: usize, key: &str) -> Option<usize> {
+        self.children(node).filter(|child| self.key(text, *child).as_deref() == Some(key)).last()
+    }
+
+    /// The value as `serde_json` holds it; `None` if a number in it is too large for a 64-bit float, or if the value
+    /// is not complete. Integers beyond 64 bits are rounded: the exact digits are in the text.
+    pub fn value(&self, text: &str, node: usize) -> Option<Value> {
+        let end = self.nodes.get(node)?.after;
+        if end == OPEN {
+            return None;
+        }
+        // Walked backwards, so that the members of a container are ready when it is met: its direct members are
+        // then on top of the stack, the first one uppermost.
+        let mut ready: Vec<Value> = Vec::new();
+        for index in (node..end).rev() {
+            let value = match self.nodes[index].kind {
+                Kind::Object => {
+                    let mut members = Map::new();
+                    for child in self.children(index) {
+                        members.insert(self.key(text, child)?.into_owned(), ready.pop()?);
+                    }
+                    Value::Object(members)
+                }
+                Kind::Array => {
+                    let count = self.children(index).count();
+                    let mut items = ready.split_off(ready.len().checked_sub(count)?);
+                    items.reverse();
+                    Value::Array(items)
+                }
+                Kind::String => Value::String(self.string(text, index)?.into_owned()),
+                Kind::Number => Value::Number(number(self.raw(text, index))?),
+                Kind::Bool => Value::Bool(self.raw(text, index) == "true"),
+                Kind::Null => Value::Null,
+            };
+            ready.push(value);
+        }
+        ready.pop()
+    }
+
+    /// A member whose key, unescaped, repeats the key of a member before it, at any depth.
+    pub fn duplicate(&self, text: &str) -> Option<usize> {
+        for (index, node) in self.nodes.iter().enumerate() {
+            if node.kind != Kind::Object {
+                continue;
+            }
+            let mut seen: HashSet<Cow<'_, str>> = HashSet::new();
+            for child in self.children(index) {
+                if !seen.insert(self.key(text, child)?) {
+                    return Some(child);
+                }
+            }
+        }
+        None
+    }
+
+    /// The text without members whose key comes again later in the same object.
+    pub(crate) fn without_duplicates(&self, text: &str) -> String {
+        let mut cuts: Vec<(usize, usize)> = Vec::new();
+        for (index, node) in self.nodes.iter().enumerate() {
+            if node.kind != Kind::Object {
+                continue;
+            }
+            let children: Vec<usize> = self.children(index).collect();
+            let mut later: HashSet<Cow<'_, str>> = HashSet::new();
+            for (position, child) in children.iter().enumerate().rev() {
+                let (Some(key), Some((start, _))) = (self.key(text, *child), self.nodes[*child].key) else { continue };
+                // A member with a later namesake is never the last, so it ends where the next one begins.
+                if !later.insert(key)
+                    && let Some((next, _)) = children.get(position + 1).and_then(|next| self.nodes[*next].key)
+                {
+                    cuts.push((start, next));
+                }
+            }
+        }
+        cuts.sort_unstable();
+        let mut clean = String::with_capacity(text.len());
+        let mut from = 0;
+        for (start, end) in cuts {
+            // What stands inside a member that was cut goes with it.
+            if start >= from {
+                clean.push_str(&text[from..start]);
+            }
+            from = from.max(end);
+        }
+        clean.push_str(&text[from..]);
+        clean
+    }
+
+    /// Where a value stands, as a JSON pointer.
+    pub fn pointer(&self, text: &str, node: usize) -> String {
+        let mut pointer = String::new();
+        let mut container = 0;
+        while container < node {
+            let inside = |(_, child): &(usize, usize)| self.nodes.get(*child).is_some_and(|c| node < c.after);
+            let Some((position, child)) = self.children(container).enumerate().find(inside) else { break };
+            pointer.push('/');
+            match self.key(text, child) {
+                Some(key) => pointer.push_str(&key.replace('~', "~0").replace('/', "~1")),
+                None => pointer.push_str(&position.to_string()),
+            }
+            container = child;
+        }
+        pointer
+    }
+
+    /// Starts a value; its end comes with [`Tape::close`].
+    pub(super) fn open(&mut self, kind: Kind, key: Option<(usize, usize)>, start: usize) -> usize {
+        self.nodes.push(Node { kind, key, start, end: OPEN, after: OPEN });
+        self.nodes.len() - 1
+    }
+
+    /// Ends a value, with everything that was started since being inside it.
+    pub(super) fn close(&mut self, node: usize, end: usize) {
+        let after = self.nodes.len();
+        if let Some(node) = self.nodes.get_mut(node) {
+            node.end = end;
+            node.after = after;
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.nodes.clear();
+    }
+}
+
+/// The number of a JSON spelling, if a 64-bit float can hold its size.
+fn number(spelling: &str) -> Option<Number> {
+    if !spelling.contains(['.', 'e', 'E']) {
+        if let Ok(small) = spelling.parse::<i64>() {
+            // A negative zero is a float, as it is for every JSON reader.
+            return if spelling == "-0" { Number::from_f64(-0.0) } else { Some(small.into()) };
+        }
+        if let Ok(large) = spelling.parse::<u64>() {
+            return Some(large.into());
+        }
+    }
+    Number::from_f64(spelling.parse().ok()?)
+}
+
+/// The same value with sorted keys, no white space, minimal escapes and numbers as written: what a hash is made of.
+/// Text that is not valid JSON comes back as it is.
+pub fn canonical(json: &str) -> String {
+    let Some(tape) = Tape::parse(json) else { return json.to_owned() };
+    let mut out = String::with_capacity(json.len());
+    let mut work = vec![Work::Value(0)];
+    while let Some(next) = work.pop() {
+        let index = match next {
+            Work::Write(text) => {
+                out.push_str(text);
+                continue;
+            }
+            Work::Key(index) => {
+                out.push('"');
+                escape_into(&mut out, &tape.key(json, index).unwrap_or_default());
+                out.push_str("\":");
+                continue;
+            }
+            Work::Value(index) => index,
+        };
+        match tape.nodes[index].kind {
+            Kind::Object => {
+                let mut members: Vec<_> = tape.children(index).map(|child| (tape.key(json, child), child)).collect();
+                members.sort();
+                out.push('{');
+                work.push(Work::Write("}"));
+                for (position, (_, child)) in members.iter().enumerate().rev() {
+                    work.extend([Work::Value(*child), Work::Key(*child)]);
+                    if position > 0 {
+                        work.push(Work::Write(","));
+                    }
+                }
+            }
+            Kind::Array => {
+                let items: Vec<_> = tape.children(index).collect();
+                out.push('[');
+                work.push(Work::Write("]"));
+                for (position, child) in items.iter().enumerate().rev() {
+                    work.push(Work::Value(*child));
+                    if position > 0 {
+                        work.push(Work::Write(","));
+                    }
+                }
+            }
+            Kind::String => {
+                out.push('"');
+                escape_into(&mut out, &tape.string(json, index).unwrap_or_default());
+                out.push('"');
+            }
+            Kind::Number | Kind::Bool | Kind::Null => out.push_str(tape.raw(json, index)),
+        }
+    }
+    out
+}
+
+/// What is still to be written of a canonical text.
+enum Work {
+    Write(&'static str),
+    Key(usize),
+    Value(usize),
+}

@@ -1,0 +1,131 @@
+//! The bodies of JSON strings: escaping, unescaping, and what a hexadecimal escape names.
+
+use std::borrow::Cow;
+
+/// Writes `text` as the body of a JSON string, without quotes, escaping only what must be.
+pub fn escape_into(out: &mut String, text: &str) {
+    let mut written = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        if byte >= 0x20 && byte != b'"' && byte != b'\\' {
+            continue;
+        }
+        out.push_str(&text[written..at]);
+        written = at + 1;
+        escape_byte(out, byte);
+    }
+    out.push_str(&text[written..]);
+}
+
+/// Writes one quote, backslash or control character as an escape.
+pub(super) fn escape_byte(out: &mut String, byte: u8) {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    match byte {
+        b'"' => out.push_str("\\\""),
+        b'\\' => out.push_str("\\\\"),
+        b'\n' => out.push_str("\\n"),
+        b'\r' => out.push_str("\\r"),
+        b'\t' => out.push_str("\\t"),
+        0x08 => out.push_str("\\b"),
+        0x0c => out.push_str("\\f"),
+        _ => {
+            out.push_str("\\u00");
+            out.push(char::from(HEX[usize::from(byte >> 4)]));
+            out.push(char::from(HEX[usize::from(byte & 15)]));
+        }
+    }
+}
+
+/// The text that a JSON string (with its quotes) stands for. Anything that is not a valid escape stands for itself,
+/// and half a surrogate pair for U+FFFD.
+pub fn unescape(json_string: &str) -> Cow<'_, str> {
+    let body = json_string.strip_prefix('"').unwrap_or(json_string);
+    let body = body.strip_suffix('"').unwrap_or(body);
+    if memchr::memchr(b'\\', body.as_bytes()).is_none() {
+        return Cow::Borrowed(body);
+    }
+    let mut out = String::with_capacity(body.len());
+    let mut rest = body;
+    while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
+        out.push_str(&rest[..at]);
+        rest = &rest[at + 1..];
+        let Some(escape) = rest.chars().next() else {
+            out.push('\\');
+            break;
+        };
+        let mut used = escape.len_utf8();
+        match escape {
+            'n' => out.push('\n'),
+            'r' => out.push('\r'),
+            't' => out.push('\t'),
+            'b' => out.push('\u{8}'),
+            'f' => out.push('\u{c}'),
+            '"' | '\\' | '/' => out.push(escape),
+            'u' => match code_unit(rest.as_bytes(), 1) {
+                Some(unit) => {
+                    used = 5;
+                    let low = rest.as_bytes().get(5..7).filter(|next| next == b"\\u");
+                    let low = low.and_then(|_| code_unit(rest.as_bytes(), 7));
+                    match (char::from_u32(unit), low.and_then(|low| pair(unit, low))) {
+                        (Some(character), _) => out.push(character),
+                        (None, Some(character)) => {
+                            used = 11;
+                            out.push(character);
+                        }
+                        (None, None) => out.push('\u{fffd}'),
+                    }
+                }
+                None => out.push_str("\\u"),
+            },
+            _ => {
+                out.push('\\');
+                out.push(escape);
+            }
+        }
+        rest = &rest[used..];
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
+}
+
+/// The value of four hexadecimal digits, if that is what stands there.
+pub(super) fn code_unit(bytes: &[u8], at: usize) -> Option<u32> {
+    hex(bytes.get(at..at + 4)?)
+}
+
+/// The value of hexadecimal digits, if they all are.
+pub(super) fn hex(digits: &[u8]) -> Option<u32> {
+    digits.iter().try_fold(0u32, |value, digit| Some(value << 4 | char::from(*digit).to_digit(16)?))
+}
+
+/// The character of two halves of a surrogate pair.
+pub(super) fn pair(high: u32, low: u32) -> Option<char> {
+    if (0xD800..0xDC00).contains(&high) && (0xDC00..0xE000).contains(&low) {
+        char::from_u32(0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00))
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escaping_is_minimal_and_reversible() {
+        let text = "a\"b\\c\n\r\t\u{8}\u{c}\u{1}é😀/\u{7f}";
+        let mut out = String::from("\"");
+        escape_into(&mut out, text);
+        out.push('"');
+        assert_eq!(out, "\"a\\\"b\\\\c\\n\\r\\t\\b\\f\\u0001é😀/\u{7f}\"");
+        assert_eq!(unescape(&out), text);
+        assert_eq!(serde_json::from_str::<String>(&out).unwrap(), text);
+    }
+
+    #[test]
+    fn unescaping_reads_pairs_and_survives_halves() {
+        assert_eq!(unescape(r#""\ud83d\ude00\u00e9\/""#), "😀é/");
+        assert_eq!(unescape(r#""\ud83dx\ude00""#), "\u{fffd}x\u{fffd}");
+        assert_eq!(unescape(r#""plain""#), "plain");
+        assert!(matches!(unescape("\"plain\""), Cow::Borrowed(_)));
+    }
+}

@@ -1,0 +1,398 @@
+//! The judge: from what was read of an attempt to a verdict.
+
+use std::borrow::Cow;
+
+use crate::event::{Call, ModelError, Rejected};
+use crate::finding::{Code, Finding, Span};
+use crate::frame::draft::{Arguments, Attempt, Meaning, Name};
+use crate::gate::Compiled;
+use crate::json::{Kind, Repair, RepairCode, Safety, Tape};
+use crate::ledger::shift;
+use crate::policy::{DuplicateKeys, RepairPolicy};
+use crate::schema::CompiledTool;
+
+/// What became of an attempt.
+#[derive(Debug)]
+pub(crate) enum Verdict {
+    Call(Box<Call>),
+    Rejected(Box<Rejected>),
+    Error(ModelError),
+}
+
+impl Verdict {
+    pub(crate) fn span(&self) -> Option<Span> {
+        match self {
+            Verdict::Call(call) => call.span,
+            Verdict::Rejected(rejected) => rejected.span,
+            Verdict::Error(error) => error.span,
+        }
+    }
+
+    pub(crate) fn name(&self) -> Option<&str> {
+        match self {
+            Verdict::Call(call) => Some(&call.name),
+            Verdict::Rejected(rejected) => rejected.name.as_deref(),
+            Verdict::Error(_) => None,
+        }
+    }
+
+    /// Counts its spans from the first byte of the response.
+    pub(crate) fn shift(&mut self, base: usize) {
+        let place = |span: &mut Option<Span>| *span = span.map(|span| shift(span, base));
+        match self {
+            Verdict::Call(call) => {
+                place(&mut call.span);
+                for repair in &mut call.repairs {
+                    repair.span = shift(repair.span, base);
+                }
+            }
+            Verdict::Rejected(rejected) => {
+                place(&mut rejected.span);
+                for finding in &mut rejected.findings {
+                    place(&mut finding.span);
+                }
+            }
+            Verdict::Error(error) => place(&mut error.span),
+        }
+    }
+}
+
+/// Judges an attempt; the findings beside the verdict are remarks that refuse nothing.
+pub(crate) fn judge(gate: &Compiled, mut attempt: Attempt) -> (Verdict, Vec<Finding>) {
+    let mut notes = std::mem::take(&mut attempt.notes);
+    if let Meaning::Error { code, message } = &attempt.meaning {
+        if !matches!(code.as_str(), "unspecified" | "permission_denied" | "invalid_args" | "tool_not_found") {
+            let mut note = Finding::new(Code::UnknownErrorCode);
+            note.span = attempt.span;
+            notes.push(note);
+        }
+        let error = ModelError { code: code.clone(), message: message.clone(), span: attempt.span };
+        return (Verdict::Error(error), notes);
+    }
+    let mut findings = Vec::new();
+    let name = judge_name(gate, &mut attempt, &mut findings);
+    findings.append(&mut attempt.findings);
+    let (text, tape) = judge_arguments(gate, &mut attempt, &mut findings);
+    judge_repairs(gate, &attempt, &mut findings);
+    let mut coercions = Vec::new();
+    let mut arguments = text;
+    let mut checked = false;
+    if let (Some(name), Some(registry)) = (&name, &gate.registry) {
+        match registry.get(name) {
+            None => findings.push(unknown_tool(gate, name)),
+            Some(tool) => {
+                checked = true;
+                if let (Some(text), Some(tape)) = (&arguments, &tape) {
+                    let fit =
+                        tool.fit(text, tape, gate.policy.coerce, gate.policy.extra_args, attempt.text_born);
+                    coercions = fit.coercions;
+                    let changed = if fit.findings.is_empty() || !findings.is_empty() {
+                        findings.extend(fit.findings);
+                        fit.arguments
+                    } else if let Some(inner) = inner_envelope(gate, tool, &mut attempt, text, tape) {
+                        Some(inner)
+                    } else {
+                        findings.extend(fit.findings);
+                        None
+                    };
+                    if changed.is_some() {
+                        arguments = changed;
+                    }
+                }
+            }
+        }
+    } else if let (Some(text), Some(tape)) = (&arguments, &tape)
+        && tape.value(text, 0).is_none()
+    {
+        findings.push(Finding::new(Code::NumberRange));
+    }
+    if findings.is_empty()
+        && let (Some(name), Some(arguments)) = (name.clone(), arguments)
+    {
+        let call = Call {
+            attempt: attempt.number,
+            id: attempt.id.unwrap_or_default(),
+            name,
+            arguments,
+            checked,
+            dialect: attempt.dialect,
+            span: attempt.span,
+            repairs: attempt.repairs,
+            coercions,
+        };
+        return (Verdict::Call(Box::new(call)), notes);
+    }
+    if findings.is_empty() {
+        findings.push(Finding::new(Code::Malformed));
+    }
+    for finding in &mut findings {
+        if finding.span.is_none() {
+            finding.span = attempt.span;
+        }
+    }
+    let rejected = Rejected {
+        attempt: attempt.number,
+        id: attempt.id,
+        name: written_name(&attempt.name),
+        raw: attempt.raw,
+        raw_len: attempt.raw_len,
+        dialect: attempt.dialect,
+        span: attempt.span,
+        findings,
+    };
+    (Verdict::Rejected(Box::new(rejected)), notes)
+}
+
+fn written_name(name: &Name) -> Option<String> {
+    match name {
+        Name::Written(name) => Some(name.clone()),
+        Name::Other(raw) => Some(raw.clone()),
+        Name::Missing => None,
+    }
+}
+
+/// The registered name, or what is wrong with the written one.
+fn judge_name(gate: &Compiled, attempt: &mut Attempt, findings: &mut Vec<Finding>) -> Option<String> {
+    let written = match &attempt.name {
+        Name::Written(name) => name.clone(),
+        Name::Missing => {
+            if attempt.findings.is_empty() {
+                findings.push(Finding::new(Code::EmptyName));
+            }
+            return None;
+        }
+        Name::Other(raw) => {
+            let message = format!("the tool name must be a string, not {raw}");
+            findings.push(Finding::new(Code::BadName).message(message));
+            return None;
+        }
+    };
+    if written.trim().is_empty() {
+        findings.push(Finding::new(Code::EmptyName));
+        return None;
+    }
+    if gate.knows(&written) {
+        return Some(written);
+    }
+    if gate.policy.repair >= RepairPolicy::Lossless
+        && let Some(name) = unmangled(gate, &written, &attempt.affixes)
+    {
+        let at = attempt.span.map_or(0, |span| span.start);
+        attempt.repairs.push(Repair {
+            code: RepairCode::MangledName,
+            safety: Safety::Lossless,
+            span: Span::new(at, at),
+            late: false,
+            count: 1,
+        });
+        return Some(name);
+    }
+    let rule = &gate.policy.name_rule;
+    if let Some(c) = written.chars().find(|c| !rule.allows(*c)) {
+        let message = format!("the tool name {written:?} holds {c:?}, which no tool name may have");
+        findings.push(Finding::new(Code::BadName).message(message));
+        return None;
+    }
+    let length = written.chars().count();
+    if length > rule.max {
+        let message = format!("the tool name has {length} characters, at most {} are allowed", rule.max);
+        findings.push(Finding::new(Code::NameTooLong).message(message));
+        return None;
+    }
+    Some(written)
+}
+
+/// The one registered name that a mangled one stands for: doubled, or glued to words of its format and a number.
+fn unmangled(gate: &Compiled, written: &str, affixes: &[String]) -> Option<String> {
+    let registry = gate.registry.as_ref()?;
+    let is_gap = |text: &str| text.is_empty() || text.chars().all(|c| matches!(c, '.' | ':' | '_' | '-' | '/'));
+    let is_tail = |text: &str| {
+        let digits = text.trim_start_matches(['.', ':', '_', '-']);
+        digits.chars().all(|c| c.is_ascii_digit())
+    };
+    let mut found = registry.names().filter(|name| {
+        if let Some(rest) = written.strip_prefix(name)
+            && let Some(gap) = rest.strip_suffix(name)
+            && !gap.is_empty()
+            && is_gap(gap)
+        {
+            return true;
+        }
+        affixes.iter().chain([&String::new()]).any(|affix| {
+            written.strip_prefix(affix.as_str()).is_some_and(|rest| {
+                let rest = if affix.is_empty() { rest } else { rest.trim_start_matches(['.', ':', '_', '-']) };
+                let tail = rest.strip_prefix(name);
+                tail.is_some_and(|tail| is_tail(tail) && !(affix.is_empty() && (tail.is_empty() || affixes.is_empty())))
+            })
+        })
+    });
+    let name = found.next()?;
+    found.next().is_none().then(|| name.to_owned())
+}
+
+/// The arguments as the text and tape of an object, or what is wrong with them.
+fn judge_arguments(
+    gate: &Compiled,
+    attempt: &mut Attempt,
+    findings: &mut Vec<Finding>,
+) -> (Option<String>, Option<Tape>) {
+    let (mut text, mut tape) = match std::mem::replace(&mut attempt.arguments, Arguments::Broken) {
+        Arguments::Json { text, tape } => (text, tape),
+        Arguments::Broken => return (None, None),
+        Arguments::Blank => {
+            if attempt.closed && findings.is_empty() && !attempt.text_born {
+                let at = attempt.span.map_or(0, |span| span.end);
+                attempt.repairs.push(Repair {
+                    code: RepairCode::BlankArguments,
+                    safety: Safety::Lossless,
+                    span: Span::new(at, at),
+                    late: true,
+                    count: 1,
+                });
+            }
+            let text = "{}".to_owned();
+            let tape = Tape::parse(&text);
+            return (Some(text), tape);
+        }
+    };
+    let kind = tape.nodes().first().map(|root| root.kind);
+    if kind == Some(Kind::String)
+        && gate.policy.repair >= RepairPolicy::Lossless
+        && let Some(inner) = tape.string(&text, 0)
+        && inner.trim_start().starts_with('{')
+        && let Some(inner_tape) = Tape::parse(inner.trim())
+    {
+        let at = attempt.body_start.unwrap_or(0);
+        attempt.repairs.push(Repair {
+            code: RepairCode::ArgumentsInString,
+            safety: Safety::Lossless,
+            span: Span::new(at, at + text.len()),
+            late: true,
+            count: 1,
+        });
+        text = inner.trim().to_owned();
+        tape = inner_tape;
+    }
+    let kind = tape.nodes().first().map(|root| root.kind);
+    if kind != Some(Kind::Object) {
+        let what = match kind {
+            Some(Kind::Array) => "an array",
+            Some(Kind::String) => "a string",
+            Some(Kind::Number) => "a number",
+            _ => "a literal",
+        };
+        findings.push(Finding::new(Code::ArgumentsNotObject).message(format!("the arguments are {what}, not an object")));
+        return (None, None);
+    }
+    if let Some(node) = tape.duplicate(&text) {
+        let pointer = tape.pointer(&text, node);
+        if gate.policy.duplicate_keys == DuplicateKeys::Reject {
+            let key = tape.key(&text, node).map_or_else(String::new, Cow::into_owned);
+            let message = format!("the key `{key}` stands twice in one object");
+            findings.push(Finding::new(Code::DuplicateKey).path(pointer).message(message));
+            return (None, None);
+        }
+        attempt.repairs.push(Repair {
+            code: RepairCode::DuplicateKey,
+            safety: Safety::Guess,
+            span: Span::new(0, 0),
+            late: true,
+            count: 1,
+        });
+        text = tape.without_duplicates(&text);
+        let Some(clean) = Tape::parse(&text) else { return (None, None) };
+        tape = clean;
+    }
+    (Some(text), Some(tape))
+}
+
+/// Whether the policy allows the repairs that were made.
+fn judge_repairs(gate: &Compiled, attempt: &Attempt, findings: &mut Vec<Finding>) {
+    let policy = gate.policy.repair;
+    // What every policy takes as written: arguments that are blank because there are none.
+    let made = attempt.repairs.iter().filter(|repair| repair.code != RepairCode::BlankArguments);
+    let total: usize = made.clone().map(|repair| repair.count).sum();
+    if total > gate.policy.limits.repairs {
+        let message = format!("{total} repairs would be needed, {} are allowed", gate.policy.limits.repairs);
+        findings.push(Finding::new(Code::RepairBudget).message(message));
+        return;
+    }
+    for repair in made {
+        let allowed = match policy {
+            RepairPolicy::Full => true,
+            RepairPolicy::Lossless => repair.safety == Safety::Lossless,
+            RepairPolicy::Backtick => {
+                matches!(repair.code, RepairCode::BacktickQuotes | RepairCode::RawControlChar)
+            }
+            RepairPolicy::Off => false,
+        };
+        if allowed {
+            continue;
+        }
+        let at_end = !attempt.closed
+            && matches!(repair.code, RepairCode::MissingCloser | RepairCode::UnclosedString | RepairCode::MissingTag);
+        let code = if at_end {
+            Code::Truncated
+        } else if policy == RepairPolicy::Lossless {
+            Code::RepairRefused
+        } else if repair.code == RepairCode::MissingTag {
+            Code::Malformed
+        } else {
+            Code::BadJson
+        };
+        let message = format!("{} ({})", code.entry().message, repair.code.entry().message);
+        findings.push(Finding::new(code).at(repair.span).message(message));
+        return;
+    }
+}
+
+fn unknown_tool(gate: &Compiled, name: &str) -> Finding {
+    let mut message = format!("unknown tool: {name}");
+    let mut help = Code::UnknownTool.entry().help.to_owned();
+    if let Some(registry) = &gate.registry {
+        let nearest = registry.nearest(name);
+        if !nearest.is_empty() {
+            message.push_str(&format!("; the nearest is {}", nearest.join(", ")));
+        }
+        let names: Vec<&str> = registry.names().take(24).collect();
+        help.push_str(&format!(" Available tools: {}.", names.join(", ")));
+    }
+    Finding::new(Code::UnknownTool).message(message).help(help)
+}
+
+/// Arguments that repeat the whole call: `{"name": …, "arguments": {…}}` for the same tool, whose inner arguments
+/// are valid where the outer are not.
+fn inner_envelope(
+    gate: &Compiled,
+    tool: &CompiledTool,
+    attempt: &mut Attempt,
+    outer: &str,
+    tape: &Tape,
+) -> Option<String> {
+    if gate.policy.repair < RepairPolicy::Lossless || tape.children(0).count() != 2 {
+        return None;
+    }
+    let named = tape.member(outer, 0, "name").and_then(|node| tape.string(outer, node))?;
+    if named != tool.tool.name {
+        return None;
+    }
+    let inner = tape.member(outer, 0, "arguments").or_else(|| tape.member(outer, 0, "parameters"))?;
+    let text = tape.raw(outer, inner).to_owned();
+    let inner_tape = Tape::parse(&text)?;
+    if inner_tape.nodes().first()?.kind != Kind::Object {
+        return None;
+    }
+    let fit = tool.fit(&text, &inner_tape, gate.policy.coerce, gate.policy.extra_args, false);
+    if !fit.findings.is_empty() {
+        return None;
+    }
+    let at = attempt.body_start.unwrap_or(0);
+    attempt.repairs.push(Repair {
+        code: RepairCode::RepeatedEnvelope,
+        safety: Safety::Lossless,
+        span: Span::new(at, at + outer.len()),
+        late: true,
+        count: 1,
+    });
+    Some(fit.arguments.unwrap_or(text))
+}

@@ -1,0 +1,428 @@
+//! The ledger: events on their way out, and the attempts that wait for the end of the response.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::event::{Event, Rejected};
+use crate::finding::{Code, Finding, Severity, Span};
+use crate::frame::draft::{Attempt, Meaning};
+use crate::gate::Compiled;
+use crate::judge::{Verdict, judge};
+use crate::policy::{Excess, Partial, Position, RequireCall};
+use crate::response::FinishReason;
+
+/// How often the same remark is made before it is only counted.
+const REPEATS: usize = 16;
+
+/// Why it is still open whether attempts are calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pending {
+    /// They may stand in inline code.
+    Inline,
+    /// They stand in a fence, which counts only if it is the whole response.
+    Sole,
+    /// They stand in reasoning that may not have ended.
+    Thought,
+}
+
+/// An event that waits, or the place of an attempt among them.
+#[derive(Debug)]
+enum Queued {
+    Event(Event<'static>),
+    Attempt { entry: usize, raw: String },
+}
+
+/// An attempt that was judged, until the response is over.
+#[derive(Debug)]
+struct Entry {
+    verdict: Verdict,
+    /// The order in which it comes out: position in the text, or after all text by index.
+    order: (usize, usize),
+    native: bool,
+    closed: bool,
+    /// Why it is refused although it was good by itself.
+    revoked: Option<Finding>,
+    /// Whether it became text instead.
+    dropped: bool,
+    /// Whether text followed it.
+    followed: bool,
+}
+
+/// What one response has brought so far.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    /// How much of the positions belongs to the end of the prompt.
+    pub(crate) base: usize,
+    entries: Vec<Entry>,
+    pending: Option<Pending>,
+    queue: Vec<Queued>,
+    queued: usize,
+    /// Attempts that became text or reasoning: their display is withdrawn.
+    remarks: Vec<(Code, usize)>,
+    blank: bool,
+    has_text: bool,
+    /// Names of calls that were completed, for those who watch a stream.
+    pub(crate) completed: Vec<String>,
+}
+
+/// The way out: the ledger with the receiver of its events.
+pub(crate) struct Out<'a, 's> {
+    pub(crate) ledger: &'a mut Ledger,
+    pub(crate) sink: &'a mut (dyn FnMut(Event<'_>) + 's),
+    /// The most text that may wait, in bytes.
+    pub(crate) limit: usize,
+}
+
+impl Out<'_, '_> {
+    /// Text or reasoning.
+    pub(crate) fn text(&mut self, text: &str, span: Span, reasoning: bool) {
+        let Some((span, cut)) = self.clip(span) else { return };
+        let text = text.get(cut.min(text.len())..).unwrap_or("");
+        if text.is_empty() {
+            return;
+        }
+        self.ledger.has_text = true;
+        if !reasoning && !text.trim().is_empty() {
+            for entry in &mut self.ledger.entries {
+                entry.followed = true;
+            }
+        }
+        let event = if reasoning {
+            Event::Reasoning { text: Cow::Borrowed(text), span }
+        } else {
+            Event::Text { text: Cow::Borrowed(text), span }
+        };
+        self.send(event, text.len());
+    }
+
+    /// Bytes that only hold the format together.
+    pub(crate) fn markup(&mut self, span: Span) {
+        if let Some((span, _)) = self.clip(span).filter(|(span, _)| !span.is_empty()) {
+            self.ledger.has_text = true;
+            self.send(Event::Markup { span }, 0);
+        }
+    }
+
+    pub(crate) fn started(&mut self, attempt: usize, name: &str, dialect: Arc<str>) {
+        self.send(Event::CallStarted { attempt, name: Cow::Borrowed(name), dialect }, name.len());
+    }
+
+    pub(crate) fn delta(&mut self, attempt: usize, delta: &str) {
+        self.send(Event::ArgumentsDelta { attempt, delta: Cow::Borrowed(delta) }, delta.len());
+    }
+
+    pub(crate) fn finding(&mut self, finding: Finding) {
+        let finding = self.place(finding);
+        self.send(Event::Finding(finding), 0);
+    }
+
+    /// A remark that is only counted when it has been made often enough.
+    pub(crate) fn finding_once(&mut self, finding: Finding) {
+        let code = finding.code;
+        let made = match self.ledger.remarks.iter_mut().find(|(c, _)| *c == code) {
+            Some((_, count)) => {
+                *count += 1;
+                *count
+            }
+            None => {
+                self.ledger.remarks.push((code, 1));
+                1
+            }
+        };
+        if made <= REPEATS {
+            self.finding(finding);
+        }
+    }
+
+    /// An attempt has been read: it is judged at once and waits for the end of the response.
+    pub(crate) fn attempt(&mut self, gate: &Compiled, attempt: Attempt) {
+        if let (Meaning::Answer(text), Some(span)) = (&attempt.meaning, attempt.span) {
+            self.text(&text.clone(), span, false);
+            return;
+        }
+        let start = attempt.span.map_or(0, |span| span.start);
+        self.admit(gate, attempt, (start, 0), false);
+    }
+
+    /// A structured provider call is complete.
+    pub(crate) fn native(&mut self, gate: &Compiled, attempt: Attempt, index: usize) {
+        self.admit(gate, attempt, (usize::MAX, index), true);
+    }
+
+    fn admit(&mut self, gate: &Compiled, attempt: Attempt, order: (usize, usize), native: bool) {
+        self.ledger.has_text = true;
+        let closed = attempt.closed;
+        let raw = if self.ledger.pending.is_some() { attempt.raw.clone() } else { String::new() };
+        let (mut verdict, notes) = judge(gate, attempt);
+        verdict.shift(self.ledger.base);
+        for note in notes {
+            self.finding(note);
+        }
+        if let Some(name) = verdict.name() {
+            self.ledger.completed.push(name.to_owned());
+        }
+        let entry = self.ledger.entries.len();
+        if self.ledger.pending.is_some() {
+            self.ledger.queued += raw.len();
+            self.ledger.queue.push(Queued::Attempt { entry, raw });
+        }
+        self.ledger.entries.push(Entry {
+            verdict,
+            order,
+            native,
+            closed,
+            revoked: None,
+            dropped: false,
+            followed: false,
+        });
+    }
+
+    // ---- attempts whose place is not decided ----
+
+    pub(crate) fn is_pending(&self) -> bool {
+        self.ledger.pending.is_some()
+    }
+
+    /// From here on events wait until it is decided whether what follows is a call.
+    pub(crate) fn pend(&mut self, pending: Pending) {
+        self.ledger.pending.get_or_insert(pending);
+    }
+
+    /// Decides what was pending for this reason.
+    pub(crate) fn resolve(&mut self, pending: Pending, live: bool) {
+        if self.ledger.pending != Some(pending) {
+            return;
+        }
+        self.ledger.pending = None;
+        self.ledger.queued = 0;
+        let queue = std::mem::take(&mut self.ledger.queue);
+        let (code, reasoning) = match pending {
+            Pending::Inline | Pending::Sole => (Code::DeadRegion, false),
+            Pending::Thought => (Code::CallInReasoning, true),
+        };
+        for queued in queue {
+            match queued {
+                Queued::Attempt { entry, raw } if !live => self.withdraw(entry, raw, code, reasoning),
+                Queued::Attempt { .. } => {}
+                Queued::Event(Event::CallStarted { .. } | Event::ArgumentsDelta { .. }) if !live => {}
+                Queued::Event(Event::Text { text, span }) if !live && reasoning => {
+                    (self.sink)(Event::Reasoning { text, span });
+                }
+                Queued::Event(event) => (self.sink)(event),
+            }
+        }
+    }
+
+    /// An attempt in a dead place: its text is text again. Where not all of it was kept, it is refused instead.
+    fn withdraw(&mut self, entry: usize, raw: String, code: Code, reasoning: bool) {
+        let Some(entry) = self.ledger.entries.get_mut(entry) else { return };
+        let span = entry.verdict.span();
+        let finding = Finding::new(code);
+        let finding = match span {
+            Some(span) => finding.at(span),
+            None => finding,
+        };
+        match span {
+            Some(span) if span.len() == raw.len() => {
+                entry.dropped = true;
+                let text = Cow::Owned(raw);
+                (self.sink)(if reasoning { Event::Reasoning { text, span } } else { Event::Text { text, span } });
+                (self.sink)(Event::Finding(finding));
+            }
+            _ => entry.revoked = Some(finding),
+        }
+    }
+
+    /// Reasoning ended that had never begun: calls before this were thoughts.
+    pub(crate) fn late_reasoning_end(&mut self, span: Span) {
+        for entry in self.ledger.entries.iter_mut().filter(|entry| !entry.native) {
+            entry.revoked.get_or_insert_with(|| Finding::new(Code::CallInReasoning));
+        }
+        self.finding(Finding::new(Code::LateReasoningEnd).at(span));
+    }
+
+    // ---- the end of the response ----
+
+    /// Judges the response as a whole and lets everything out.
+    pub(crate) fn finish(&mut self, gate: &Compiled, reason: FinishReason, id_prefix: &str) {
+        self.resolve(Pending::Inline, true);
+        self.resolve(Pending::Thought, true);
+        let alone = self.only_fence_is_queued();
+        self.resolve(Pending::Sole, alone);
+        let mut entries = std::mem::take(&mut self.ledger.entries);
+        entries.retain(|entry| !entry.dropped);
+        entries.sort_by_key(|entry| entry.order);
+        rules(gate, reason, &mut entries);
+        let has_entries = !entries.is_empty();
+        let has_calls = entries.iter().any(|entry| entry.revoked.is_none() && matches!(entry.verdict, Verdict::Call(_)));
+        self.release(entries, id_prefix);
+        for (code, count) in std::mem::take(&mut self.ledger.remarks) {
+            if count > REPEATS {
+                let mut finding = Finding::new(code);
+                finding.count = count - REPEATS;
+                (self.sink)(Event::Finding(finding));
+            }
+        }
+        let required = match gate.policy.require_call {
+            RequireCall::Never => false,
+            RequireCall::IfAttempted => false,
+            RequireCall::Always => true,
+        };
+        if required && !has_calls && !has_entries {
+            (self.sink)(Event::Finding(Finding::new(Code::NoCall)));
+        }
+        if gate.profile.refuses_empty() && !self.ledger.has_text {
+            (self.sink)(Event::Finding(Finding::new(Code::EmptyResponse)));
+        }
+    }
+
+    fn release(&mut self, entries: Vec<Entry>, id_prefix: &str) {
+        let mut taken: BTreeSet<String> = entries
+            .iter()
+            .filter_map(|entry| match &entry.verdict {
+                Verdict::Call(call) if !call.id.is_empty() => Some(call.id.clone()),
+                _ => None,
+            })
+            .collect();
+        let mut used: BTreeSet<String> = BTreeSet::new();
+        let mut number = 0;
+        for entry in entries {
+            match (entry.verdict, entry.revoked) {
+                (Verdict::Call(mut call), None) => {
+                    if call.id.is_empty() || !used.insert(call.id.clone()) {
+                        loop {
+                            number += 1;
+                            call.id = format!("{id_prefix}{number}");
+                            if taken.insert(call.id.clone()) {
+                                break;
+                            }
+                        }
+                    }
+                    (self.sink)(Event::Call(call));
+                }
+                (Verdict::Call(call), Some(finding)) => {
+                    (self.sink)(Event::Rejected(Box::new(Rejected {
+                        attempt: call.attempt,
+                        id: Some(call.id).filter(|id| !id.is_empty()),
+                        name: Some(call.name),
+                        raw: call.arguments.chars().take(512).collect(),
+                        raw_len: call.arguments.len(),
+                        dialect: call.dialect,
+                        span: call.span,
+                        findings: vec![finding],
+                    })));
+                }
+                (Verdict::Rejected(mut rejected), revoked) => {
+                    rejected.findings.extend(revoked);
+                    (self.sink)(Event::Rejected(rejected));
+                }
+                (Verdict::Error(error), _) => (self.sink)(Event::ModelError(error)),
+            }
+        }
+    }
+
+    /// Whether the text that waits is nothing but the closing line of a fence.
+    fn only_fence_is_queued(&self) -> bool {
+        let mut rest = String::new();
+        for queued in &self.ledger.queue {
+            if let Queued::Event(Event::Text { text, .. }) = queued {
+                rest.push_str(text);
+            }
+        }
+        rest.trim().chars().all(|c| matches!(c, '`' | '~'))
+    }
+
+    // ---- sending ----
+
+    fn send(&mut self, event: Event<'_>, bytes: usize) {
+        if self.ledger.pending.is_none() {
+            (self.sink)(event);
+            return;
+        }
+        self.ledger.queued += bytes;
+        self.ledger.queue.push(Queued::Event(event.into_owned()));
+        if self.ledger.queued > self.limit {
+            // Too much would wait: the attempts stay open, but what was read is shown.
+            let pending = self.ledger.pending;
+            if let Some(pending) = pending {
+                self.resolve(pending, true);
+            }
+            (self.sink)(Event::Finding(Finding::new(Code::HeldLimit)));
+        }
+    }
+
+    fn place(&self, mut finding: Finding) -> Finding {
+        finding.span = finding.span.map(|span| shift(span, self.ledger.base));
+        finding
+    }
+
+    /// A span in the response, and how many of its bytes belong to the prompt.
+    fn clip(&self, span: Span) -> Option<(Span, usize)> {
+        let base = self.ledger.base;
+        if span.end <= base {
+            return None;
+        }
+        Some((shift(span, base), base.saturating_sub(span.start)))
+    }
+}
+
+/// A span counted from the first byte of the response.
+pub(crate) fn shift(span: Span, base: usize) -> Span {
+    Span::new(span.start.saturating_sub(base), span.end.saturating_sub(base))
+}
+
+/// The rules that look at all attempts together.
+fn rules(gate: &Compiled, reason: FinishReason, entries: &mut [Entry]) {
+    let policy = &gate.policy;
+    let stands = |entry: &Entry| entry.revoked.is_none() && matches!(entry.verdict, Verdict::Call(_));
+    if reason == FinishReason::Length {
+        for entry in entries.iter_mut().filter(|entry| !entry.closed && !entry.native) {
+            let finding = Finding::new(Code::Truncated).message("the output limit was reached inside the call");
+            entry.revoked.get_or_insert(finding);
+        }
+    }
+    if entries.iter().any(|entry| entry.native) {
+        for entry in entries.iter_mut().filter(|entry| !entry.native && matches!(entry.verdict, Verdict::Call(_))) {
+            entry.revoked.get_or_insert_with(|| Finding::new(Code::ShadowedByNative));
+        }
+    }
+    if policy.position == Position::Trailing {
+        for entry in entries.iter_mut().filter(|entry| entry.followed && !entry.native) {
+            if stands(entry) {
+                entry.revoked = Some(Finding::new(Code::NotTerminal));
+            }
+        }
+    }
+    let calls = entries.iter().filter(|entry| matches!(entry.verdict, Verdict::Call(_))).count();
+    if calls > policy.max_calls {
+        let mut seen = 0;
+        for entry in entries.iter_mut().filter(|entry| matches!(entry.verdict, Verdict::Call(_))) {
+            seen += 1;
+            let excess = match policy.on_excess {
+                Excess::Reject => Finding::new(Code::Ambiguous)
+                    .message(format!("{calls} calls in one response, {} allowed; none was run", policy.max_calls)),
+                Excess::Report if seen > policy.max_calls => Finding::new(Code::TooManyCalls)
+                    .message(format!("this is call {seen}, and {} are allowed", policy.max_calls)),
+                Excess::Report => continue,
+            };
+            // What is wrong with a call by its place matters less than that nobody can tell which was meant.
+            if policy.on_excess == Excess::Reject {
+                entry.revoked = Some(excess);
+            } else {
+                entry.revoked.get_or_insert(excess);
+            }
+        }
+    }
+    if policy.partial == Partial::AllOrNothing {
+        let refused = entries.iter().any(|entry| match &entry.verdict {
+            Verdict::Rejected(rejected) => rejected.findings.iter().any(|f| f.severity() == Severity::Error),
+            _ => entry.revoked.is_some(),
+        });
+        if refused {
+            for entry in entries.iter_mut().filter(|entry| stands(entry)) {
+                entry.revoked = Some(Finding::new(Code::Sibling));
+            }
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! Callgate: the controlled doorway between a language model and the tools it may call.
+//!
+//! Whatever the model writes, only a call that is explicit, complete, known, valid and permitted comes out, and
+//! everything that did not is accounted for. The way through:
+//!
+//! ```text
+//! chunks ─► framing (frame, dialect) ─► decoding (json) ─► validation (schema, registry) ─► verdict (judge, policy) ─► events
+//! ```
+//!
+//! A [`Gate`] is compiled once from tools, dialects and policy; a [`Session`] reads one response, in chunks of any
+//! size. Reading a whole text is a stream of one chunk. Only [`Event::Call`] authorises execution.
+
+pub mod batch;
+pub mod dialect;
+mod event;
+mod finding;
+mod frame;
+mod gate;
+pub mod json;
+mod judge;
+mod ledger;
+mod native;
+pub mod policy;
+pub mod profile;
+mod registry;
+mod response;
+pub mod schema;
+mod session;
+
+pub use dialect::Record;
+pub use event::{Call, Coercion, CoercionCode, Event, ModelError, Rejected};
+pub use finding::{Code, Entry, Example, Finding, Severity, Span};
+pub use gate::{Gate, GateBuilder, GateError};
+pub use native::NativeDelta;
+pub use policy::Policy;
+pub use profile::Profile;
+pub use registry::{Registry, RegistryError, Tool, nearest};
+pub use response::{Collector, FinishReason, Response};
+pub use session::Session;

@@ -1,0 +1,273 @@
+//! Native calls: what providers send as structured calls, whole or in deltas, read on the same path as text.
+
+use serde_json::Value;
+
+use crate::finding::{Code, Finding, Span};
+use crate::frame::draft::{Arguments, Attempt, Meaning, Name};
+use crate::frame::machine::Machine;
+use crate::gate::Compiled;
+use crate::json::{End, Reader, Syntax};
+use crate::ledger::Out;
+use crate::policy::TruncatedPolicy;
+use crate::response::FinishReason;
+
+/// A piece of a structured provider call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NativeDelta<'a> {
+    /// Which call of the response, as the provider counts; without it the id or the order decides.
+    pub index: Option<usize>,
+    /// The id, usually in the first piece only.
+    pub id: Option<&'a str>,
+    /// The name or a piece of it.
+    pub name: Option<&'a str>,
+    /// A piece of the arguments.
+    pub arguments: Option<&'a str>,
+    /// Whether this is the last piece.
+    pub done: bool,
+}
+
+/// The structured calls of one response.
+#[derive(Debug, Default)]
+pub(crate) struct Native {
+    open: Vec<Open>,
+    order: usize,
+}
+
+/// A structured call that has begun.
+#[derive(Debug)]
+struct Open {
+    index: Option<usize>,
+    /// Its place among the calls with this index.
+    order: usize,
+    number: usize,
+    id: Option<String>,
+    name: String,
+    has_function: bool,
+    has_name: bool,
+    reader: Box<Reader>,
+    raw: String,
+    length: usize,
+    started: bool,
+    shown: usize,
+    done: bool,
+}
+
+impl Native {
+    /// How many calls have begun and not ended.
+    pub(crate) fn pending(&self) -> usize {
+        self.open.iter().filter(|call| !call.done).count()
+    }
+
+    pub(crate) fn delta(&mut self, gate: &Compiled, machine: &mut Machine, delta: NativeDelta<'_>, out: &mut Out<'_, '_>) {
+        let at = self.find(gate, machine, &delta);
+        let Some(call) = self.open.get_mut(at) else { return };
+        call.has_function = true;
+        if let Some(id) = delta.id.filter(|id| !id.trim().is_empty()) {
+            call.id.get_or_insert_with(|| id.to_owned());
+        }
+        if let Some(name) = delta.name {
+            call.has_name = true;
+            // A provider that repeats the header repeats the id with it.
+            let repeats = delta.id.is_some() && call.name == name && !call.name.is_empty();
+            if !repeats {
+                call.name.push_str(name);
+            }
+        }
+        if let Some(arguments) = delta.arguments {
+            call.read(gate, arguments, out);
+        }
+        if delta.done {
+            call.done = true;
+        }
+    }
+
+    /// Reads a whole list.
+    pub(crate) fn list(&mut self, gate: &Compiled, machine: &mut Machine, calls: &Value, out: &mut Out<'_, '_>) {
+        let Value::Array(calls) = calls else { return };
+        for call in calls {
+            let id = call.get("id").and_then(Value::as_str);
+            let function = call.get("function").filter(|function| function.is_object()).or_else(|| {
+                // Some providers put the name beside the id.
+                (call.get("function").is_none() && call.get("name").is_some()).then_some(call)
+            });
+            self.order += 1;
+            let mut open = Open::new(gate, machine, None, self.order);
+            open.id = id.filter(|id| !id.trim().is_empty()).map(str::to_owned);
+            if let Some(function) = function {
+                open.has_function = true;
+                match function.get("name") {
+                    Some(Value::String(name)) => {
+                        open.has_name = true;
+                        open.name.push_str(name);
+                    }
+                    Some(Value::Null) | None => {}
+                    Some(other) => {
+                        open.has_name = true;
+                        open.name.push_str(&other.to_string());
+                    }
+                }
+                match function.get("arguments").or_else(|| function.get("parameters")) {
+                    None | Some(Value::Null) => {}
+                    Some(Value::String(text)) => open.read(gate, text, out),
+                    Some(other) => open.read(gate, &other.to_string(), out),
+                }
+            }
+            open.done = true;
+            self.open.push(open);
+        }
+    }
+
+    /// Judges all calls, in the order of their indices.
+    pub(crate) fn finish(&mut self, gate: &Compiled, reason: FinishReason, out: &mut Out<'_, '_>) {
+        let mut calls = std::mem::take(&mut self.open);
+        calls.sort_by_key(|call| (call.index.unwrap_or(0), call.order));
+        for (position, call) in calls.into_iter().enumerate() {
+            for attempt in call.finish(gate, reason) {
+                out.native(gate, attempt, position);
+            }
+        }
+    }
+
+    /// The call that a delta belongs to: by index, else by id, else the last; a new id at a used index is a new call.
+    fn find(&mut self, gate: &Compiled, machine: &mut Machine, delta: &NativeDelta<'_>) -> usize {
+        let id = delta.id.filter(|id| !id.trim().is_empty());
+        let same_place = |call: &Open| match delta.index {
+            Some(index) => call.index == Some(index),
+            None => true,
+        };
+        let last = self.open.iter().rposition(same_place);
+        if let Some(at) = last {
+            let call = &self.open[at];
+            let is_new = match (id, &call.id) {
+                (Some(new), Some(old)) => new != old,
+                _ => false,
+            };
+            // Without an index, a second name after the arguments begins a new call.
+            let named_again =
+                delta.index.is_none() && id.is_none() && delta.name.is_some_and(|n| !n.is_empty()) && call.length > 0;
+            if !is_new && !named_again {
+                return at;
+            }
+            if is_new
+                && delta.index.is_none()
+                && let Some(at) = self.open.iter().rposition(|call| call.id.as_deref() == id)
+            {
+                return at;
+            }
+        }
+        self.order += 1;
+        self.open.push(Open::new(gate, machine, delta.index, self.order));
+        self.open.len() - 1
+    }
+}
+
+impl Open {
+    fn new(gate: &Compiled, machine: &mut Machine, index: Option<usize>, order: usize) -> Self {
+        let reader = Reader::new(Syntax::Json).with_depth(gate.policy.limits.depth).document();
+        Open {
+            index,
+            order,
+            number: machine.next_attempt(),
+            id: None,
+            name: String::new(),
+            has_function: false,
+            has_name: false,
+            reader: Box::new(reader),
+            raw: String::new(),
+            length: 0,
+            started: false,
+            shown: 0,
+            done: false,
+        }
+    }
+
+    fn read(&mut self, gate: &Compiled, arguments: &str, out: &mut Out<'_, '_>) {
+        if arguments.is_empty() {
+            return;
+        }
+        let limits = &gate.policy.limits;
+        let room = limits.arguments.saturating_sub(self.length);
+        self.length += arguments.len();
+        let keep = limits.raw.saturating_sub(self.raw.len()).min(arguments.len());
+        self.raw.push_str(arguments.get(..keep).unwrap_or(arguments));
+        let mut cut = room.min(arguments.len());
+        while !arguments.is_char_boundary(cut) {
+            cut -= 1;
+        }
+        self.reader.push(&arguments[..cut]);
+        if cut < arguments.len() && self.reader.failure().is_none() {
+            let message = format!("the arguments are longer than {} bytes", limits.arguments);
+            self.reader.abort(Code::TooLarge, limits.arguments, message);
+        }
+        if !self.name.trim().is_empty() {
+            if !std::mem::replace(&mut self.started, true) {
+                out.started(self.number, &self.name, "native".into());
+            }
+            let text = self.reader.text();
+            if let Some(new) = text.get(self.shown..).filter(|new| !new.is_empty()) {
+                out.delta(self.number, new);
+                self.shown = text.len();
+            }
+        }
+    }
+
+    fn finish(mut self, gate: &Compiled, reason: FinishReason) -> Vec<Attempt> {
+        let mut findings = Vec::new();
+        if !self.has_function {
+            findings.push(Finding::new(Code::MissingFunction));
+        }
+        let is_dangerous = gate.tool(&self.name).is_some_and(|tool| tool.tool.dangerous);
+        let cut_short = reason == FinishReason::Length;
+        let end = self.reader.finish();
+        let at = Span::new(self.length, self.length);
+        let mut whole = true;
+        match end {
+            End::Whole | End::Blank => {}
+            End::Failed => whole = !(cut_short && self.reader.in_string()),
+            End::Closable => whole = !cut_short && self.reader.close(),
+            End::CutOff => {
+                let may_guess = gate.policy.truncated == TruncatedPolicy::Complete && !cut_short && !is_dangerous;
+                whole = may_guess && self.reader.close();
+            }
+        }
+        if !whole {
+            findings.push(Finding::new(Code::Truncated).at(at).message("the output ends inside the arguments"));
+        }
+        let failure = self.reader.failure().cloned();
+        let mut attempt = Attempt {
+            number: self.number,
+            dialect: "native".into(),
+            span: None,
+            name: if self.has_name { Name::Written(self.name) } else { Name::Missing },
+            id: self.id,
+            arguments: Arguments::Blank,
+            repairs: Vec::new(),
+            findings,
+            notes: Vec::new(),
+            raw: self.raw,
+            raw_len: self.length,
+            text_born: false,
+            closed: true,
+            unmarked: false,
+            meaning: Meaning::Call,
+            affixes: Vec::new(),
+            body_start: Some(0),
+        };
+        if let Some(failure) = failure {
+            let at = Span::new(failure.at, failure.at);
+            attempt.findings.push(Finding::new(failure.code).at(at).message(failure.message));
+            attempt.arguments = Arguments::Broken;
+        } else if end != End::Blank && whole {
+            let (text, tape, repairs) = self.reader.into_parts();
+            attempt.repairs = repairs;
+            attempt.arguments = if text.trim() == "null" {
+                Arguments::Blank
+            } else {
+                Arguments::Json { text, tape }
+            };
+        } else if !whole {
+            attempt.arguments = Arguments::Broken;
+        }
+        vec![attempt]
+    }
+}

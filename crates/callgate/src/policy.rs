@@ -1,0 +1,275 @@
+//! Policy: what the gate allows. Strictness is data, not code.
+
+use serde::Serialize;
+
+/// Which repairs may be made to read a broken attempt, from none to all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RepairPolicy {
+    /// None: what strict reading refuses is refused.
+    Off,
+    /// Only strings in backticks, as the labelled format writes them.
+    Backtick,
+    /// Those with one possible reading.
+    Lossless,
+    /// All of the closed list; guesses are reported as such.
+    Full,
+}
+
+/// Whether values may be changed to fit their schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Coerce {
+    /// Never.
+    Off,
+    /// Only values that were written as text (tags, lines), whose type the format cannot say.
+    TextBorn,
+    /// Any value, by the closed table, where exactly one change makes it valid.
+    Lossless,
+}
+
+/// What happens to a call whose last value runs into the end of the output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TruncatedPolicy {
+    /// It is refused.
+    Reject,
+    /// The value is closed, as a guess, unless the provider said `length` or the tool is dangerous.
+    Complete,
+}
+
+/// What a call inside a code fence is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Region {
+    /// Not a call.
+    Dead,
+    /// A call.
+    Live,
+    /// A call only if the region is the whole response.
+    Sole,
+}
+
+/// Where in the response a call may stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Position {
+    /// Anywhere.
+    Anywhere,
+    /// At the start of a line.
+    LineStart,
+    /// Nothing but white space may follow the last call.
+    Trailing,
+}
+
+/// What more calls than `max_calls` mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Excess {
+    /// Each call over the limit is refused.
+    Report,
+    /// All calls are refused as ambiguous.
+    Reject,
+}
+
+/// What one refused call means for the others of the response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Partial {
+    /// The good ones stand.
+    KeepGood,
+    /// None stands.
+    AllOrNothing,
+}
+
+/// What an argument that the schema does not mention means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ExtraArgs {
+    /// The call is refused.
+    Reject,
+    /// The argument is dropped, listed as a coercion.
+    Drop,
+    /// The argument is passed on.
+    Allow,
+}
+
+/// Whether a response without a call is a mistake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RequireCall {
+    /// Never.
+    Never,
+    /// If the response tries to call in a format that is not switched on.
+    IfAttempted,
+    /// Always.
+    Always,
+}
+
+/// How a refused attempt is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnMalformed {
+    /// As a refusal.
+    Reject,
+    /// As text, with the refusal beside it.
+    AsText,
+}
+
+/// What a quotation (lines that start with `>`) and inline code are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Quote {
+    /// Calls inside are not calls.
+    Dead,
+    /// Calls inside are calls.
+    Live,
+}
+
+/// When accepted calls come out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Release {
+    /// At the end of the response, when nothing can revoke them any more.
+    AtEnd,
+    /// As soon as each is judged. Not to be combined with a rule that can still revoke a call.
+    Early,
+}
+
+/// Whether a call that repeats untrusted text of the conversation is reported or refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Echo {
+    /// Reported.
+    Report,
+    /// Refused.
+    Reject,
+}
+
+/// Which names are names.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct NameRule {
+    /// The characters allowed besides ASCII letters, digits and `_`.
+    pub extra: String,
+    /// The longest name, in characters.
+    pub max: usize,
+}
+
+impl NameRule {
+    /// ASCII letters, digits, `_` and the characters of `extra`, at most 64.
+    pub fn ascii(extra: &str) -> Self {
+        NameRule { extra: extra.to_owned(), max: 64 }
+    }
+
+    /// Whether a character may stand in a name.
+    pub fn allows(&self, c: char) -> bool {
+        c.is_ascii_alphanumeric() || c == '_' || self.extra.contains(c)
+    }
+}
+
+/// Limits count input bytes and fire at exact offsets.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Limits {
+    /// The largest arguments of one call, in bytes.
+    pub arguments: usize,
+    /// The deepest nesting; the arguments object is depth 1.
+    pub depth: usize,
+    /// The most text that may be held back while it is undecided, in bytes.
+    pub held: usize,
+    /// The most repairs of one call: a deterministic stand-in for a time limit, since the work is linear anyway.
+    pub repairs: usize,
+    /// How much of a refused attempt is copied into the refusal, in bytes.
+    pub raw: usize,
+}
+
+/// Everything the gate allows or refuses, as data.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Policy {
+    /// Which repairs may be made.
+    pub repair: RepairPolicy,
+    /// Whether values may be fitted to their schema.
+    pub coerce: Coerce,
+    /// What a cut-off value means.
+    pub truncated: TruncatedPolicy,
+    /// What a call in a code fence is.
+    pub fences: Region,
+    /// What a call in inline code or a quotation is.
+    pub quote: Quote,
+    /// Whether a call inside reasoning is dead (always, unless the dialect says a call ends the thought).
+    pub reasoning: Region,
+    /// Where a call may stand.
+    pub position: Position,
+    /// The most calls of one response.
+    pub max_calls: usize,
+    /// What more calls mean.
+    pub on_excess: Excess,
+    /// What one refusal means for the rest.
+    pub partial: Partial,
+    /// What unknown arguments mean.
+    pub extra_args: ExtraArgs,
+    /// Whether a call is required.
+    pub require_call: RequireCall,
+    /// How refusals are shown.
+    pub on_malformed: OnMalformed,
+    /// Whether a format that was not chosen by name is live.
+    pub foreign: Foreign,
+    /// Which names are names.
+    pub name_rule: NameRule,
+    /// When calls come out.
+    pub release: Release,
+    /// What an echo of untrusted text means.
+    pub echo: Echo,
+    /// Whether keys that stand twice keep the last value, as a guess.
+    pub duplicate_keys: DuplicateKeys,
+    /// Limits.
+    pub limits: Limits,
+}
+
+/// What a key that stands twice in one object means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DuplicateKeys {
+    /// The call is refused.
+    Reject,
+    /// The last one wins, as a guess.
+    KeepLast,
+}
+
+/// What a call in a dialect that was not chosen by name is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Foreign {
+    /// A call, if its marker is unmistakable.
+    Live,
+    /// Refused, and said so.
+    Reject,
+    /// Text.
+    Ignore,
+}
+
+impl Default for Policy {
+    /// The policy of the profile `standard`.
+    fn default() -> Self {
+        Policy {
+            repair: RepairPolicy::Lossless,
+            coerce: Coerce::Lossless,
+            truncated: TruncatedPolicy::Reject,
+            fences: Region::Dead,
+            quote: Quote::Dead,
+            reasoning: Region::Dead,
+            position: Position::Anywhere,
+            max_calls: 128,
+            on_excess: Excess::Report,
+            partial: Partial::KeepGood,
+            extra_args: ExtraArgs::Reject,
+            require_call: RequireCall::Never,
+            on_malformed: OnMalformed::Reject,
+            foreign: Foreign::Live,
+            name_rule: NameRule::ascii(".-"),
+            release: Release::AtEnd,
+            echo: Echo::Report,
+            duplicate_keys: DuplicateKeys::Reject,
+            limits: Limits { arguments: 16 << 20, depth: 64, held: 64 << 10, repairs: 4096, raw: 4096 },
+        }
+    }
+}

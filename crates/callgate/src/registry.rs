@@ -1,0 +1,387 @@
+//! The registry: the tools a model may call, one source for validation, prompts, messages and examples.
+
+mod nearest;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use crate::schema::CompiledTool;
+
+pub use nearest::nearest;
+
+/// A tool as its author describes it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tool {
+    /// The name the model calls it by.
+    pub name: String,
+    /// What it does, for the model.
+    pub description: String,
+    /// The JSON Schema of its arguments; describes an object.
+    pub parameters: Value,
+    /// Whether it can do harm, so that nothing about a call of it may be guessed.
+    pub dangerous: bool,
+    /// The permission a host asks for before it runs the tool.
+    pub permission: Option<String>,
+}
+
+impl Tool {
+    /// A harmless tool that needs no permission.
+    pub fn new(name: impl Into<String>, description: impl Into<String>, parameters: Value) -> Self {
+        Tool {
+            name: name.into(),
+            description: description.into(),
+            parameters,
+            dangerous: false,
+            permission: None,
+        }
+    }
+
+    /// A tool whose arguments are a Rust type.
+    #[cfg(feature = "schemars")]
+    pub fn from_type<T: schemars::JsonSchema>(
+        name: impl Into<String>,
+        description: impl Into<String>,
+    ) -> Self {
+        let schema = schemars::SchemaGenerator::default().into_root_schema_for::<T>();
+        Tool::new(name, description, schema.to_value())
+    }
+
+    /// Says that the tool can do harm.
+    pub fn dangerous(mut self) -> Self {
+        self.dangerous = true;
+        self
+    }
+
+    /// Says which permission the tool needs.
+    pub fn permission(mut self, permission: impl Into<String>) -> Self {
+        self.permission = Some(permission.into());
+        self
+    }
+
+    /// A tool from one entry of a tool list: OpenAI (chat or Responses), Anthropic, MCP, or plain.
+    ///
+    /// The forms differ only in where the fields stand and what the schema is called, so one reading serves all.
+    pub fn from_value(entry: &Value) -> Result<Self, RegistryError> {
+        let outer = entry.as_object().ok_or_else(|| {
+            RegistryError::new(RegistryErrorCode::BadShape, "a tool must be an object")
+        })?;
+        let (at, fields) = match outer.get("function") {
+            Some(Value::Object(function)) => ("/function", function),
+            Some(_) => {
+                return Err(RegistryError::new(RegistryErrorCode::BadShape, "`function` must be an object")
+                    .at("/function"));
+            }
+            None => ("", outer),
+        };
+        let name = text_field(fields, at, "name")?.unwrap_or_default();
+        if name.is_empty() {
+            return Err(RegistryError::new(RegistryErrorCode::MissingName, "a tool must have a name").at(at));
+        }
+        let named = |error: RegistryError| error.named(&name);
+        let description = text_field(fields, at, "description").map_err(named)?.unwrap_or_default();
+        // A list may mark its own fields beside or inside `function`.
+        let own = |field: &str| fields.get(field).or_else(|| outer.get(field)).filter(|v| !v.is_null());
+        let dangerous = match own("dangerous") {
+            None => false,
+            Some(Value::Bool(dangerous)) => *dangerous,
+            Some(_) => {
+                return Err(named(wrong_field(at, "dangerous", "true or false")));
+            }
+        };
+        let permission = match own("permission") {
+            None => None,
+            Some(Value::String(permission)) => Some(permission.clone()),
+            Some(_) => return Err(named(wrong_field(at, "permission", "a string"))),
+        };
+        let parameters = SCHEMA_FIELDS
+            .iter()
+            .find_map(|field| fields.get(*field))
+            .filter(|schema| !schema.is_null())
+            .cloned()
+            .unwrap_or_else(|| json!({"type": "object", "properties": {}}));
+        Ok(Tool { name, description, parameters, dangerous, permission })
+    }
+}
+
+/// What the different tool lists call the schema of the arguments.
+const SCHEMA_FIELDS: &[&str] = &["parameters", "input_schema", "inputSchema"];
+
+fn text_field(
+    fields: &Map<String, Value>,
+    at: &str,
+    field: &str,
+) -> Result<Option<String>, RegistryError> {
+    match fields.get(field) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.clone())),
+        Some(_) => Err(wrong_field(at, field, "a string")),
+    }
+}
+
+fn wrong_field(at: &str, field: &str, expected: &str) -> RegistryError {
+    RegistryError::new(RegistryErrorCode::BadShape, format!("`{field}` must be {expected}"))
+        .at(format!("{at}/{field}"))
+}
+
+/// The tools a model may call, in the order they were registered. Cloning shares them.
+#[derive(Clone, Debug, Default)]
+pub struct Registry {
+    shared: Arc<Shelf>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Shelf {
+    tools: Vec<Arc<CompiledTool>>,
+    places: BTreeMap<String, usize>,
+}
+
+impl Registry {
+    /// A registry without tools.
+    pub fn new() -> Self {
+        Registry::default()
+    }
+
+    /// Adds a tool, which must have a name, a description and a schema that compiles. A tool of the same name is
+    /// replaced and keeps its place.
+    pub fn register(&mut self, tool: Tool) -> Result<(), RegistryError> {
+        if tool.name.trim().is_empty() {
+            return Err(RegistryError::new(RegistryErrorCode::MissingName, "a tool must have a name"));
+        }
+        if tool.description.trim().is_empty() {
+            return Err(RegistryError::new(
+                RegistryErrorCode::MissingDescription,
+                "a tool must have a description",
+            )
+            .named(&tool.name));
+        }
+        self.put(tool)
+    }
+
+    /// The tools of a list in JSON text; see [`Registry::from_value`].
+    pub fn from_json(text: &str) -> Result<Self, RegistryError> {
+        let value: Value = serde_json::from_str(text).map_err(|error| {
+            let mut refusal =
+                RegistryError::new(RegistryErrorCode::BadJson, "the tool list is not valid JSON");
+            refusal.line_column = Some((error.line(), error.column()));
+            refusal
+        })?;
+        Registry::from_value(&value)
+    }
+
+    /// The tools of a list: an array, or an object with the array `tools`. The entries may be in the form of OpenAI
+    /// (chat or Responses), Anthropic, MCP, or plain `{name, description?, parameters, dangerous?, permission?}`.
+    ///
+    /// Descriptions may be missing, since lists of others often lack them and the gate does not need them.
+    pub fn from_value(list: &Value) -> Result<Self, RegistryError> {
+        let entries = match list {
+            Value::Object(fields) => fields.get("tools").and_then(Value::as_array),
+            other => other.as_array(),
+        };
+        let entries = entries.ok_or_else(|| {
+            RegistryError::new(
+                RegistryErrorCode::BadShape,
+                "a tool list must be an array of tools, or an object with the array `tools`",
+            )
+        })?;
+        let mut registry = Registry::new();
+        for (index, entry) in entries.iter().enumerate() {
+            Tool::from_value(entry).and_then(|tool| registry.put(tool)).map_err(|mut error| {
+                error.index = Some(index);
+                error
+            })?;
+        }
+        Ok(registry)
+    }
+
+    /// The tool of exactly this name.
+    pub fn get(&self, name: &str) -> Option<&CompiledTool> {
+        let place = *self.shared.places.get(name)?;
+        self.shared.tools.get(place).map(Arc::as_ref)
+    }
+
+    /// All tools, in order.
+    pub fn tools(&self) -> impl ExactSizeIterator<Item = &CompiledTool> {
+        self.shared.tools.iter().map(Arc::as_ref)
+    }
+
+    /// All names, in order.
+    pub fn names(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.tools().map(|compiled| compiled.tool.name.as_str())
+    }
+
+    /// How many tools there are.
+    pub fn len(&self) -> usize {
+        self.shared.tools.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.shared.tools.is_empty()
+    }
+
+    /// The names closest to one that is not registered, best first, at most three.
+    pub fn nearest(&self, name: &str) -> Vec<&str> {
+        nearest(name, self.names())
+    }
+
+    /// The list in the form of OpenAI's chat requests.
+    pub fn to_openai(&self) -> Value {
+        let form = |compiled: &CompiledTool| {
+            let tool = &compiled.tool;
+            json!({
+                "type": "function",
+                "function": {
+                    "name": tool.name,
+                    "description": tool.description,
+                    "parameters": tool.parameters,
+                },
+            })
+        };
+        Value::Array(self.tools().map(form).collect())
+    }
+
+    fn put(&mut self, tool: Tool) -> Result<(), RegistryError> {
+        let name = tool.name.clone();
+        let compiled = Arc::new(CompiledTool::compile(tool).map_err(|error| error.named(&name))?);
+        let shelf = Arc::make_mut(&mut self.shared);
+        match shelf.places.get(&name).and_then(|place| shelf.tools.get_mut(*place)) {
+            Some(taken) => *taken = compiled,
+            None => {
+                shelf.places.insert(name, shelf.tools.len());
+                shelf.tools.push(compiled);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Why a tool or a tool list was refused: what, where, and the way out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RegistryError {
+    /// What kind of mistake it is.
+    pub code: RegistryErrorCode,
+    /// The place in the list, counted from 0, where the tool came from a list.
+    pub index: Option<usize>,
+    /// The name of the tool, as far as it is known.
+    pub tool: Option<String>,
+    /// The place as a JSON pointer: in the schema for mistakes of the schema, else in the entry of the list.
+    pub pointer: String,
+    /// Line and column, counted from 1, where the text is not JSON.
+    pub line_column: Option<(usize, usize)>,
+    /// What is wrong.
+    pub message: String,
+    /// What to do.
+    pub help: &'static str,
+}
+
+impl RegistryError {
+    pub(crate) fn new(code: RegistryErrorCode, message: impl Into<String>) -> Self {
+        RegistryError {
+            code,
+            index: None,
+            tool: None,
+            pointer: String::new(),
+            line_column: None,
+            message: message.into(),
+            help: code.help(),
+        }
+    }
+
+    pub(crate) fn at(mut self, pointer: impl Into<String>) -> Self {
+        self.pointer = pointer.into();
+        self
+    }
+
+    fn named(mut self, tool: &str) -> Self {
+        self.tool = Some(tool.to_owned());
+        self
+    }
+}
+
+impl fmt::Display for RegistryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.tool, self.index) {
+            (Some(tool), Some(index)) => write!(f, "tool {index} `{}`: ", tool.escape_debug())?,
+            (Some(tool), None) => write!(f, "tool `{}`: ", tool.escape_debug())?,
+            (None, Some(index)) => write!(f, "tool {index}: ")?,
+            (None, None) => {}
+        }
+        f.write_str(&self.message)?;
+        if let Some((line, column)) = self.line_column {
+            write!(f, " at line {line}, column {column}")?;
+        }
+        if !self.pointer.is_empty() {
+            write!(f, " at {}", self.pointer)?;
+        }
+        write!(f, " ({}). {}", self.code, self.help)
+    }
+}
+
+impl std::error::Error for RegistryError {}
+
+/// What is wrong with a tool or a tool list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum RegistryErrorCode {
+    /// The list is not JSON.
+    BadJson,
+    /// The list or an entry has another shape than any known form.
+    BadShape,
+    /// A tool has no name.
+    MissingName,
+    /// A tool has no description.
+    MissingDescription,
+    /// The schema is not a JSON Schema of an object.
+    BadSchema,
+    /// A pattern of the schema cannot run in linear time, or is no pattern.
+    BadPattern,
+    /// The schema refers to something outside itself, or to nothing.
+    BadReference,
+    /// The schema is too large, too deep or too entangled to be checked in bounded time.
+    TooComplex,
+}
+
+impl RegistryErrorCode {
+    /// The stable word.
+    pub fn word(self) -> &'static str {
+        match self {
+            RegistryErrorCode::BadJson => "tools-bad-json",
+            RegistryErrorCode::BadShape => "tools-bad-shape",
+            RegistryErrorCode::MissingName => "tool-without-name",
+            RegistryErrorCode::MissingDescription => "tool-without-description",
+            RegistryErrorCode::BadSchema => "tool-bad-schema",
+            RegistryErrorCode::BadPattern => "tool-bad-pattern",
+            RegistryErrorCode::BadReference => "tool-bad-reference",
+            RegistryErrorCode::TooComplex => "tool-too-complex",
+        }
+    }
+
+    /// The way out.
+    pub fn help(self) -> &'static str {
+        match self {
+            RegistryErrorCode::BadJson => "Correct the JSON of the tool list.",
+            RegistryErrorCode::BadShape => {
+                "Give each tool as {\"name\", \"description\", \"parameters\"} or in the form of OpenAI, Anthropic or MCP."
+            }
+            RegistryErrorCode::MissingName => "Give the tool a name.",
+            RegistryErrorCode::MissingDescription => "Say in one sentence what the tool does.",
+            RegistryErrorCode::BadSchema => "Correct the JSON Schema of the tool's arguments.",
+            RegistryErrorCode::BadPattern => {
+                "Write the pattern without look-around and back-references, and keep its repetitions small."
+            }
+            RegistryErrorCode::BadReference => {
+                "Put the definition under `$defs` in the same schema and refer to it as `#/$defs/…`."
+            }
+            RegistryErrorCode::TooComplex => "Simplify the schema or split the tool.",
+        }
+    }
+}
+
+impl fmt::Display for RegistryErrorCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}

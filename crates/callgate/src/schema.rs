@@ -1,0 +1,277 @@
+//! Validation: one tool with its compiled schema, which judges arguments, fits them and shows an example.
+
+mod coerce;
+mod example;
+mod graph;
+mod problem;
+mod text;
+mod types;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use jsonschema::error::ValidationErrorKind;
+use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
+use serde_json::Value;
+
+use crate::finding::Finding;
+use crate::policy::ExtraArgs;
+use crate::registry::{RegistryError, RegistryErrorCode, Tool};
+use graph::{Depths, Extras, Graph};
+
+pub use coerce::Fit;
+pub use problem::{ProblemKind, SchemaProblem};
+pub use text::type_text;
+pub use types::TypeSet;
+
+/// A tool whose schema has been compiled, so that arguments can be judged.
+pub struct CompiledTool {
+    /// The tool as it was registered.
+    pub tool: Tool,
+    validator: Validator,
+    keys: BTreeMap<String, TypeSet>,
+    others: Option<TypeSet>,
+    extras: Extras,
+    required: Vec<String>,
+    requires_nothing: bool,
+    depths: Depths,
+}
+
+impl CompiledTool {
+    /// Compiles the schema of a tool. Fails, and never panics, on a schema that is malformed, refers to anything
+    /// outside itself, has a pattern that cannot run in linear time, or asks for unbounded work.
+    pub fn compile(tool: Tool) -> Result<Self, RegistryError> {
+        let schema = &tool.parameters;
+        if !schema.is_object() {
+            return Err(bad_schema("the schema of the arguments must be an object"));
+        }
+        let (top, depths) = {
+            let graph = Graph::build(schema)?;
+            if !graph.root_types().contains(TypeSet::OBJECT) {
+                return Err(bad_schema("the schema of the arguments must allow an object").at("/type"));
+            }
+            (graph.top_level(), graph.depths())
+        };
+        let validator = compile_schema(schema)?;
+        let requires_nothing = validator.is_valid(&Value::Object(serde_json::Map::new()));
+        Ok(CompiledTool {
+            validator,
+            keys: top.keys,
+            others: top.others,
+            extras: top.extras,
+            required: top.required,
+            requires_nothing,
+            depths,
+            tool,
+        })
+    }
+
+    /// Everything that is wrong with a value, as findings; nothing if it is valid. See [`CompiledTool::problems`].
+    pub fn check(&self, value: &Value, extra: ExtraArgs) -> Vec<Finding> {
+        self.problems(value, extra).iter().map(SchemaProblem::finding).collect()
+    }
+
+    /// Everything that is wrong with a value, at most 64 problems. Where the policy drops unknown arguments, the
+    /// value is judged without them.
+    pub fn problems(&self, value: &Value, extra: ExtraArgs) -> Vec<SchemaProblem> {
+        let extras = self.extra_keys(value);
+        match extra {
+            ExtraArgs::Drop if !extras.is_empty() => {
+                let mut kept = value.clone();
+                if let Some(members) = kept.as_object_mut() {
+                    members.retain(|key, _| self.has_key(key));
+                }
+                self.schema_problems(&kept)
+            }
+            // What the schema itself forbids is among the validator's own errors.
+            ExtraArgs::Reject if self.extras == Extras::Silent => {
+                let mut problems = self.schema_problems(value);
+                problems.extend(
+                    extras.iter().map(|key| SchemaProblem::unexpected("", key, self.keys.keys())),
+                );
+                problems.truncate(problem::LISTED);
+                problems
+            }
+            _ => self.schema_problems(value),
+        }
+    }
+
+    /// The types that the schema allows for the argument of this name; none for a name that it does not know.
+    pub fn types(&self, key: &str) -> Option<TypeSet> {
+        self.keys.get(key).copied().or(self.others)
+    }
+
+    /// Whether the schema mentions an argument of this name.
+    pub fn has_key(&self, key: &str) -> bool {
+        self.keys.contains_key(key)
+    }
+
+    /// The names of the arguments that the schema mentions, sorted.
+    pub fn keys(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.keys.keys().map(String::as_str)
+    }
+
+    /// The names of the arguments that every call must have, in the order of the schema.
+    pub fn required(&self) -> Vec<&str> {
+        self.required.iter().map(String::as_str).collect()
+    }
+
+    /// Whether a call without arguments is valid.
+    pub fn requires_nothing(&self) -> bool {
+        self.requires_nothing
+    }
+
+    /// Whether the schema itself allows arguments that it does not mention.
+    pub fn is_open(&self) -> bool {
+        self.extras == Extras::Allowed
+    }
+
+    /// Arguments that the schema accepts: the required ones and a few more, for prompts and messages. Where no
+    /// valid example can be made up (a pattern, a rule between members), it is the nearest attempt.
+    pub fn example(&self) -> Value {
+        example::of(self)
+    }
+
+    /// The names at the top level that the schema lists nowhere, unless it allows others.
+    fn extra_keys<'v>(&self, value: &'v Value) -> Vec<&'v str> {
+        match value.as_object() {
+            Some(members) if self.extras != Extras::Allowed => {
+                members.keys().map(String::as_str).filter(|key| !self.has_key(key)).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn schema_problems(&self, value: &Value) -> Vec<SchemaProblem> {
+        match self.verdict(value) {
+            Verdict::Valid => Vec::new(),
+            Verdict::Invalid(errors) => {
+                let known: Vec<&str> = self.keys().collect();
+                problem::list(&errors, value, &known)
+            }
+            Verdict::Unexplained => vec![SchemaProblem::at(
+                ProblemKind::Rule,
+                "",
+                "arguments that follow the schema".to_owned(),
+                "a value nested too deeply to say where it does not".to_owned(),
+            )],
+        }
+    }
+
+    /// Judges a value. The answer is cheap; the reasons are collected only where they are wanted and bounded.
+    fn verdict<'v>(&'v self, value: &'v Value) -> Verdict<'v> {
+        if self.depths.verdict != usize::MAX && depth(value) > self.depths.verdict {
+            return Verdict::Unexplained;
+        }
+        if self.validator.is_valid(value) {
+            return Verdict::Valid;
+        }
+        if self.depths.reasons != usize::MAX && depth(value) > self.depths.reasons {
+            return Verdict::Unexplained;
+        }
+        Verdict::Invalid(self.validator.iter_errors(value).collect())
+    }
+}
+
+impl fmt::Debug for CompiledTool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CompiledTool").field("tool", &self.tool).finish_non_exhaustive()
+    }
+}
+
+enum Verdict<'v> {
+    Valid,
+    Invalid(Vec<ValidationError<'v>>),
+    /// Invalid, or too deep to be judged; the reasons cannot be collected in bounded time.
+    Unexplained,
+}
+
+/// How deep the containers of a value are nested; a scalar is depth 0.
+fn depth(value: &Value) -> usize {
+    let mut deepest = 0;
+    let mut pending = vec![(value, 0)];
+    while let Some((value, above)) = pending.pop() {
+        match value {
+            Value::Array(items) => {
+                deepest = deepest.max(above + 1);
+                pending.extend(items.iter().map(|item| (item, above + 1)));
+            }
+            Value::Object(members) => {
+                deepest = deepest.max(above + 1);
+                pending.extend(members.values().map(|member| (member, above + 1)));
+            }
+            _ => {}
+        }
+    }
+    deepest
+}
+
+fn bad_schema(message: impl Into<String>) -> RegistryError {
+    RegistryError::new(RegistryErrorCode::BadSchema, message)
+}
+
+/// The largest compiled pattern, in bytes.
+const PATTERN_SIZE: usize = 1 << 20;
+
+fn compile_schema(schema: &Value) -> Result<Validator, RegistryError> {
+    let build = |draft: Option<Draft>| {
+        let mut options = jsonschema::options()
+            .offline()
+            .should_validate_formats(false)
+            .with_pattern_options(PatternOptions::regex().size_limit(PATTERN_SIZE).dfa_size_limit(PATTERN_SIZE));
+        if let Some(draft) = draft {
+            options = options.with_draft(draft);
+        }
+        options.build(schema)
+    };
+    let first = match build(None) {
+        Ok(validator) => return Ok(validator),
+        Err(error) => error,
+    };
+    // A schema that does not say its draft is read by the newest one, unless it uses a keyword in the way of an
+    // older draft, in which case the newest draft refuses it at that keyword.
+    let says_draft = schema.get("$schema").is_some();
+    let keyword = first.instance_path().as_str().rsplit('/').next().unwrap_or_default().to_owned();
+    let older: &[Draft] = match keyword.as_str() {
+        "items" if !says_draft => &[Draft::Draft7, Draft::Draft4],
+        "exclusiveMinimum" | "exclusiveMaximum" if !says_draft => &[Draft::Draft4],
+        _ => &[],
+    };
+    older.iter().find_map(|draft| build(Some(*draft)).ok()).ok_or_else(|| explain(&first, &keyword))
+}
+
+/// The validator's refusal of a schema, in the words of the registry.
+fn explain(error: &ValidationError<'_>, keyword: &str) -> RegistryError {
+    let place = error.instance_path().as_str();
+    let refused = error.instance();
+    let is_regex = matches!(error.kind(), ValidationErrorKind::Format { format } if format == "regex");
+    if let (true, Value::String(pattern)) = (is_regex, refused.as_ref()) {
+        let why = if needs_backtracking(pattern) {
+            "needs look-around or a back-reference, which cannot run in linear time"
+        } else {
+            "is not a regular expression, or is too large"
+        };
+        let message = format!("the pattern {} {why}", problem::shown_text(pattern));
+        return RegistryError::new(RegistryErrorCode::BadPattern, message).at(place);
+    }
+    if let ValidationErrorKind::Referencing(_) = error.kind() {
+        let message = "a reference or the `$schema` of the schema names something that is not known";
+        return RegistryError::new(RegistryErrorCode::BadReference, message).at(place);
+    }
+    let message = match (keyword, refused.as_ref()) {
+        ("type", Value::String(name)) => format!("there is no type {}", problem::shown_text(name)),
+        ("type", _) => "`type` must be a type name or a list of type names".to_owned(),
+        ("", _) => "the schema is not a valid JSON Schema".to_owned(),
+        _ => format!("{} is not what JSON Schema allows here", problem::shown(refused)),
+    };
+    bad_schema(message).at(place)
+}
+
+fn needs_backtracking(pattern: &str) -> bool {
+    let look_around = ["(?=", "(?!", "(?<=", "(?<!"].iter().any(|opening| pattern.contains(opening));
+    let back_reference = pattern
+        .as_bytes()
+        .windows(2)
+        .any(|pair| pair[0] == b'\\' && (pair[1] == b'k' || matches!(pair[1], b'1'..=b'9')));
+    look_around || back_reference
+}

@@ -1,0 +1,178 @@
+//! Sessions: one response, fed in chunks of any size, structured provider calls included.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::event::Event;
+use crate::finding::{Code, Finding};
+use crate::frame::machine::Machine;
+use crate::gate::Compiled;
+use crate::ledger::{Ledger, Out};
+use crate::native::{Native, NativeDelta};
+use crate::response::FinishReason;
+
+/// The reading of one response. Feeding never fails: what is wrong comes out as events.
+#[derive(Debug)]
+pub struct Session {
+    gate: Arc<Compiled>,
+    machine: Machine,
+    ledger: Ledger,
+    native: Native,
+    /// The first bytes of a character whose last ones are still to come.
+    partial: Vec<u8>,
+    id_prefix: String,
+    untrusted: Vec<String>,
+    finished: bool,
+}
+
+impl Session {
+    pub(crate) fn new(gate: Arc<Compiled>) -> Self {
+        Session {
+            gate,
+            machine: Machine::new(),
+            ledger: Ledger::default(),
+            native: Native::default(),
+            partial: Vec::new(),
+            id_prefix: String::from("gen_"),
+            untrusted: Vec::new(),
+            finished: false,
+        }
+    }
+
+    /// Says what the prompt ended with, where that decides how the response begins (an opened `<think>`).
+    pub fn with_prompt_tail(mut self, tail: &str) -> Self {
+        let mut ignore = |_: Event<'_>| {};
+        self.ledger.base = tail.len();
+        let gate = self.gate.clone();
+        let mut out = Out { ledger: &mut self.ledger, sink: &mut ignore, limit: gate.policy.limits.held };
+        self.machine.run(&gate, tail, &mut out);
+        self
+    }
+
+    /// Sets what generated ids start with.
+    pub fn with_id_prefix(mut self, prefix: &str) -> Self {
+        prefix.clone_into(&mut self.id_prefix);
+        self
+    }
+
+    /// Gives text of the conversation that is not to be trusted, for the guard against echoed calls.
+    pub fn untrusted(&mut self, text: &str) {
+        self.untrusted.push(text.to_owned());
+    }
+
+    /// Reads a chunk of text, cut anywhere.
+    pub fn push(&mut self, chunk: &str, sink: &mut dyn FnMut(Event<'_>)) {
+        if !self.partial.is_empty() {
+            self.push_bytes(chunk.as_bytes(), sink);
+            return;
+        }
+        if self.is_over(!chunk.is_empty(), sink) {
+            return;
+        }
+        let gate = self.gate.clone();
+        let mut out = Out { ledger: &mut self.ledger, sink, limit: gate.policy.limits.held };
+        self.machine.run(&gate, chunk, &mut out);
+    }
+
+    /// Reads a chunk of bytes, cut anywhere, even inside a character.
+    pub fn push_bytes(&mut self, chunk: &[u8], sink: &mut dyn FnMut(Event<'_>)) {
+        if self.is_over(!chunk.is_empty(), sink) {
+            return;
+        }
+        let joined;
+        let mut rest = chunk;
+        if !self.partial.is_empty() {
+            let mut bytes = std::mem::take(&mut self.partial);
+            bytes.extend_from_slice(chunk);
+            joined = bytes;
+            rest = &joined;
+        }
+        let gate = self.gate.clone();
+        let mut out = Out { ledger: &mut self.ledger, sink, limit: gate.policy.limits.held };
+        while !rest.is_empty() {
+            match std::str::from_utf8(rest) {
+                Ok(text) => {
+                    self.machine.run(&gate, text, &mut out);
+                    break;
+                }
+                Err(error) => {
+                    let (valid, after) = rest.split_at(error.valid_up_to());
+                    if let Ok(text) = std::str::from_utf8(valid) {
+                        self.machine.run(&gate, text, &mut out);
+                    }
+                    let Some(length) = error.error_len() else {
+                        self.partial.extend_from_slice(after);
+                        break;
+                    };
+                    self.machine.invalid(&gate, length, &mut out);
+                    rest = &after[length..];
+                }
+            }
+        }
+    }
+
+    /// Reads one delta of a structured provider call.
+    pub fn native(&mut self, delta: NativeDelta<'_>, sink: &mut dyn FnMut(Event<'_>)) {
+        if self.is_over(true, sink) {
+            return;
+        }
+        let gate = self.gate.clone();
+        let mut out = Out { ledger: &mut self.ledger, sink, limit: gate.policy.limits.held };
+        self.native.delta(&gate, &mut self.machine, delta, &mut out);
+    }
+
+    /// Reads a whole list of structured provider calls, as OpenAI and Ollama write it.
+    pub fn native_calls(&mut self, calls: &Value, sink: &mut dyn FnMut(Event<'_>)) {
+        if self.is_over(true, sink) {
+            return;
+        }
+        let gate = self.gate.clone();
+        let mut out = Out { ledger: &mut self.ledger, sink, limit: gate.policy.limits.held };
+        self.native.list(&gate, &mut self.machine, calls, &mut out);
+    }
+
+    /// Ends the response: what was held comes out, then every call and refusal in source order.
+    pub fn finish(&mut self, reason: FinishReason, sink: &mut dyn FnMut(Event<'_>)) {
+        if std::mem::replace(&mut self.finished, true) {
+            return;
+        }
+        let gate = self.gate.clone();
+        let mut out = Out { ledger: &mut self.ledger, sink, limit: gate.policy.limits.held };
+        if !self.partial.is_empty() {
+            let length = self.partial.len();
+            self.partial.clear();
+            self.machine.invalid(&gate, length, &mut out);
+        }
+        self.machine.finish(&gate, reason, &mut out);
+        self.native.finish(&gate, reason, &mut out);
+        out.finish(&gate, reason, &self.id_prefix);
+    }
+
+    /// The name of the call that is being read, if one is; the inner option is empty while the name is unknown.
+    pub fn open_call(&self) -> Option<Option<&str>> {
+        self.machine.open_call()
+    }
+
+    /// Whether text is held back because it may become a call.
+    pub fn is_holding(&self) -> bool {
+        self.machine.is_holding()
+    }
+
+    /// The names of the calls whose end has been seen, in order.
+    pub fn completed(&self) -> &[String] {
+        &self.ledger.completed
+    }
+
+    /// How many structured calls have begun and not ended.
+    pub fn pending_native(&self) -> usize {
+        self.native.pending()
+    }
+
+    fn is_over(&self, has_input: bool, sink: &mut dyn FnMut(Event<'_>)) -> bool {
+        if self.finished && has_input {
+            sink(Event::Finding(Finding::new(Code::PushAfterFinish)));
+        }
+        self.finished
+    }
+}

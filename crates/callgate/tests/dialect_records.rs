@@ -1,0 +1,560 @@
+//! The built-in dialects as data: what they write, which model they belong to, and what a broken file is told.
+
+#![allow(clippy::expect_used, reason = "a test that cannot read its fixtures has failed")]
+
+use callgate::dialect::{Content, Record, RenderCall, builtin, for_model, named};
+use callgate::json::Tape;
+
+/// One line of the samples: a model output and the reading that was meant.
+struct Sample<'s> {
+    line: &'s str,
+    tape: Tape,
+}
+
+impl<'s> Sample<'s> {
+    fn all(fixtures: &'s str) -> impl Iterator<Item = Sample<'s>> {
+        fixtures.lines().map(|line| Sample { line, tape: Tape::parse(line).expect("a fixture is JSON") })
+    }
+
+    fn member(&self, node: usize, key: &str) -> Option<usize> {
+        self.tape.children(node).find(|child| self.tape.key(self.line, *child).as_deref() == Some(key))
+    }
+
+    fn string(&self, node: usize, key: &str) -> Option<String> {
+        self.tape.string(self.line, self.member(node, key)?).map(|text| text.into_owned())
+    }
+
+    fn expect(&self) -> usize {
+        self.member(0, "expect").expect("every sample says what is expected")
+    }
+
+    fn calls(&self) -> Vec<(String, &'s str)> {
+        let calls = self.member(self.expect(), "calls").expect("every sample lists calls");
+        self.tape
+            .children(calls)
+            .map(|call| {
+                let arguments = self.member(call, "arguments").expect("a call has arguments");
+                (self.string(call, "name").expect("a call has a name"), self.tape.raw(self.line, arguments))
+            })
+            .collect()
+    }
+
+    fn printed_by_template(&self) -> bool {
+        self.member(0, "checked").and_then(|checked| self.member(checked, "printed_by_template")).is_some()
+    }
+}
+
+fn samples() -> String {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/dialect_samples.jsonl");
+    std::fs::read_to_string(path).expect("the samples are part of the repository")
+}
+
+fn without_space(text: &str) -> String {
+    text.split_whitespace().collect()
+}
+
+fn call<'a>(name: &'a str, arguments: &'a str) -> RenderCall<'a> {
+    RenderCall { id: None, name, arguments }
+}
+
+/// Where the model's template and ours write the same call differently, by decision; the notes of the record say why.
+fn differs_by_decision(dialect: &str, case: &str) -> bool {
+    // A damaged form of what the template prints, or one that starts inside what the prompt holds.
+    let is_other_form = matches!(
+        case,
+        "end_tag_missing_at_eof"
+            | "arguments_key"
+            | "with_leading_marker"
+            | "outer_tag_missing"
+            | "implicit_think"
+    );
+    is_other_form
+        || match dialect {
+            // The template sorts keys, numbers from 1, prints empty frames or uses single quotes.
+            "gemma4" | "kimi-k3" | "lfm2" => true,
+            // Python spellings of scalars and nested values are read, but JSON is written.
+            "qwen3-coder" | "seed-oss" | "minicpm5" | "functiongemma" => case.contains("python"),
+            // The second of two templates for one dialect.
+            "gigachat3" => case.starts_with("v31"),
+            "llama3-json" => case == "llama4_concatenated",
+            "harmony" => case == "recipient_in_role_plain_json",
+            _ => false,
+        }
+}
+
+#[test]
+fn what_templates_print_is_what_we_write() {
+    let fixtures = samples();
+    let mut compared = 0;
+    for sample in Sample::all(&fixtures) {
+        let dialect = sample.string(0, "dialect").expect("a sample names its dialect");
+        let case = sample.string(0, "case").expect("a sample names its case");
+        let starts_in_reasoning =
+            sample.string(0, "prompt_tail").is_some_and(|tail| tail.contains("<think>"));
+        if !sample.printed_by_template() || starts_in_reasoning || differs_by_decision(&dialect, &case) {
+            continue;
+        }
+        let text = sample.string(0, "text").expect("a sample has a text");
+        let calls = sample.calls();
+        let ids = ["a1B2c3D4e", "Zz9Yy8Xx7"];
+        let calls: Vec<RenderCall<'_>> = calls
+            .iter()
+            .enumerate()
+            .map(|(index, (name, arguments))| RenderCall {
+                id: ids.get(index).copied().filter(|id| text.contains(id)),
+                name,
+                arguments,
+            })
+            .collect();
+        let content = sample.string(sample.expect(), "content");
+        let reasoning = sample.string(sample.expect(), "reasoning");
+        let record = named(&dialect).expect("every sampled dialect is built in");
+        let written = record.render(&calls, content.as_deref(), reasoning.as_deref());
+        let written = written.unwrap_or_else(|error| panic!("{dialect} {case}: {error}"));
+        assert_eq!(without_space(&written), without_space(&text), "{dialect} {case}");
+        compared += 1;
+    }
+    assert!(compared > 200, "only {compared} samples were compared");
+}
+
+#[test]
+fn every_sampled_call_can_be_written() {
+    let fixtures = samples();
+    for sample in Sample::all(&fixtures) {
+        let dialect = sample.string(0, "dialect").expect("a sample names its dialect");
+        let record = named(&dialect).expect("every sampled dialect is built in");
+        let calls = sample.calls();
+        let calls: Vec<RenderCall<'_>> = calls
+            .iter()
+            .map(|(name, arguments)| RenderCall { id: Some("a1B2c3D4e"), name, arguments })
+            .collect();
+        if let Err(error) = record.render(&calls, None, None) {
+            panic!("{dialect} {}: {error}", sample.string(0, "case").unwrap_or_default());
+        }
+    }
+}
+
+#[test]
+fn layout_is_exact_where_it_matters() {
+    let weather = [call("get_weather", r#"{"city": "Oslo", "days": 3}"#)];
+    for (dialect, text, expected) in [
+        (
+            "hermes",
+            Some("Hi."),
+            "Hi.\n<tool_call>\n{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Oslo\", \"days\": 3}}\n</tool_call>",
+        ),
+        (
+            "qwen3-coder",
+            Some("Hi."),
+            "Hi.\n\n<tool_call>\n<function=get_weather>\n<parameter=city>\nOslo\n</parameter>\n<parameter=days>\n3\n</parameter>\n</function>\n</tool_call>",
+        ),
+        (
+            "mistral",
+            None,
+            "[TOOL_CALLS][{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Oslo\", \"days\": 3}}]",
+        ),
+        ("gemma4", None, "<|tool_call>call:get_weather{city:<|\"|>Oslo<|\"|>,days:3}<tool_call|>"),
+        ("pythonic", None, "[get_weather(city=\"Oslo\", days=3)]"),
+        (
+            "harmony",
+            Some("Hi."),
+            "<|channel|>commentary<|message|>Hi.<|end|><|start|>assistant<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{\"city\": \"Oslo\", \"days\": 3}<|call|>",
+        ),
+        (
+            "cohere-cofl",
+            None,
+            "<cofl:tool_calls><cofl:tool_call id=\"0\" name=\"get_weather\"><cofl:value name=\"city\" type=\"raw\">Oslo</cofl:value><cofl:value name=\"days\" type=\"json\">3</cofl:value></cofl:tool_call></cofl:tool_calls>",
+        ),
+        (
+            "hy-v3",
+            None,
+            "<tool_calls:opensource>\n<tool_call:opensource>get_weather<tool_sep:opensource>\n<arg_key:opensource>city</arg_key:opensource>\n<arg_value:opensource>Oslo</arg_value:opensource>\n<arg_key:opensource>days</arg_key:opensource>\n<arg_value:opensource>3</arg_value:opensource>\n</tool_call:opensource>\n</tool_calls:opensource>",
+        ),
+        (
+            "action-json",
+            None,
+            "{\"type\": \"action\", \"tool\": \"get_weather\", \"args\": {\"city\": \"Oslo\", \"days\": 3}}",
+        ),
+        (
+            "fenced-json",
+            Some("Hi."),
+            "Hi.\n```json\n{\"tool\": \"get_weather\", \"arguments\": {\"city\": \"Oslo\", \"days\": 3}}\n```",
+        ),
+        (
+            "tool-call-args",
+            Some("Hi."),
+            "Hi.\nTOOL_CALL: get_weather\nARGS: {\"city\": \"Oslo\", \"days\": 3}",
+        ),
+        ("tool-xml", None, "<get_weather>\n{\"city\": \"Oslo\", \"days\": 3}\n</get_weather>"),
+        (
+            "bracket-json",
+            None,
+            "[TOOL_CALL] {\"tool\": \"get_weather\", \"args\": {\"city\": \"Oslo\", \"days\": 3}} [/TOOL_CALL]",
+        ),
+    ] {
+        let record = named(dialect).expect("built in");
+        assert_eq!(record.render(&weather, text, None).expect(dialect), expected, "{dialect}");
+    }
+}
+
+#[test]
+fn arguments_are_copied_byte_for_byte() {
+    let json = "{ \"n\": 12345678901234567890.10,\n  \"s\": \"\\u00e9 </tool_call>\" }";
+    let written =
+        named("hermes").expect("built in").render(&[call("put", json)], None, None).expect("JSON can say it");
+    assert!(written.contains(json));
+}
+
+#[test]
+fn an_id_is_written_where_it_has_a_place() {
+    let with_id = RenderCall { id: Some("a1"), name: "look", arguments: "{}" };
+    let write =
+        |dialect: &str, call: RenderCall<'_>| named(dialect).expect("built in").render(&[call], None, None);
+    assert_eq!(
+        write("mistral-v11", with_id).expect("has a form with id"),
+        "[TOOL_CALLS]look[CALL_ID]a1[ARGS]{}"
+    );
+    assert_eq!(
+        write("mistral-v11", call("look", "{}")).expect("has a form without"),
+        "[TOOL_CALLS]look[ARGS]{}"
+    );
+    assert_eq!(
+        write("mistral", with_id).expect("a member"),
+        r#"[TOOL_CALLS][{"name": "look", "arguments": {}, "id": "a1"}]"#
+    );
+    assert_eq!(
+        write("solar-open", call("look", "{}")).expect_err("every call has an id").path,
+        "/calls/0/id"
+    );
+}
+
+#[test]
+fn what_would_not_read_back_is_refused() {
+    let refused = |dialect: &str, calls: &[RenderCall<'_>], text: Option<&str>, reasoning: Option<&str>| {
+        let record = named(dialect).expect("built in");
+        record.render(calls, text, reasoning).map_err(|error| error.path)
+    };
+    let put = |arguments: &'static str| [call("put", arguments)];
+    let cases: &[(&str, &str, bool)] = &[
+        // A closer alone is data; with what can follow it, it ends the value.
+        ("qwen3-coder", r#"{"text": "a</parameter>b"}"#, true),
+        ("qwen3-coder", r#"{"text": "a</parameter>"}"#, true),
+        ("qwen3-coder", r#"{"text": "a</parameter>\n<parameter=b>"}"#, false),
+        ("qwen3-coder", r#"{"text": "a</parameter> </function>"}"#, false),
+        // Its closer may be absent, so a continuation alone is enough.
+        ("qwen3-coder", r#"{"text": "a\n<parameter=b>"}"#, false),
+        ("minimax-m2", r#"{"text": "a\n<parameter name=\"b\">"}"#, true),
+        ("minimax-m2", r#"{"text": "a</parameter></invoke>"}"#, false),
+        ("glm45", r#"{"text": "</arg_value>"}"#, true),
+        ("glm45", r#"{"text": "</arg_value></tool_call>"}"#, false),
+        // In a dialect whose call ends with its last parameter, what follows the call counts.
+        ("beam", r#"{"text": "a</rfl:parameter><|call|>"}"#, false),
+        ("beam", r#"{"text": "a<|end|>"}"#, false),
+        ("beam", r#"{"text": "a</rfl:parameter>b"}"#, true),
+        // Nested objects as JSON inside a raw value are text too.
+        ("glm45", r#"{"o": {"k": "</arg_value></tool_call>"}}"#, false),
+        // Quotes of the bare syntax cannot be escaped.
+        ("gemma4", r#"{"text": "say <|\"|> now"}"#, false),
+        ("gemma4", r#"{"text": "<tool_call|>"}"#, true),
+        ("gemma4", r#"{"a b": 1}"#, false),
+        // White space that is dropped on reading.
+        ("dots", r#"{"text": " a"}"#, false),
+        ("dots", r#"{"text": "a b"}"#, true),
+        // Keys.
+        ("qwen3-coder", r#"{"a b": 1}"#, false),
+        ("pythonic", r#"{"a-b": 1}"#, false),
+        ("cline-xml", r#"{"/put": 1}"#, false),
+        ("hermes", r#"{"a b": 1}"#, true),
+        ("hermes", r#"{"a": 1, "\u0061": 2}"#, false),
+        ("hermes", r#"{"a": "\ud800"}"#, false),
+        ("hermes", "[]", false),
+        // Nested elements.
+        ("minimax-m3", r#"{"o": {"item": 1}}"#, false),
+        ("minimax-m3", r#"{"o": {"items": [1, {"a": []}]}}"#, true),
+        ("minimax-m3", r#"{"o": "]<]minimax[>[<x>"}"#, false),
+        // Escaped text can hold anything.
+        ("minicpm5", r#"{"text": "</param></function> & <![CDATA["}"#, true),
+    ];
+    for (dialect, arguments, is_fine) in cases {
+        let outcome = refused(dialect, &put(arguments), None, None);
+        assert_eq!(outcome.is_ok(), *is_fine, "{dialect} {arguments}: {outcome:?}");
+    }
+    assert_eq!(
+        refused("glm45", &put(r#"{"a": 1, "b": "</arg_value></tool_call>"}"#), None, None),
+        Err("/calls/0/arguments/b".to_owned())
+    );
+
+    let text = |dialect: &str, text: &str| refused(dialect, &put("{}"), Some(text), None).is_ok();
+    assert!(text("hermes", "Use <tool_call> wisely."));
+    assert!(!text("hermes", "Use <tool_call>{ wisely."));
+    assert!(!text("hermes", "a </think> b"));
+    assert!(!text("hermes", "a\n"));
+    assert!(!text("hermes", "```\ncode"));
+    assert!(text("hermes", "```\ncode\n```"));
+    assert!(text("llama3-json", r#"{"a": 1}"#));
+    assert!(!text("llama3-json", r#"like { "name": 1}"#));
+    assert!(text("pythonic", "an array[1] and a call f(x)"));
+    assert!(!text("pythonic", "[f(x)]"));
+    assert!(!text("harmony", "a<|end|>b"));
+    assert!(!text("functionary-v32", "a >>>word\n{}"));
+    assert!(!text("glm4-legacy", "put\n{}"));
+    assert!(!text("cohere-command", "see <co>this"));
+    assert!(refused("hermes", &[], None, Some("a </think> b")).is_err());
+    assert!(refused("react", &put("{}"), Some("text"), Some("thought")).is_err());
+    assert!(refused("react", &put("{}"), None, Some("thought")).is_ok());
+
+    let name = |dialect: &str, name: &str| refused(dialect, &[call(name, "{}")], None, None).is_ok();
+    assert!(name("hermes", "mcp__files__read-it"));
+    assert!(!name("hermes", "two words"));
+    assert!(!name("hermes", ""));
+    assert!(!name("muse-atem", "self"));
+    assert!(!name("functionary-v32", "all"));
+    assert!(!name("kimi-k2", "a:1"));
+}
+
+#[test]
+fn code_is_written_as_code() {
+    let run = [call("python", r#"{"code": "print(1)\n"}"#)];
+    let record = named("functionary-v32").expect("built in");
+    assert_eq!(record.render(&run, None, None).expect("code"), "python\nprint(1)\n");
+    let with_more = [call("python", r#"{"code": "1", "timeout": 2}"#)];
+    assert!(record.render(&with_more, None, None).is_err());
+}
+
+#[test]
+fn models_find_their_dialect() {
+    for (model, dialect) in [
+        ("Qwen/Qwen2.5-7B-Instruct", "hermes"),
+        ("qwen2.5-coder:7b", "qwen25-coder-tools"),
+        ("Qwen/Qwen3-Coder-480B-A35B-Instruct", "qwen3-coder"),
+        ("qwen3:4b", "hermes"),
+        ("deepseek-ai/DeepSeek-V3", "deepseek-v3"),
+        ("deepseek-ai/DeepSeek-V3.1-Terminus", "deepseek-v31"),
+        ("deepseek-ai/DeepSeek-V3.2", "deepseek-v32-dsml"),
+        ("deepseek-ai/DeepSeek-V3.2-Exp", "deepseek-v31"),
+        ("mistralai/Mistral-Small-3.2-24B-Instruct-2506", "mistral-v11"),
+        ("mistralai/Mistral-Nemo-Instruct-2407", "mistral"),
+        ("openai/gpt-oss-20b", "harmony"),
+        ("zai-org/GLM-4.6", "glm45"),
+        ("zai-org/GLM-4.7-Flash", "glm47"),
+        ("moonshotai/Kimi-K2-Instruct", "kimi-k2"),
+        ("MiniMaxAI/MiniMax-M2", "minimax-m2"),
+        ("meta-llama/Llama-3.1-8B-Instruct", "llama3-json"),
+        ("meta-llama/Llama-3.2-1B-Instruct", "pythonic"),
+        ("ibm-granite/granite-4.0-h-tiny", "granite4"),
+        ("google/gemma-4-31B-it", "gemma4"),
+        ("google/functiongemma-270m-it", "functiongemma"),
+    ] {
+        assert_eq!(for_model(model).map(|record| &*record.name), Some(dialect), "{model}");
+    }
+    assert!(for_model("gpt-4o").is_none());
+}
+
+#[test]
+fn unmistakable_dialects_listen_by_themselves() {
+    let by_name: Vec<&str> =
+        builtin().iter().filter(|record| !record.auto).map(|record| &*record.name).collect();
+    assert_eq!(
+        by_name,
+        [
+            "phi4-mini",
+            "command-r-plus",
+            "xlam",
+            "functionary-v32",
+            "glm4-legacy",
+            "qwen-fn",
+            "react",
+            "json-bare",
+            "json-tool-calls-object",
+            "cline-xml",
+            "action-json",
+            "fenced-json",
+            "tool-call-args",
+            "tool-xml",
+        ]
+    );
+}
+
+#[test]
+fn shapes_know_their_members() {
+    let record = named("action-json").expect("built in");
+    assert_eq!(record.object.len(), 3);
+    assert!(record.object[1].is_call() && !record.object[2].is_call());
+    assert!(record.error[0].has(&Content::Reason));
+    let keys = |dialect: &str| {
+        let shape = &named(dialect).expect("built in").object[0];
+        let member = shape.members.iter().find(|member| member.content == Content::Arguments);
+        member.map(|member| member.path[0].clone()).unwrap_or_default()
+    };
+    assert_eq!(keys("hermes"), ["arguments", "parameters"]);
+    assert_eq!(keys("internlm2"), ["parameters", "arguments"]);
+    assert_eq!(keys("mistral"), ["arguments"]);
+}
+
+/// A broken file, and where and how it is refused.
+#[test]
+fn broken_files_are_told_where_and_how() {
+    for (file, place, message, help) in [
+        ("", "line 1, column 1", "no dialect", "[my-dialect]"),
+        ("call = 'x'", "line 1, column 1", "outside of every dialect", "[my-dialect]"),
+        ("[x]\ncall = 'a", "line 2, column", "literal string", "Correct the TOML"),
+        ("[x]\njoin = ''", "line 1, column 2", "has no `call`", "Add `call`"),
+        ("[x y]\ncall = ''", "line 1, column", "", "Correct the TOML"),
+        ("[Xy]\ncall = ''", "line 1, column 2", "no name for a dialect", "lower-case"),
+        ("[x]\ncall = '<c>{object}</c>'\nopne = '<s>'", "line 3, column 1", "unknown key `opne`", "`open`"),
+        ("[x]\ncall = 7", "line 2, column 8", "`call` is an integer", "a string or a list"),
+        ("[x]\ncall = ['a{object}', 1]", "line 2, column 22", "`call` is an integer", "list of strings"),
+        ("[x]\ncall = '<c>{arguments}</c>'", "line 2, column 8", "which tool", "{name}"),
+        (
+            "[x]\ncall = '<c>{name}{value}</c>'",
+            "line 2, column 8",
+            "`{value}` has no place in `call`",
+            "{params}",
+        ),
+        ("[x]\ncall = '<c>{name}{params}</c>'", "line 2, column 8", "needs the key `param`", "{key}"),
+        (
+            "[x]\ncall = '<c>{name}{params}</c>'\nparam = ['<p>{key}={value}</p>', '<q>{value}</q>']",
+            "line 3, column 34",
+            "needs `{key}`",
+            "both",
+        ),
+        (
+            "[x]\ncall = '<c>{name}{params}</c>'\nparam = \"{key}: {value}\\n\"",
+            "line 3, column 9",
+            "white space only",
+            "visible",
+        ),
+        (
+            "[x]\nopen = ['<a>', '<b>']\ncall = '{object}'\nclose = ['</a>']",
+            "line 4, column 10",
+            "2 openers but 1 closers",
+            "same length",
+        ),
+        (
+            "[x]\ncall = '<c>{object}</c>'\nsyntax = 'pyton'",
+            "line 3, column 10",
+            "unknown syntax `pyton`",
+            "`python`",
+        ),
+        (
+            "[x]\ncall = '<c>{name}{arguments}</c>'\nsyntax = 'bare'",
+            "line 3, column 10",
+            "needs `quote`",
+            "Add `quote`",
+        ),
+        (
+            "[x]\ncall = '<c>{object}</c>'\nquote = '|'",
+            "line 3, column 9",
+            "belongs to the syntax `bare`",
+            "remove",
+        ),
+        (
+            "[x]\ncall = '<c>{object}</c>'\nsuffix = ':a'",
+            "line 3, column 10",
+            "no template has `{suffix}`",
+            "remove",
+        ),
+        (
+            "[x]\ncall = '<c>{object}</c>'\nitem = '<i>{value}</i>'",
+            "line 3, column 8",
+            "`item` needs `param`",
+            "Add `param`",
+        ),
+        (
+            "[x]\ncall = '<c>{object}</c>'\nalso = [['<d>', '']]",
+            "line 3, column 9",
+            "occurs in no template",
+            "exactly",
+        ),
+        (
+            "[x]\ncall = '<c>{object}</c>'\nalso = [['<c>', ''], ['c>', 'd>']]",
+            "line 3, column 22",
+            "overlaps",
+            "do not share",
+        ),
+        (
+            "[x]\ncall = '<c>{object}</c>'\nalso = [['<c>']]",
+            "line 3, column 9",
+            "at least one other",
+            "absent",
+        ),
+        (
+            "[x]\ncall = ['<c>{name} {arguments}', '<c> {name}{arguments}']",
+            "line 2, column 34",
+            "cannot be told apart",
+            "literal",
+        ),
+        (
+            "[x]\ncall = ['<c>{object}', '<c>{name}:{arguments}', '<c>{id}:{name} {arguments}']",
+            "line 2, column 49",
+            "entries 2 and 3",
+            "literal",
+        ),
+        (
+            "[x]\ncall = '<c>{object}</c>'\nobject = '{\"name\": {name}}'",
+            "line 3, column 10",
+            "quoted string",
+            "JSON object",
+        ),
+        (
+            "[x]\ncall = '<c>{object}</c>'\nobject = '{\"name\": \"{name}\"}'",
+            "line 3, column 10",
+            "neither a call nor an answer",
+            "{arguments}",
+        ),
+        (
+            "[x]\ncall = '<c>{object}</c>'\ntext = '<t>'",
+            "line 3, column 8",
+            "`text` needs `{text}` once",
+            "{text}",
+        ),
+        (
+            "[x]\ncall = '<c>{object}</c>'\nreasoning = '{text}</r>'",
+            "line 3, column 13",
+            "no opener",
+            "literal",
+        ),
+        (
+            "[x]\ncall = '<c>{object}</c>'\nprompt = '<r>'\nreasoning = '<r>{text}</r>'",
+            "line 3, column 10",
+            "inside reasoning",
+            "prompt_tail",
+        ),
+        ("[x]\ncall = '{object}'\nauto = true", "line 3, column 8", "cannot be `auto`", "four bytes"),
+        ("[x]\ncall = '<c>{object}</c>'\nlines = true", "line 3, column 9", "start a line", "`join`"),
+        ("[x]\ncall = '<c>{object}</c>'\nbare = ['<inner>']", "line 3, column 9", "no inner opener", "Copy"),
+        (
+            "[ok]\ncall = '<c>{object}</c>'\n\n[x]\ncall = '<c>{object}</c>'\ntypes = { text = 'a' }",
+            "line 6, column 11",
+            "no JSON type",
+            "string",
+        ),
+    ] {
+        let error = Record::parse(file).expect_err(file);
+        let shown = error.to_string();
+        assert!(shown.starts_with(place), "{file}: {shown}");
+        assert!(error.message.contains(message), "{file}: {shown}");
+        assert!(error.help.contains(help), "{file}: {shown}");
+    }
+}
+
+#[test]
+fn the_documentation_is_true() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/dialects.md");
+    let page = std::fs::read_to_string(path).expect("the page is part of the repository");
+    let examples: Vec<&str> =
+        page.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    assert_eq!(examples.len(), 3);
+    for example in &examples {
+        Record::parse(example).unwrap_or_else(|error| panic!("{example}{error}"));
+    }
+    let search = [call("search", r#"{"query": "tide tables"}"#)];
+    let act = &Record::parse(examples[0]).expect("checked above")[0];
+    let written = act.render(&search, Some("Let me look."), None).expect("the example can be written");
+    assert!(page.contains(&written), "{written}");
+    for record in builtin() {
+        let listens = if record.auto { "by itself" } else { "by name" };
+        let row = format!("| `{}` | {} | {listens} |", record.name, record.family);
+        assert!(page.contains(&row), "the table lacks {row}");
+    }
+}

@@ -1,0 +1,130 @@
+//! Outputs that broke a parser in the field: each is read right or refused, and none of the refusals runs.
+
+// What fails outside of a test function fails the test that called it.
+#![allow(clippy::panic)]
+
+mod support;
+
+use callgate::{FinishReason, Gate, NativeDelta, Response, dialect};
+use serde_json::Value;
+use support::{Feed, calls_fault, excerpt, fixture, fold, native_events, profile, registry, response, text};
+
+/// How many of the cases are read as the corpus asks. It may only rise.
+const RECORDED: usize = 1;
+
+/// Cases where a call runs although the corpus wants none, and why that is right.
+const CALLS_DESPITE_REFUSAL: &[(&str, &str)] = &[];
+
+/// The gate of the case: `standard`, with its dialect by name where it has one.
+fn gate(row: &Value) -> Gate {
+    let builder = Gate::builder().profile(profile("standard")).tools(registry(&row["tools"]));
+    let name = text(row, "dialect");
+    let builder = if dialect::named(name).is_some() { builder.dialect(name) } else { builder };
+    builder.build().unwrap_or_else(|error| panic!("{}: {error}", row["id"]))
+}
+
+/// The responses of the case: whole, and in the pieces in which it was seen or byte by byte.
+fn responses(row: &Value) -> Vec<Response> {
+    let gate = gate(row);
+    let raw = text(row, "raw");
+    let finish = row["finish_reason"].as_str().map_or(FinishReason::Stop, FinishReason::from_word);
+    match text(row, "input_kind") {
+        "text" => {
+            let feed = Feed { prompt_tail: row["prompt_tail"].as_str(), finish, ..Feed::new(&gate) };
+            let mut all = vec![feed.whole(raw.as_bytes()), feed.bytewise(raw.as_bytes())];
+            if let Some(chunks) = row["chunks"].as_array() {
+                all.push(feed.pieces(chunks.iter().filter_map(Value::as_str).map(str::as_bytes)));
+            }
+            all.iter().map(|events| response(events)).collect()
+        }
+        "arguments" => {
+            let name = text(row, "call_name");
+            let characters: Vec<&str> = raw.split_inclusive(|_: char| true).collect();
+            let pieces: [&[&str]; 2] = [&[raw], &characters];
+            pieces.iter().map(|pieces| response(&native_events(&gate, name, pieces, finish))).collect()
+        }
+        "sse" => vec![event_stream(&gate, raw, finish)],
+        other => panic!("{}: unknown input kind {other}", row["id"]),
+    }
+}
+
+/// A provider's event stream: content goes to the text, call deltas to the structured side.
+fn event_stream(gate: &Gate, raw: &str, finish: FinishReason) -> Response {
+    let mut session = gate.session();
+    let mut collector = Response::collector();
+    for line in raw.lines().filter_map(|line| line.strip_prefix("data:")) {
+        let Ok(event) = serde_json::from_str::<Value>(line) else { continue };
+        let delta = &event["choices"][0]["delta"];
+        if let Some(content) = delta["content"].as_str() {
+            session.push(content, &mut |event| collector.push(event));
+        }
+        for call in delta["tool_calls"].as_array().into_iter().flatten() {
+            let delta = NativeDelta {
+                index: call["index"].as_u64().map(|index| index as usize),
+                id: call["id"].as_str(),
+                name: call["function"]["name"].as_str(),
+                arguments: call["function"]["arguments"].as_str(),
+                done: false,
+            };
+            session.native(delta, &mut |event| collector.push(event));
+        }
+    }
+    session.finish(finish, &mut |event| collector.push(event));
+    collector.finish()
+}
+
+/// Whether the corpus wants no call to run.
+fn wants_nothing_run(row: &Value) -> bool {
+    row["right_answer"] == "reject" || row["right_answer"]["calls"].as_array().is_some_and(Vec::is_empty)
+}
+
+/// Why the response is not the right answer, if it is not.
+fn fault(row: &Value, response: &Response) -> Option<String> {
+    let answer = &row["right_answer"];
+    if let Some(fault) = calls_fault(response, &answer["calls"]) {
+        return Some(fault);
+    }
+    if answer == "reject"
+        && response.rejected.is_empty()
+        && response.findings.is_empty()
+        && response.text.is_empty()
+    {
+        return Some("nothing ran, and nothing was said about it".to_owned());
+    }
+    let content = fold(answer["content"].as_str()?);
+    (fold(&response.text) != content)
+        .then(|| format!("expected the content {content:?}, found {:?}", fold(&response.text)))
+}
+
+#[test]
+fn broken_outputs_are_read_right_or_refused() {
+    let rows = fixture("failures.jsonl");
+    let mut good = 0;
+    let mut run = Vec::new();
+    for row in &rows {
+        let responses = responses(row);
+        let fault = responses.iter().find_map(|response| fault(row, response));
+        good += usize::from(fault.is_none());
+        if let Some(fault) = fault {
+            println!(
+                "{} {}: {fault}\n    {:?}",
+                text(row, "id"),
+                text(row, "dialect"),
+                excerpt(text(row, "raw"))
+            );
+        }
+        let excused = CALLS_DESPITE_REFUSAL.iter().any(|(id, _)| row["id"] == *id);
+        if wants_nothing_run(row) && !excused && responses.iter().any(|response| !response.calls.is_empty()) {
+            run.push(text(row, "id"));
+        }
+        let verdicts = |response: &Response| (response.calls.clone(), response.rejected.len());
+        assert!(
+            responses.windows(2).all(|pair| verdicts(&pair[0]) == verdicts(&pair[1])),
+            "{}: the verdicts depend on the cutting",
+            row["id"]
+        );
+    }
+    println!("{good} of {} cases are read as the corpus asks", rows.len());
+    assert!(run.is_empty(), "calls run that must not: {run:?}");
+    assert!(good >= RECORDED, "{good} cases are right, it was {RECORDED}");
+}

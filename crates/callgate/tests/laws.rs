@@ -1,0 +1,728 @@
+//! The promises of the design, by number, over all fixtures and over soups of everything that dialects are made of.
+
+// What fails outside of a test function fails the test that called it.
+#![allow(clippy::panic)]
+
+mod support;
+
+use std::collections::BTreeSet;
+
+use callgate::json::{Safety, repair};
+use callgate::policy::Release;
+use callgate::{Call, Code, Event, FinishReason, Gate, NativeDelta, Response, dialect};
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+use serde_json::{Value, json};
+use support::corpus::{DIALECT_SAMPLES, LISTENERS, Listener, OTHER_SAMPLES, Sample, samples};
+use support::soup::{self, TOOLS, any_json, broken_json, byte_soup, cuts, openers, places, soup};
+use support::{
+    Feed, assert_linear, difference, excerpt, hold, native_events, obeyed, over_samples, partition_fault,
+    profile, response, text,
+};
+
+/// A gate of any profile or dialect.
+fn any_gate() -> impl Strategy<Value = &'static Listener> {
+    any::<Index>().prop_map(|index| &LISTENERS[index.index(LISTENERS.len())])
+}
+
+/// Runs a law over soups, each read by some gate.
+fn over_soups(cases: u32, law: impl Fn(&Gate, &str) -> Option<String>) {
+    hold(cases, (any_gate(), soup(14)), |(listener, input)| obeyed(law(&listener.gate, &input)));
+}
+
+// ---- 1: one path ----
+
+#[test]
+fn promise_01_one_path() {
+    let law = |gate: &Gate, text: &str| {
+        let feed = Feed { finish: FinishReason::Unknown, ..Feed::new(gate) };
+        let streamed = json!(response(&feed.whole(text.as_bytes())));
+        (json!(gate.parse(text)) != streamed).then(|| "parsing differs from a stream of one chunk".to_owned())
+    };
+    over_samples(samples(), |sample| law(&sample.gate, &sample.text));
+    over_soups(200, law);
+}
+
+// ---- 2: chunks do not matter ----
+
+/// Cuts that differ from text to text and are the same in every run.
+fn scattered(seed: usize, length: usize, count: usize) -> Vec<usize> {
+    let mut state = seed as u64 ^ 0x9e37_79b9_7f4a_7c15;
+    let mut places: Vec<usize> = (0..count)
+        .map(|_| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as usize % (length + 1)
+        })
+        .collect();
+    places.sort_unstable();
+    places
+}
+
+/// Byte by byte, cut once everywhere, and cut twice everywhere where the text is short.
+fn cutting_fault(sample: &Sample, every_single_cut: bool) -> Option<String> {
+    const SHORT: usize = 48;
+    let (feed, input) = (sample.feed(), sample.text.as_bytes());
+    let whole = feed.whole(input);
+    let check = |places: &[usize]| {
+        let events = feed.cut(input, places);
+        difference(&events, &whole).map(|why| format!("cut at {places:?}: {why}"))
+    };
+    if let Some(why) = difference(&feed.bytewise(input), &whole) {
+        return Some(format!("byte by byte: {why}"));
+    }
+    let single = (1..input.len()).filter(|_| every_single_cut).find_map(|at| check(&[at]));
+    let double = || {
+        let pairs = (1..input.len()).flat_map(|a| (a..input.len()).map(move |b| [a, b]));
+        pairs.filter(|_| input.len() <= SHORT).find_map(|pair| check(&pair))
+    };
+    let many = || (0..16).find_map(|seed| check(&scattered(seed, input.len(), 1 + seed)));
+    single.or_else(double).or_else(many)
+}
+
+#[test]
+fn promise_02_chunks_do_not_matter_to_dialect_samples() {
+    // The test of the samples cuts each of them once at every place already.
+    over_samples(DIALECT_SAMPLES.iter(), |sample| cutting_fault(sample, false));
+}
+
+#[test]
+fn promise_02_chunks_do_not_matter_to_other_texts() {
+    over_samples(OTHER_SAMPLES.iter(), |sample| cutting_fault(sample, true));
+}
+
+#[test]
+fn promise_02_chunks_do_not_matter_to_soups_and_broken_characters() {
+    hold(1500, (any_gate(), byte_soup(14), cuts(8)), |(listener, input, cuts)| {
+        let feed = Feed::new(&listener.gate);
+        let whole = feed.whole(&input);
+        obeyed(difference(&feed.cut(&input, &places(&cuts, input.len())), &whole))?;
+        obeyed(difference(&feed.bytewise(&input), &whole))
+    });
+}
+
+#[test]
+fn promise_02_structured_arguments_come_in_any_pieces() {
+    hold(300, (any_gate(), broken_json(), cuts(6)), |(listener, json, cuts)| {
+        let arguments = format!("{{\"v\": {json}}}");
+        let ends = places(&cuts, arguments.len()).into_iter().filter(|&at| arguments.is_char_boundary(at));
+        let mut start = 0;
+        let pieces: Vec<&str> = ends
+            .chain([arguments.len()])
+            .map(|end| {
+                let piece = &arguments[start..end];
+                start = end;
+                piece
+            })
+            .collect();
+        let read = |pieces: &[&str]| native_events(&listener.gate, "free", pieces, FinishReason::ToolCalls);
+        obeyed(difference(&read(&pieces), &read(&[&arguments])))
+    });
+}
+
+// ---- 3: no byte is lost ----
+
+/// Why the text of an event is not what stands at its place, if it is not.
+fn wording_fault(events: &[Event<'static>], input: &str) -> Option<String> {
+    events.iter().find_map(|event| match event {
+        Event::Text { text, span } | Event::Reasoning { text, span } => {
+            let there = input.get(span.start..span.end)?;
+            (there != text).then(|| format!("{text:?} is shown for {there:?}"))
+        }
+        _ => None,
+    })
+}
+
+#[test]
+fn promise_03_no_byte_is_lost() {
+    over_samples(samples(), |sample| {
+        let events = sample.feed().whole(sample.text.as_bytes());
+        // Profiles with an envelope for text show what it holds, not how it is written.
+        let verbatim = sample.gate.profile().name() == "standard";
+        let wording = || wording_fault(&events, &sample.text).filter(|_| verbatim);
+        partition_fault(&events, sample.text.len()).or_else(wording)
+    });
+    over_soups(1500, |gate, input| partition_fault(&Feed::new(gate).whole(input.as_bytes()), input.len()));
+}
+
+#[test]
+fn promise_03_no_byte_of_broken_utf8_is_lost() {
+    hold(400, (any_gate(), byte_soup(10)), |(listener, input)| {
+        obeyed(partition_fault(&Feed::new(&listener.gate).bytewise(&input), input.len()))
+    });
+}
+
+// ---- 4: no attempt is silent ----
+
+/// Every attempt that was announced is judged exactly once, and nothing that was not announced or found is judged.
+fn verdict_fault(events: &[Event<'static>]) -> Option<String> {
+    let mut started = BTreeSet::new();
+    let mut judged = BTreeSet::new();
+    for event in events {
+        let attempt = match event {
+            Event::CallStarted { attempt, .. } => {
+                if !started.insert(*attempt) {
+                    return Some(format!("attempt {attempt} starts twice"));
+                }
+                continue;
+            }
+            Event::ArgumentsDelta { attempt, .. } if !started.contains(attempt) => {
+                return Some(format!("attempt {attempt} has a delta before its name"));
+            }
+            Event::Call(call) => call.attempt,
+            Event::Rejected(rejected) => rejected.attempt,
+            _ => continue,
+        };
+        if !judged.insert(attempt) {
+            return Some(format!("attempt {attempt} is judged twice"));
+        }
+    }
+    let silent = started.difference(&judged).next();
+    silent.map(|attempt| format!("attempt {attempt} was announced and never judged"))
+}
+
+#[test]
+fn promise_04_no_attempt_is_silent() {
+    over_samples(samples(), |sample| verdict_fault(&sample.feed().whole(sample.text.as_bytes())));
+    over_soups(1000, |gate, input| verdict_fault(&Feed::new(gate).whole(input.as_bytes())));
+}
+
+/// A call that is cut anywhere after its name is refused or reported, never only text.
+#[test]
+fn promise_04_a_call_cut_short_is_not_silent() {
+    over_samples(DIALECT_SAMPLES.iter(), |sample| {
+        let feed = sample.feed();
+        let whole = response(&feed.whole(sample.text.as_bytes()));
+        let call = whole.calls.first()?;
+        let frame = call.span?;
+        let name = sample.text.get(frame.start..frame.end)?.find(&call.name)?;
+        let after_name = frame.start + name + call.name.len() + 2;
+        let silent = (after_name..frame.end).find(|&end| {
+            let cut = response(&feed.whole(&sample.text.as_bytes()[..end]));
+            cut.calls.is_empty() && cut.rejected.is_empty() && cut.findings.is_empty()
+        });
+        silent.map(|end| format!("nothing is said about the call when the text ends at {end}"))
+    });
+}
+
+// ---- 5: nothing is invented ----
+
+/// A text with escapes resolved: those of JSON and Python, or only those of JSON, or those of XML.
+fn unescaped(text: &str) -> Vec<String> {
+    let read = |keep_unknown: bool| {
+        let mut out = String::new();
+        let mut high = None;
+        let mut rest = text.chars();
+        while let Some(character) = rest.next() {
+            if character != '\\' {
+                out.push(character);
+                continue;
+            }
+            let digits = |rest: &std::str::Chars, count: usize| {
+                rest.as_str().get(..count).and_then(|digits| u32::from_str_radix(digits, 16).ok())
+            };
+            match rest.next() {
+                Some('n') => out.push('\n'),
+                Some('t') => out.push('\t'),
+                Some('r') => out.push('\r'),
+                Some('b') => out.push('\u{8}'),
+                Some('f') => out.push('\u{c}'),
+                Some(kind @ ('u' | 'x')) => {
+                    let count = if kind == 'u' { 4 } else { 2 };
+                    let Some(unit) = digits(&rest, count) else { continue };
+                    rest.nth(count - 1);
+                    match (high.take(), unit) {
+                        (_, 0xd800..0xdc00) => high = Some(unit),
+                        (Some(first), 0xdc00..0xe000) => {
+                            let code = 0x10000 + ((first - 0xd800) << 10) + (unit - 0xdc00);
+                            out.extend(char::from_u32(code));
+                        }
+                        _ => out.extend(char::from_u32(unit)),
+                    }
+                }
+                Some(known @ ('"' | '\\' | '/')) => out.push(known),
+                Some(other) if keep_unknown => out.extend(['\\', other]),
+                Some(other) => out.push(other),
+                None => out.push('\\'),
+            }
+        }
+        out
+    };
+    let entities = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&apos;", "'"), ("&amp;", "&")];
+    let xml =
+        entities.iter().fold(text.to_owned(), |text, (entity, character)| text.replace(entity, character));
+    vec![read(false), read(true), xml]
+}
+
+/// The first string, key or number of a call's arguments that the input does not hold, if there is one.
+fn invention(call: &Call, input: &str) -> Option<String> {
+    if call.repairs.iter().any(|repair| repair.safety == Safety::Guess) {
+        return None;
+    }
+    let mut texts = vec![input.to_owned()];
+    for text in unescaped(input) {
+        texts.extend(unescaped(&text));
+        texts.push(text);
+    }
+    let written = |piece: &str| texts.iter().any(|text| text.contains(piece));
+    let mut open = vec![call.value()];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::String(string) if !written(&string) => return Some(format!("the string {string:?}")),
+            Value::Array(items) => open.extend(items),
+            Value::Object(members) => {
+                for (key, value) in members {
+                    if !written(&key) {
+                        return Some(format!("the key {key:?}"));
+                    }
+                    open.push(value);
+                }
+            }
+            _ => {}
+        }
+    }
+    // Numbers as they stand in the arguments, outside of strings.
+    let outside = call.arguments.split('"').step_by(2);
+    let mut numbers = outside
+        .flat_map(|piece| piece.split(|c: char| !matches!(c, '0'..='9' | '.' | '-' | '+' | 'e' | 'E')));
+    let unescaped_quote = call.arguments.contains("\\\"");
+    let invented = numbers
+        .find(|number| number.starts_with(|c: char| c == '-' || c.is_ascii_digit()) && !written(number));
+    invented.filter(|_| !unescaped_quote).map(|number| format!("the number {number}"))
+}
+
+#[test]
+fn promise_05_nothing_is_invented() {
+    let law = |gate: &Gate, input: &str, events: &[Event<'static>]| {
+        let found = response(events)
+            .calls
+            .iter()
+            .find_map(|call| invention(call, input).map(|what| (call.clone(), what)));
+        found.map(|(call, what)| format!("{}: {what} of {call:?} is not in the input", gate.profile().name()))
+    };
+    over_samples(samples(), |sample| {
+        law(&sample.gate, &sample.text, &sample.feed().whole(sample.text.as_bytes()))
+    });
+    over_soups(1000, |gate, input| law(gate, input, &Feed::new(gate).whole(input.as_bytes())));
+}
+
+/// The pieces shown while a call streams are its arguments, unless the call says that they were changed afterwards.
+#[test]
+fn promise_05_deltas_add_up_to_the_arguments() {
+    let law = |events: &[Event<'static>]| {
+        response(events).calls.into_iter().find_map(|call| {
+            if !call.coercions.is_empty() || call.repairs.iter().any(|repair| repair.late) {
+                return None;
+            }
+            let deltas = events.iter().filter_map(|event| match event {
+                Event::ArgumentsDelta { attempt, delta } if *attempt == call.attempt => Some(delta.as_ref()),
+                _ => None,
+            });
+            let shown: String = deltas.collect();
+            (shown != call.arguments).then(|| format!("{shown:?} was shown for {:?}", call.arguments))
+        })
+    };
+    over_samples(samples(), |sample| law(&sample.feed().bytewise(sample.text.as_bytes())));
+    over_soups(500, |gate, input| law(&Feed::new(gate).bytewise(input.as_bytes())));
+}
+
+// ---- 6: valid input is never touched ----
+
+#[test]
+fn promise_06_valid_input_is_never_touched() {
+    let gate = support::dialect_gate("hermes", &TOOLS);
+    hold(500, any_json(), |json| {
+        let repaired = repair(&json, 64);
+        prop_assert!(
+            repaired
+                .as_ref()
+                .is_ok_and(|repaired| repaired.repairs.is_empty() && repaired.text.trim() == json.trim()),
+            "valid JSON was repaired: {repaired:?}"
+        );
+        let arguments = format!("{{\"v\" :\t{json} }}");
+        let framed = format!("<tool_call>\n{{\"name\": \"free\", \"arguments\": {arguments}}}\n</tool_call>");
+        let text_events = Feed::new(&gate).whole(framed.as_bytes());
+        let native = native_events(&gate, "free", &[&arguments], FinishReason::ToolCalls);
+        for events in [text_events, native] {
+            let response = response(&events);
+            prop_assert_eq!(response.calls.len(), 1, "{}", support::refusals(&response));
+            let call = &response.calls[0];
+            prop_assert_eq!(&call.arguments, &arguments);
+            prop_assert!(call.repairs.is_empty() && call.coercions.is_empty(), "{call:?}");
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn promise_06_repair_is_deterministic_and_idempotent() {
+    hold(3000, broken_json(), |json| {
+        let first = repair(&json, 64);
+        prop_assert_eq!(format!("{first:?}"), format!("{:?}", repair(&json, 64)), "two runs differ");
+        let Ok(repaired) = first else { return Ok(()) };
+        prop_assert!(serde_json::from_str::<Value>(&repaired.text).is_ok(), "not JSON: {:?}", repaired.text);
+        let again = repair(&repaired.text, 64);
+        prop_assert!(
+            again.as_ref().is_ok_and(|again| again.repairs.is_empty() && again.text == repaired.text),
+            "{:?} was repaired again: {again:?}",
+            repaired.text
+        );
+        Ok(())
+    });
+}
+
+// ---- 7: dead regions stay dead ----
+
+/// Dialects whose own frame is the region in question.
+const LIVING_REGIONS: &[&str] = &[];
+
+/// A call that is shown in code, a quotation or a thought; the fence is longer than any in the samples.
+fn dead_forms(sample: &Sample) -> Vec<(&'static str, String)> {
+    let text = sample.text.trim();
+    let mut forms = vec![
+        ("fence", format!("Like so:\n\n````````\n{text}\n````````\n\nThat is all.")),
+        ("tilde fence", format!("Like so:\n\n~~~~~~~~text\n{text}\n~~~~~~~~\n\nThat is all.")),
+        ("unclosed fence", format!("Like so:\n\n````````\n{text}")),
+        ("quotation", format!("They wrote:\n\n> {}\n\nThat is all.", text.replace('\n', "\n> "))),
+    ];
+    if !text.contains(['\n', '`']) {
+        forms.push(("inline code", format!("Write `{text}` to call it.")));
+    }
+    if !text.contains("think") {
+        forms.push(("reasoning", format!("<think>\nI could write {text}\n</think>\n\nNo.")));
+    }
+    forms
+}
+
+#[test]
+fn promise_07_dead_regions_stay_dead() {
+    let shown = |sample: &&Sample| {
+        let plain = sample.prompt_tail.is_none() && sample.row["expect"]["reasoning"].is_null();
+        plain && sample.row["expect"]["calls"].as_array().is_some_and(|calls| !calls.is_empty())
+    };
+    over_samples(DIALECT_SAMPLES.iter().filter(shown), |sample| {
+        if LIVING_REGIONS.contains(&text(&sample.row, "dialect")) {
+            return None;
+        }
+        dead_forms(sample).into_iter().find_map(|(region, form)| {
+            let events = Feed::new(&sample.gate).whole(form.as_bytes());
+            let response = response(&events);
+            if let Some(call) = response.calls.first() {
+                return Some(format!("in a {region}, {} runs", call.name));
+            }
+            let said = !response.findings.is_empty() || !response.rejected.is_empty();
+            (!said).then(|| format!("nothing is said about a call in a {region}"))
+        })
+    });
+}
+
+#[test]
+fn promise_07_lenient_reads_a_marked_call_in_a_fence_and_nothing_else() {
+    let call = "<tool_call>\n{\"name\": \"look\", \"arguments\": {\"q\": \"a\"}}\n</tool_call>";
+    let gate = support::gate("lenient", &TOOLS);
+    assert_eq!(gate.parse(&format!("```\n{call}\n```")).calls.len(), 1);
+    for dead in [format!("> {}", call.replace('\n', "\n> ")), format!("<think>\n{call}\n</think>\nNo.")] {
+        assert_eq!(gate.parse(&dead).calls, [], "{dead}");
+    }
+}
+
+// ---- 8: feeding never fails and never panics ----
+
+#[test]
+fn promise_08_feeding_never_fails() {
+    let finish = select(
+        &[
+            FinishReason::Stop,
+            FinishReason::Length,
+            FinishReason::ToolCalls,
+            FinishReason::ContentFilter,
+            FinishReason::Unknown,
+        ][..],
+    );
+    let native =
+        (proptest::option::of(0..3usize), proptest::option::of(soup(3)), proptest::option::of(soup(3)));
+    let strategy = (any_gate(), byte_soup(16), cuts(4), finish, proptest::option::of(native), soup(2));
+    hold(1500, strategy, |(listener, input, cuts, finish, native, tail)| {
+        let gate = &listener.gate;
+        let mut session = gate.session().with_prompt_tail(&tail).with_id_prefix(&tail);
+        session.untrusted(&tail);
+        let mut collector = Response::collector();
+        let mut start = 0;
+        for end in places(&cuts, input.len()).into_iter().chain([input.len()]) {
+            session.push_bytes(&input[start..end], &mut |event| collector.push(event));
+            start = end;
+            if let Some((index, name, arguments)) = &native {
+                let delta = NativeDelta {
+                    index: *index,
+                    id: None,
+                    name: name.as_deref(),
+                    arguments: arguments.as_deref(),
+                    done: start == input.len(),
+                };
+                session.native(delta, &mut |event| collector.push(event));
+            }
+        }
+        session.finish(finish, &mut |event| collector.push(event));
+        session.push("late", &mut |event| collector.push(event));
+        session.finish(finish, &mut |event| collector.push(event));
+        let response = collector.finish();
+        let _ = (gate.profile().feedback(&response, gate.registry()), json!(response));
+        Ok(())
+    });
+}
+
+#[test]
+fn promise_08_any_bytes_at_all() {
+    hold(500, (any_gate(), any::<Vec<u8>>()), |(listener, input)| {
+        obeyed(partition_fault(&Feed::new(&listener.gate).whole(&input), input.len()))
+    });
+}
+
+#[test]
+fn promise_08_structured_calls_of_any_shape() {
+    let gate = support::gate("structured", &TOOLS);
+    let parts = select(
+        &[
+            "null",
+            "[]",
+            "{}",
+            "3",
+            "\"x\"",
+            "\"look\"",
+            "\"{\\\"q\\\": \\\"a\\\"}\"",
+            "{\"q\": \"a\"}",
+            "\"\"",
+            "true",
+        ][..],
+    );
+    hold(300, (parts.clone(), parts.clone(), parts.clone(), parts), |(id, function, name, arguments)| {
+        for function in [function.to_owned(), format!("{{\"name\": {name}, \"arguments\": {arguments}}}")] {
+            let list = format!("[{{\"id\": {id}, \"function\": {function}}}, {arguments}]");
+            let calls: Value = serde_json::from_str(&list).unwrap_or_default();
+            let mut session = gate.session();
+            let mut collector = Response::collector();
+            session.native_calls(&calls, &mut |event| collector.push(event));
+            session.finish(FinishReason::Stop, &mut |event| collector.push(event));
+            let response = collector.finish();
+            prop_assert_eq!(response.calls.len() + response.rejected.len(), 2, "{}", list);
+        }
+        Ok(())
+    });
+}
+
+// ---- 9: linear and bounded ----
+
+#[test]
+fn promise_09_every_marker_repeated_is_linear() {
+    let gate = support::gate("standard", &TOOLS);
+    for literal in soup::LITERALS.iter() {
+        assert_linear(literal, 4096, |bytes| {
+            let input = literal.repeat(bytes / literal.len() + 1);
+            drop(Feed::new(&gate).whole(input.as_bytes()));
+        });
+    }
+}
+
+#[test]
+fn promise_09_every_opened_frame_is_linear() {
+    for record in dialect::builtin() {
+        let Some(Listener { gate, .. }) = LISTENERS.iter().find(|listener| *listener.name == *record.name)
+        else {
+            continue;
+        };
+        let opener: String =
+            record.openers().first().map(|opener| opener.head().to_owned()).unwrap_or_default();
+        let inner = record
+            .param
+            .iter()
+            .chain(&record.call)
+            .flat_map(|template| template.literals().map(str::to_owned));
+        let inner: BTreeSet<String> =
+            inner.chain(["{\"a\":".to_owned(), "\\\"".to_owned(), "<".to_owned()]).collect();
+        for unit in inner.iter().filter(|unit| !unit.trim().is_empty()) {
+            for head in [
+                opener.clone(),
+                format!("{opener}look"),
+                format!("{opener}{{\"name\": \"look\", \"arguments\": {{\"q\": \""),
+            ] {
+                assert_linear(&format!("{}: {head}{unit}…", record.name), 2048, |bytes| {
+                    let input = format!("{head}{}", unit.repeat(bytes / unit.len() + 1));
+                    drop(Feed::new(gate).whole(input.as_bytes()));
+                });
+            }
+        }
+    }
+}
+
+#[test]
+fn promise_09_soups_fed_byte_by_byte_are_linear() {
+    let gate = support::gate("standard", &TOOLS);
+    let soups: Vec<&Sample> = DIALECT_SAMPLES.iter().step_by(40).collect();
+    for sample in soups {
+        assert_linear(&sample.id, 2048, |bytes| {
+            let input = sample.text.repeat(bytes / sample.text.len() + 1);
+            drop(Feed::new(&gate).bytewise(input.as_bytes()));
+        });
+    }
+}
+
+#[test]
+fn promise_09_ten_megabytes_are_read_to_the_end() {
+    const SIZE: usize = 10 << 20;
+    let gate = support::gate("standard", &TOOLS);
+    let open = "<tool_call>{\"name\": \"put\", \"arguments\": {\"path\": \"a\", \"text\": \"";
+    let call = format!("{open}{}\"}}}}</tool_call>", "words and \\n lines ".repeat(SIZE / 19));
+    let endless = format!("{open}{}", "\\\"".repeat(SIZE / 2));
+    for (input, calls) in [
+        (call, 1),
+        (endless, 0),
+        ("plain words, no markup at all. ".repeat(SIZE / 31), 0),
+        ("<".repeat(SIZE), 0),
+        ("```\n".repeat(SIZE / 4), 0),
+        ("<tool_call>{".repeat(SIZE / 12), 0),
+    ] {
+        let events = Feed::new(&gate).pieces(input.as_bytes().chunks(64 << 10));
+        assert_eq!(partition_fault(&events, input.len()), None, "{}", excerpt(&input));
+        assert_eq!(response(&events).calls.len(), calls, "{}", excerpt(&input));
+    }
+}
+
+// ---- 10: the same bytes give the same events ----
+
+#[test]
+fn promise_10_same_bytes_same_events() {
+    let other = support::gate("standard", &TOOLS);
+    let again = support::gate("standard", &TOOLS);
+    over_samples(samples(), |sample| {
+        let input = sample.text.as_bytes();
+        let twice = difference(&sample.feed().whole(input), &sample.feed().whole(input));
+        twice.or_else(|| difference(&Feed::new(&other).whole(input), &Feed::new(&again).whole(input)))
+    });
+    over_soups(300, |gate, input| {
+        difference(&Feed::new(gate).whole(input.as_bytes()), &Feed::new(gate).whole(input.as_bytes()))
+    });
+}
+
+// ---- 11: validation precedes everything ----
+
+/// Every call is of a known tool, fits its schema, and came out after the whole response was read.
+fn validation_fault(gate: &Gate, input: &[u8]) -> Option<String> {
+    let registry = gate.registry()?;
+    let mut session = gate.session();
+    let mut early = false;
+    session.push_bytes(input, &mut |event| early |= matches!(event, Event::Call(_) | Event::Rejected(_)));
+    let mut calls = Vec::new();
+    session.finish(FinishReason::Stop, &mut |event| {
+        if let Event::Call(call) = event {
+            calls.push(call);
+        }
+    });
+    if early && gate.policy().release == Release::AtEnd {
+        return Some("a verdict came before the end of the response".to_owned());
+    }
+    calls.iter().find_map(|call| {
+        let Some(tool) = registry.get(&call.name) else {
+            return Some(format!("{} is not a tool", call.name));
+        };
+        let findings = tool.check(&call.value(), gate.policy().extra_args);
+        let open = !call.checked;
+        (open || !findings.is_empty()).then(|| format!("{call:?} does not fit its schema: {findings:?}"))
+    })
+}
+
+#[test]
+fn promise_11_validation_precedes_everything() {
+    over_samples(samples(), |sample| validation_fault(&sample.gate, sample.text.as_bytes()));
+    over_soups(500, |gate, input| validation_fault(gate, input.as_bytes()));
+}
+
+#[test]
+fn promise_11_all_errors_at_once_and_the_nearest_name() {
+    let gate = support::gate("standard", &TOOLS);
+    let call = |name: &str, arguments: &str| {
+        gate.parse(&format!(
+            "<tool_call>\n{{\"name\": \"{name}\", \"arguments\": {arguments}}}\n</tool_call>"
+        ))
+    };
+    let unknown = call("lok", "{\"q\": \"a\"}");
+    let finding = &unknown.rejected[0].findings[0];
+    assert_eq!(finding.code, Code::UnknownTool);
+    assert!(format!("{} {}", finding.message, finding.help).contains("look"), "{finding:?}");
+    let wrong = call("look", "{\"n\": [], \"colour\": 1}");
+    let found: BTreeSet<(Code, &str)> =
+        wrong.rejected[0].findings.iter().map(|f| (f.code, f.path.as_str())).collect();
+    let codes: BTreeSet<Code> = found.iter().map(|(code, _)| *code).collect();
+    let expected = BTreeSet::from([Code::MissingArgument, Code::WrongType, Code::UnexpectedArgument]);
+    assert!(expected.is_subset(&codes), "{found:?}");
+    assert!(found.contains(&(Code::WrongType, "/n")), "{found:?}");
+}
+
+#[test]
+fn promise_11_an_open_gate_says_that_it_checked_nothing() {
+    let gate = Gate::builder().profile(profile("standard")).build();
+    let gate = gate.unwrap_or_else(|error| panic!("{error}"));
+    let response = gate.parse("<tool_call>\n{\"name\": \"any\", \"arguments\": {\"x\": 1}}\n</tool_call>");
+    assert!(response.calls.iter().all(|call| !call.checked) && response.calls.len() == 1, "{response:?}");
+}
+
+// ---- 12: every refusal teaches ----
+
+/// Why a response does not teach, if it does not: a refusal without help, or feedback that holds a control token.
+fn teaching_fault(gate: &Gate, response: &Response) -> Option<String> {
+    let refused = response.rejected.iter().flat_map(|rejected| &rejected.findings);
+    if let Some(mute) = response.rejected.iter().find(|rejected| rejected.findings.is_empty()) {
+        return Some(format!("refused without a reason: {mute:?}"));
+    }
+    if let Some(mute) =
+        refused.chain(&response.findings).find(|f| f.help.trim().is_empty() || f.message.trim().is_empty())
+    {
+        return Some(format!("a finding without a way out: {mute:?}"));
+    }
+    let feedback = gate.profile().feedback(response, gate.registry());
+    if feedback.is_none() && !response.rejected.is_empty() {
+        return Some("refused, and nothing to tell the model".to_owned());
+    }
+    let feedback = feedback?;
+    let markers = dialect::builtin().iter().filter(|record| record.auto).flat_map(openers);
+    let mut control = markers.chain(["<|im_start|>", "<|im_end|>", "<think>", "</think>"]);
+    control
+        .find(|token| feedback.contains(token))
+        .map(|token| format!("the feedback holds {token:?}: {feedback:?}"))
+}
+
+#[test]
+fn promise_12_every_refusal_teaches() {
+    over_samples(samples(), |sample| {
+        let cut = sample
+            .text
+            .char_indices()
+            .map(|(at, _)| at)
+            .nth(sample.text.chars().count() * 2 / 3)
+            .unwrap_or(0);
+        let texts = [sample.text.as_str(), &sample.text[..cut]];
+        texts
+            .into_iter()
+            .find_map(|text| teaching_fault(&sample.gate, &response(&sample.feed().whole(text.as_bytes()))))
+    });
+    over_soups(500, |gate, input| teaching_fault(gate, &gate.parse(input)));
+}
+
+#[test]
+fn promise_12_every_code_has_a_message_a_help_and_a_true_example() {
+    for code in Code::ALL {
+        let entry = code.entry();
+        assert!(!entry.message.is_empty() && !entry.help.is_empty(), "{code}");
+        assert_eq!(Code::from_word(entry.word), Some(*code));
+        if entry.example.profile.is_empty() {
+            continue;
+        }
+        let tools = json!([
+            {"name": "look", "parameters": {"type": "object", "required": ["q"], "properties": {
+                "q": {"type": "string"}, "n": {"type": "integer", "maximum": 100}, "mode": {"enum": ["exact", "near"]}}}},
+            {"name": "put", "parameters": {"type": "object", "properties": {"text": {"type": "string"}}}},
+        ]);
+        let response = support::gate(entry.example.profile, &tools).parse(entry.example.text);
+        let refused = response.rejected.iter().flat_map(|rejected| &rejected.findings);
+        let found: Vec<Code> = refused.chain(&response.findings).map(|finding| finding.code).collect();
+        assert!(found.contains(code), "the example of {code} gives {found:?}, calls {:?}", response.calls);
+    }
+}

@@ -1,0 +1,97 @@
+//! The law that ties a dialect together: what it writes it reads back, whole and in pieces.
+
+// What fails outside of a test function fails the test that called it.
+#![allow(clippy::panic)]
+
+mod support;
+
+use std::cell::Cell;
+use std::collections::BTreeSet;
+
+use callgate::dialect::{self, Record, RenderCall};
+use callgate::json::canonical;
+use callgate::{Call, Gate};
+use proptest::collection::vec;
+use proptest::option::weighted;
+use proptest::prelude::*;
+use proptest::test_runner::TestCaseResult;
+use serde_json::{Value, json};
+use support::soup::{Written, cuts, places, written};
+use support::{Feed, difference, fold, obeyed, refusals, response, runner};
+
+/// What is to be written: calls, text before them, a thought before that.
+#[derive(Clone, Debug)]
+struct Turn {
+    calls: Vec<Written>,
+    text: Option<String>,
+    thought: Option<String>,
+}
+
+fn turn() -> impl Strategy<Value = Turn> {
+    let words = || weighted(0.3, "[A-Za-z][a-z ,]{0,20}[a-z.]");
+    (vec(written(), 1..3), words(), words()).prop_map(|(mut calls, text, thought)| {
+        let mut names = BTreeSet::new();
+        calls.retain(|call| names.insert(call.name.clone()));
+        Turn { calls, text, thought }
+    })
+}
+
+/// Whether a text is only text to this gate.
+fn is_plain(gate: &Gate, text: &str) -> bool {
+    let alone = gate.parse(text);
+    alone.text == text && alone.findings.is_empty() && alone.rejected.is_empty()
+}
+
+/// If the turn can be written in this dialect, it is read back: the gate and the text, or nothing.
+fn write(record: &Record, turn: &Turn) -> Option<(Gate, String)> {
+    let calls: Vec<RenderCall<'_>> = turn
+        .calls
+        .iter()
+        .map(|call| RenderCall { id: None, name: &call.name, arguments: &call.arguments })
+        .collect();
+    let written = record.render(&calls, turn.text.as_deref(), turn.thought.as_deref()).ok()?;
+    let tools: Vec<Value> =
+        turn.calls.iter().map(|call| json!({"name": call.name, "parameters": call.schema})).collect();
+    let gate = support::dialect_gate(&record.name, &json!(tools));
+    turn.text.as_deref().is_none_or(|text| is_plain(&gate, text)).then_some((gate, written))
+}
+
+fn read_back(turn: &Turn, gate: &Gate, written: &str, cuts: &[usize]) -> TestCaseResult {
+    let feed = Feed::new(gate);
+    let whole = feed.whole(written.as_bytes());
+    let response = response(&whole);
+    let plain = |name: &str, arguments: &str| format!("{name} {}", canonical(arguments));
+    let found: Vec<String> =
+        response.calls.iter().map(|call: &Call| plain(&call.name, &call.arguments)).collect();
+    let wanted: Vec<String> = turn.calls.iter().map(|call| plain(&call.name, &call.arguments)).collect();
+    prop_assert_eq!(found, wanted, "written as {:?}; {}", written, refusals(&response));
+    let text = fold(turn.text.as_deref().unwrap_or_default());
+    prop_assert_eq!(fold(&response.text), text, "the text of {:?}", written);
+    let thought = fold(turn.thought.as_deref().unwrap_or_default());
+    prop_assert_eq!(fold(&response.reasoning), thought, "the thought of {:?}", written);
+    obeyed(difference(&feed.cut(written.as_bytes(), cuts), &whole))?;
+    obeyed(difference(&feed.bytewise(written.as_bytes()), &whole))
+}
+
+#[test]
+fn whatever_renders_parses_back() {
+    let mut all = 0;
+    let mut faults = Vec::new();
+    for record in dialect::builtin() {
+        let count = Cell::new(0);
+        let outcome = runner(60).run(&(turn(), cuts(4)), |(turn, cuts)| {
+            let Some((gate, written)) = write(record, &turn) else { return Ok(()) };
+            count.set(count.get() + 1);
+            read_back(&turn, &gate, &written, &places(&cuts, written.len()))
+        });
+        println!("{:24} {:4} written", record.name, count.get());
+        all += count.get();
+        match outcome {
+            Err(failure) => faults.push(format!("{}: {failure}", record.name)),
+            Ok(()) if count.get() == 0 => faults.push(format!("{}: nothing could be written", record.name)),
+            Ok(()) => {}
+        }
+    }
+    println!("{all} turns written and read back");
+    assert!(faults.is_empty(), "{} dialects break the law:\n{}", faults.len(), faults.join("\n"));
+}

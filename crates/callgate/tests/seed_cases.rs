@@ -1,0 +1,755 @@
+//! The cases of the five source documents that a parser can answer, each read in its profile.
+
+// What fails outside of a test function fails the test that called it.
+#![allow(clippy::panic)]
+
+#[path = "support/forms.rs"]
+mod forms;
+mod support;
+
+use std::collections::BTreeSet;
+
+use callgate::json::repair;
+use callgate::policy::{ExtraArgs, Release, RepairPolicy, RequireCall};
+use callgate::{Event, FinishReason, Gate, NativeDelta, Registry, Response, Tool};
+use forms::{Outcome, outcome, strict_xml};
+use serde_json::{Value, json};
+use support::{Feed, coalesce, excerpt, fixture, fold, profile, refusals, registry, response, same, text};
+
+/// Cases that need more than a parser, with what they need. Those of `line-protocol` need a second text format.
+const LATER: &[(&str, &[&str])] = &[
+    ("permission", &["GT-042", "GT-066"]),
+    ("files", &["GT-044", "GT-045", "GT-046", "GT-047", "GT-049", "XT-069", "XT-070", "XT-079"]),
+    ("audit", &["GT-058", "GT-059", "GT-060", "GT-065", "AT-114", "AT-118"]),
+    ("session", &["GT-063", "GT-064", "XT-071", "XT-078"]),
+    ("config", &["AT-110", "AT-111", "AT-112", "AT-113", "XT-073"]),
+    (
+        "retry",
+        &[
+            "AT-075", "AT-076", "AT-077", "AT-078", "AT-079", "AT-080", "AT-081", "AT-082", "AT-083",
+            "AT-084", "AT-085", "AT-086", "AT-087", "AT-088", "AT-089", "AT-090", "AT-091", "AT-092",
+            "AT-115", "AT-116",
+        ],
+    ),
+    (
+        "approval",
+        &[
+            "XT-055", "XT-056", "XT-057", "XT-058", "XT-059", "XT-060", "XT-061", "XT-062", "XT-063",
+            "XT-064", "XT-065", "XT-066", "XT-067", "XT-068", "XT-077",
+        ],
+    ),
+    (
+        "line-protocol",
+        &["RT-037", "RT-038", "RT-039", "RT-040", "RT-042", "RT-043", "RT-044", "RT-045", "RT-046"],
+    ),
+];
+
+/// Cases that a ruling of the design contradicts, and the ruling.
+const OVERRULED: &[(&str, &str)] = &[];
+
+/// What a case may ask with.
+const INPUTS: &[&str] = &[
+    "text",
+    "text_gen",
+    "chunks",
+    "chunks_gen",
+    "tool_calls",
+    "tool_calls_gen",
+    "deltas",
+    "response",
+    "stream",
+    "stream_all_splits",
+    "stream_all_splits_text",
+    "repair",
+    "repair_twice",
+    "repair_gen",
+    "is_done",
+    "validate",
+    "render",
+    "register",
+    "register_twice",
+    "turns",
+    "repeat",
+];
+
+/// What is checked of the answer.
+const CHECKED: &[&str] = &[
+    "kind",
+    "text",
+    "text_has",
+    "calls",
+    "errors",
+    "runs",
+    "notes",
+    "success",
+    "suggestion",
+    "suggestion_nonempty",
+    "parse_error",
+    "retry",
+    "raw",
+    "shown_text",
+    "all_succeeded",
+    "total",
+    "repairs",
+    "finish_reason",
+    "raw_arguments",
+    "error_raw_arguments",
+    "error_position",
+    "distinct_ids",
+    "first_id",
+    "ids",
+    "identical_runs",
+    "argument_length",
+    "mistakes",
+    "per_turn",
+    "per_chunk",
+    "interrupted",
+    "chunks_used",
+    "error_fields",
+    "same_for_every_split",
+    "flush_before_end",
+    "pending",
+    "model_message_has",
+    "value",
+    "was_repaired",
+    "second_pass_repairs",
+    "identical",
+    "error_kind_any",
+    "done",
+    "valid",
+    "prompt_has",
+    "every_example_parses",
+    "exported_names",
+    "register_error_has",
+    "tool_count",
+];
+
+/// Members that say nothing about a parser: the words a chat shows, the other fields of a provider's answer, a time
+/// (the work is bounded by a count), what the caller of a pure function still has, and a remark.
+const NOT_OURS: &[&str] =
+    &["display", "model", "usage", "max_ms", "original", "original_kept", "attempted", "why"];
+
+/// Settings that a gate or session takes, and those that change nothing before a call is run.
+const SETTINGS: &[&str] = &[
+    "mode",
+    "extra_args",
+    "id_prefix",
+    "enable_auto_repair",
+    "max_mistakes",
+    "strike_mode",
+    "early_interrupt",
+    "rsi",
+    "grants",
+    "max_turns",
+    "repair_timeout_ms",
+];
+
+/// Whether everything the case needs is here.
+fn can_run(case: &Value) -> bool {
+    let all = |member: &str, known: &[&[&str]]| {
+        let mut keys = case[member].as_object().into_iter().flat_map(|object| object.keys());
+        keys.all(|key| known.iter().any(|known| known.contains(&key.as_str())))
+    };
+    let needs_a_host = case["expect"]["errors"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .any(|error| matches!(error["kind"].as_str(), Some("path_outside_root" | "permission_denied")));
+    let line_protocol = case["input"]["text"].as_str().is_some_and(|text| text.starts_with("REPLOID/0"));
+    all("input", &[INPUTS])
+        && all("expect", &[CHECKED, NOT_OURS])
+        && all("config", &[SETTINGS])
+        && !needs_a_host
+        && !line_protocol
+}
+
+#[test]
+fn seed_cases_come_out_as_the_documents_say() {
+    let cases = fixture("seed_cases.jsonl");
+    let later: BTreeSet<&str> = LATER.iter().flat_map(|(_, ids)| ids.iter().copied()).collect();
+    let overruled: BTreeSet<&str> = OVERRULED.iter().map(|(id, _)| *id).collect();
+    let mut faults = Vec::new();
+    let mut run = 0;
+    for case in &cases {
+        let id = text(case, "id");
+        match (later.contains(id), can_run(case)) {
+            (true, true) => faults.push(format!("{id} is left to a later issue but could run")),
+            (false, false) => faults.push(format!("{id} cannot run and is not on the list: {case}")),
+            (true, false) => {}
+            (false, true) => {
+                run += 1;
+                let found = Case::new(case).faults();
+                if found.is_empty() && overruled.contains(id) {
+                    faults.push(format!("{id} is as expected now, take it off the list"));
+                } else if !found.is_empty() && !overruled.contains(id) {
+                    let name = text(case, "name");
+                    let input = case["input"].to_string();
+                    faults.push(format!("{id} {name}: {}\n    {}", found.join("\n    "), excerpt(&input)));
+                }
+            }
+        }
+    }
+    println!("{run} run, {} left to later issues", later.len());
+    assert!(faults.is_empty(), "{} faults in {run} cases:\n{}", faults.len(), faults.join("\n"));
+}
+
+/// One thing that reaches a session.
+enum Step {
+    Text(String),
+    Calls(Value),
+    Delta(Value),
+}
+
+/// A case with its gate.
+struct Case<'a> {
+    input: &'a Value,
+    expect: &'a Value,
+    config: &'a Value,
+    tools: &'a Value,
+    gate: Gate,
+}
+
+/// What one run of a session gave.
+struct Run {
+    events: Vec<Event<'static>>,
+    /// How many of the events came before the end.
+    before_end: usize,
+}
+
+impl Run {
+    fn response(&self) -> Response {
+        response(&self.events)
+    }
+
+    fn shown_text(&self) -> String {
+        let texts = self.events[..self.before_end].iter().filter_map(|event| match event {
+            Event::Text { text, .. } => Some(text.as_ref()),
+            _ => None,
+        });
+        texts.collect()
+    }
+}
+
+impl<'a> Case<'a> {
+    fn new(case: &'a Value) -> Self {
+        let (config, tools) = (&case["config"], &case["tools"]);
+        let profile = profile(match text(case, "profile") {
+            "goshi" => "action",
+            "acode" => "structured",
+            "windlass" => "fenced",
+            "reploid" => "labelled",
+            "accesslint" => "strict-xml",
+            other => panic!("unknown system {other}"),
+        });
+        let mut policy = profile.policy();
+        if config["mode"] == "chat" {
+            policy.require_call = RequireCall::IfAttempted;
+        }
+        if config["extra_args"] == "reject" {
+            policy.extra_args = ExtraArgs::Reject;
+        }
+        if config["enable_auto_repair"] == false {
+            policy.repair = RepairPolicy::Off;
+        }
+        if case["expect"].get("flush_before_end").is_some() {
+            policy.release = Release::Early;
+        }
+        let gate = Gate::builder().profile(profile).tools(registry(tools)).policy(policy).build();
+        let gate = gate.unwrap_or_else(|error| panic!("{}: {error}", case["id"]));
+        Case { input: &case["input"], expect: &case["expect"], config, tools, gate }
+    }
+
+    /// Why the case is not as expected, if it is not.
+    fn faults(&self) -> Vec<String> {
+        let input = self.input;
+        let has = |key: &str| input.get(key).is_some();
+        if has("repair") || has("repair_gen") || has("repair_twice") {
+            self.repair_faults()
+        } else if has("turns") {
+            self.turn_faults()
+        } else if has("is_done") {
+            let done = forms::is_done(text(input, "is_done"), &self.gate, self.config["rsi"] == true);
+            self.fault("done", json!(done)).into_iter().collect()
+        } else if has("validate") {
+            self.fault("valid", json!(self.is_valid(&input["validate"]))).into_iter().collect()
+        } else if has("render") {
+            self.render_faults()
+        } else if has("register") || has("register_twice") {
+            self.register_faults()
+        } else {
+            self.session_faults()
+        }
+    }
+
+    /// Why a member of the expectation is not this, if it is expected at all.
+    fn fault(&self, member: &str, found: Value) -> Option<String> {
+        let expected = self.expect.get(member)?;
+        (!same(expected, &found)).then(|| format!("{member}: expected {expected}, found {found}"))
+    }
+
+    // ---- responses ----
+
+    /// What reaches the session, and the provider's reason at the end.
+    fn steps(&self) -> (Vec<Step>, FinishReason) {
+        let input = self.input;
+        let mut steps = Vec::new();
+        let mut finish = FinishReason::Stop;
+        if let Some(text) = input["text"].as_str().or(input["stream_all_splits_text"].as_str()) {
+            steps.push(Step::Text(text.to_owned()));
+        }
+        for chunk in input["chunks"].as_array().into_iter().flatten() {
+            steps.extend(chunk.as_str().map(|chunk| Step::Text(chunk.to_owned())));
+        }
+        for generated in [&input["text_gen"], &input["chunks_gen"]].into_iter().filter(|g| g.is_object()) {
+            let text = generate(generated);
+            let size = generated["chunk"].as_u64().map_or(text.len(), |size| size as usize);
+            let characters: Vec<char> = text.chars().collect();
+            steps.extend(characters.chunks(size).map(|chunk| Step::Text(chunk.iter().collect())));
+        }
+        for calls in [&input["tool_calls"], &input["stream_all_splits"]] {
+            if !calls.is_null() || input.get("tool_calls").is_some_and(Value::is_null) {
+                steps.push(Step::Calls(calls.clone()));
+            }
+        }
+        if input["tool_calls_gen"].is_object() {
+            steps.push(Step::Calls(generated_call(&input["tool_calls_gen"])));
+        }
+        for delta in input["deltas"].as_array().into_iter().flatten() {
+            steps.push(Step::Delta(delta.clone()));
+        }
+        let whole = input.get("response").into_iter();
+        for part in whole.chain(input["stream"].as_array().into_iter().flatten()) {
+            let message = &part["message"];
+            steps.push(Step::Text(text(message, "content").to_owned()));
+            steps.push(Step::Calls(message["tool_calls"].clone()));
+            if let Some(reason) = part["done_reason"].as_str() {
+                finish = FinishReason::from_word(reason);
+            }
+        }
+        (steps, finish)
+    }
+
+    fn run(&self, steps: &[Step], finish: FinishReason) -> Run {
+        let mut session = self.gate.session();
+        if let Some(prefix) = self.config["id_prefix"].as_str() {
+            session = session.with_id_prefix(prefix);
+        }
+        let mut events = Vec::new();
+        let mut sink = |event: Event<'_>| coalesce(&mut events, event);
+        for step in steps {
+            match step {
+                Step::Text(text) => session.push(text, &mut sink),
+                Step::Calls(calls) => session.native_calls(calls, &mut sink),
+                Step::Delta(delta) => {
+                    let delta = NativeDelta {
+                        index: delta["index"].as_u64().map(|index| index as usize),
+                        id: delta["id"].as_str(),
+                        name: delta["name"].as_str(),
+                        arguments: delta["args"].as_str(),
+                        done: delta["done"] == true,
+                    };
+                    session.native(delta, &mut sink);
+                }
+            }
+        }
+        let before_end = events.len();
+        session.finish(finish, &mut |event| coalesce(&mut events, event));
+        Run { events, before_end }
+    }
+
+    fn session_faults(&self) -> Vec<String> {
+        let (steps, finish) = self.steps();
+        let text: String = steps
+            .iter()
+            .filter_map(|s| if let Step::Text(t) = s { Some(t.as_str()) } else { None })
+            .collect();
+        let run = self.run(&steps, finish);
+        let response = run.response();
+        let outcome = outcome(&self.gate, &response, &text);
+        let mut faults = self.outcome_faults(&outcome);
+        faults.extend(self.stream_faults(&run, &steps, &text));
+        if let Some(pieces) = self.expect["model_message_has"].as_array() {
+            faults.extend(missing("the message to the model", &outcome.feedback, pieces));
+        }
+        if self.expect.get("mistakes").is_some() || self.expect.get("error_fields").is_some() {
+            let turn = strict_xml::turn(&mut strict_xml::strikes(self.config), &self.gate, &response);
+            faults.extend(self.fault("mistakes", json!(turn.mistakes)));
+            let fields =
+                self.expect["error_fields"].as_array().into_iter().flatten().filter_map(Value::as_str);
+            faults.extend(
+                fields.filter(|f| turn.record.get(f).is_none()).map(|f| format!("the error has no `{f}`")),
+            );
+        }
+        if !faults.is_empty() {
+            faults.push(format!("({:?}; {})", outcome.kind, refusals(&response)));
+        }
+        faults
+    }
+
+    /// What depends on how the input came: the order of events, the cutting, and a second run.
+    fn stream_faults(&self, run: &Run, steps: &[Step], text: &str) -> Vec<String> {
+        let mut faults = Vec::new();
+        let (_, finish) = self.steps();
+        if self.input.get("repeat").is_some() {
+            let again = self.run(steps, finish);
+            faults.extend(self.fault("identical_runs", json!(again.events == run.events)));
+        }
+        if let Some(raw) = self.expect["raw"].as_str() {
+            faults.extend((raw != text).then(|| "the input is not the raw text".to_owned()));
+            faults.extend(support::partition_fault(&run.events, raw.len()));
+        }
+        if let Some(shown) = self.expect["shown_text"].as_str() {
+            let found = run.shown_text();
+            faults.extend(
+                (fold(shown) != fold(&found)).then(|| format!("shown: expected {shown:?}, found {found:?}")),
+            );
+        }
+        if self.expect.get("flush_before_end").is_some() {
+            let early = &run.events[..run.before_end];
+            let ids: Vec<_> = early
+                .iter()
+                .filter_map(|e| if let Event::Call(c) = e { Some(&c.id) } else { None })
+                .collect();
+            let started = early.iter().filter(|event| matches!(event, Event::CallStarted { .. })).count();
+            faults.extend(self.fault("flush_before_end", json!(ids)));
+            faults.extend(self.fault("pending", json!(started - ids.len())));
+        }
+        if self.expect["same_for_every_split"] == true {
+            faults.extend(self.split_fault(run, text));
+        }
+        if let Some(expected) = self.expect["per_chunk"].as_array() {
+            let chunks: Vec<String> = strings(&self.input["chunks"]);
+            for (number, report) in strict_xml::reports(&self.gate, &chunks).into_iter().enumerate() {
+                let found = json!({"complete": report.0, "detected": report.1, "buffer": report.2});
+                if expected.get(number) != Some(&found) {
+                    let wanted = expected.get(number).cloned().unwrap_or_default();
+                    faults.push(format!("after chunk {number}: expected {wanted}, found {found}"));
+                }
+            }
+        }
+        if self.config["early_interrupt"] == true {
+            let chunks: Vec<String> = strings(&self.input["chunks"]);
+            let reports = strict_xml::reports(&self.gate, &chunks);
+            let complete = reports.iter().position(|report| report.0);
+            faults.extend(self.fault("interrupted", json!(complete.is_some())));
+            faults.extend(self.fault("chunks_used", json!(complete.map_or(chunks.len(), |at| at + 1))));
+        }
+        faults
+    }
+
+    /// The first cutting that gives another result, for a text or for a structured call.
+    fn split_fault(&self, run: &Run, text: &str) -> Option<String> {
+        let Some(call) = self.input["stream_all_splits"].get(0) else {
+            let feed = Feed::new(&self.gate);
+            let cut = (0..=text.len()).find(|&at| feed.cut(text.as_bytes(), &[at]) != run.events);
+            return cut.map(|at| format!("cut at {at}, the events are others"));
+        };
+        let arguments = support::text(&call["function"], "arguments");
+        let places = arguments.char_indices().map(|(at, _)| at);
+        let whole = run.response();
+        let mut cuts = places.filter(|&at| {
+            let (head, tail) = arguments.split_at(at);
+            let name = &call["function"]["name"];
+            let steps = [
+                Step::Delta(json!({"index": 0, "id": call["id"], "name": name, "args": head, "done": false})),
+                Step::Delta(json!({"index": 0, "id": null, "name": null, "args": tail, "done": true})),
+            ];
+            self.run(&steps, FinishReason::Stop).response().calls != whole.calls
+        });
+        cuts.next().map(|at| format!("with the arguments cut at {at}, the calls are others"))
+    }
+
+    /// Everything that does not depend on time.
+    fn outcome_faults(&self, outcome: &Outcome) -> Vec<String> {
+        let expect = self.expect;
+        let mut faults = Vec::new();
+        if let Some(kind) = expect["kind"].as_str() {
+            let plain = |kind: &str| matches!(kind, "none" | "text");
+            if kind != outcome.kind && !(plain(kind) && plain(&outcome.kind)) {
+                faults.push(format!("kind: expected {kind}, found {}", outcome.kind));
+            }
+        }
+        if let Some(text) = expect["text"].as_str() {
+            let found = &outcome.text;
+            faults.extend(
+                (fold(text) != fold(found)).then(|| format!("text: expected {text:?}, found {found:?}")),
+            );
+        }
+        if let Some(pieces) = expect["text_has"].as_array() {
+            faults.extend(missing("the text", &outcome.text, pieces));
+        }
+        let names: Vec<&str> = outcome.calls.iter().map(|call| call.name.as_str()).collect();
+        faults.extend(self.fault("runs", json!(names)));
+        for note in strings(&expect["notes"]) {
+            let found = &outcome.notes;
+            faults
+                .extend((!found.contains(&note.as_str())).then(|| format!("no note {note}, only {found:?}")));
+        }
+        faults.extend(self.call_faults(outcome));
+        faults.extend(self.problem_faults(outcome));
+        faults.extend(outcome.success.and_then(|found| self.fault("success", json!(found))));
+        faults.extend(outcome.retry.and_then(|found| self.fault("retry", json!(found))));
+        faults.extend(self.fault("parse_error", json!(outcome.parse_error)));
+        faults.extend(outcome.suggestion.as_ref().and_then(|found| self.fault("suggestion", json!(found))));
+        let suggested = outcome.suggestion.as_ref().is_some_and(|suggestion| !suggestion.is_empty());
+        faults.extend(self.fault("suggestion_nonempty", json!(suggested)));
+        faults.extend(outcome.all_succeeded.and_then(|found| self.fault("all_succeeded", json!(found))));
+        faults.extend(outcome.total.and_then(|found| self.fault("total", json!(found))));
+        faults.extend(self.fault("finish_reason", json!(outcome.finish_reason)));
+        faults
+    }
+
+    fn call_faults(&self, outcome: &Outcome) -> Vec<String> {
+        let expect = self.expect;
+        let mut faults = Vec::new();
+        if let Some(calls) = expect["calls"].as_array() {
+            let found: Vec<_> = outcome.calls.iter().map(|c| format!("{}{}", c.name, c.arguments)).collect();
+            let same_calls = calls.len() == found.len()
+                && calls.iter().zip(&outcome.calls).all(|(wanted, call)| {
+                    call.name == wanted["name"]
+                        && wanted.get("arguments").is_none_or(|arguments| same(arguments, &call.value()))
+                        && wanted.get("id").is_none_or(|id| call.id == *id)
+                        && wanted["id_matches"].as_str().is_none_or(|pattern| matches_id(pattern, &call.id))
+                });
+            if !same_calls {
+                faults.push(format!("calls: expected {}, found {found:?}", expect["calls"]));
+            }
+        }
+        let ids: Vec<&str> = outcome.calls.iter().map(|call| call.id.as_str()).collect();
+        faults.extend(self.fault("ids", json!(ids)));
+        faults.extend(self.fault("first_id", json!(ids.first())));
+        faults.extend(self.fault("distinct_ids", json!(ids.iter().collect::<BTreeSet<_>>().len())));
+        faults.extend(self.fault("raw_arguments", json!(outcome.calls.first().map(|call| &call.arguments))));
+        for (key, length) in expect["argument_length"].as_object().into_iter().flatten() {
+            let value = outcome.calls.first().map(callgate::Call::value).unwrap_or_default();
+            let found = value[key].as_str().map_or(0, str::len);
+            faults.extend((*length != found).then(|| format!("{key} has {found} bytes, not {length}")));
+        }
+        if let Some(words) = expect["repairs"].as_array() {
+            let wanted: BTreeSet<&str> = words.iter().filter_map(Value::as_str).collect();
+            let found: BTreeSet<String> = outcome
+                .calls
+                .iter()
+                .flat_map(|c| &c.repairs)
+                .map(|r| r.code.word().replace('-', "_"))
+                .collect();
+            if !wanted.iter().copied().eq(found.iter().map(String::as_str)) {
+                faults.push(format!("repairs: expected {wanted:?}, found {found:?}"));
+            }
+        }
+        faults
+    }
+
+    /// Every expected error is there, and none of another kind; calls that fall with a refused one are no error of
+    /// their own.
+    fn problem_faults(&self, outcome: &Outcome) -> Vec<String> {
+        let Some(expected) = self.expect["errors"].as_array() else { return Vec::new() };
+        let mut faults = Vec::new();
+        for wanted in expected {
+            let matching = outcome.problems.iter().find(|problem| {
+                problem.kind == wanted["kind"]
+                    && wanted["code"].as_str().is_none_or(|code| problem.code.as_deref() == Some(code))
+                    && wanted["tool"].as_str().is_none_or(|tool| problem.tool.as_deref() == Some(tool))
+            });
+            match matching {
+                None => faults.push(format!("no error {wanted} in {:?}", outcome.problems)),
+                Some(problem) => {
+                    let said = format!("{}\n{}", problem.message, outcome.feedback);
+                    let pieces = wanted["message_has"].as_array().map_or(&[][..], Vec::as_slice);
+                    faults.extend(missing("the error", &said, pieces));
+                }
+            }
+        }
+        let unasked = outcome.problems.iter().filter(|problem| {
+            problem.kind != "sibling_refused" && !expected.iter().any(|wanted| problem.kind == wanted["kind"])
+        });
+        faults.extend(unasked.map(|problem| format!("unexpected error {problem:?}")));
+        let first = outcome.problems.first();
+        faults.extend(self.fault("error_raw_arguments", json!(first.and_then(|p| p.raw_arguments.as_ref()))));
+        faults.extend(self.fault("error_position", json!(first.and_then(|p| p.position))));
+        faults
+    }
+
+    // ---- conversations ----
+
+    /// Several responses: strikes where the profile counts them, and what goes back to the model.
+    fn turn_faults(&self) -> Vec<String> {
+        let mut faults = Vec::new();
+        let mut strikes = strict_xml::strikes(self.config);
+        let turns = self.input["turns"].as_array().map_or(&[][..], Vec::as_slice);
+        for (number, (turn, wanted)) in
+            turns.iter().zip(self.expect["per_turn"].as_array().into_iter().flatten()).enumerate()
+        {
+            let mut found = json!({});
+            let mut said = String::new();
+            if let Some(text) = turn.as_str() {
+                let response = self.gate.parse(text);
+                let judged = strict_xml::turn(&mut strikes, &self.gate, &response);
+                let feedback = self.gate.profile().feedback(&response, self.gate.registry());
+                found = json!({
+                    "calls": response.calls.len(),
+                    "messages_to_model": usize::from(feedback.is_some()),
+                    "final": response.calls.is_empty() && feedback.is_none(),
+                    "error": judged.error,
+                    "cause": judged.cause,
+                    "mistakes": judged.mistakes,
+                });
+                said = judged.record.to_string();
+            } else if turn["do"] == "reset_mistakes" {
+                strikes.reset();
+                found = json!({"mistakes": strikes.count()});
+            }
+            for (member, wanted) in wanted.as_object().into_iter().flatten() {
+                if member == "message_has" {
+                    let pieces = wanted.as_array().map_or(&[][..], Vec::as_slice);
+                    faults.extend(missing("the error", &said, pieces));
+                } else if found[member] != *wanted {
+                    faults
+                        .push(format!("turn {number}, {member}: expected {wanted}, found {}", found[member]));
+                }
+            }
+        }
+        faults
+    }
+
+    // ---- everything else ----
+
+    fn repair_faults(&self) -> Vec<String> {
+        const DEPTH: usize = 64;
+        let mut faults = Vec::new();
+        for input in strings(&self.input["repair_twice"]) {
+            let first = repair(&input, DEPTH).map(|repaired| repaired.text);
+            let second = first.as_ref().ok().and_then(|text| repair(text, DEPTH).ok());
+            let stable = second.is_some_and(|second| second.repairs.is_empty() && Ok(second.text) == first);
+            faults.extend((!stable).then(|| format!("{input:?} is repaired twice: {first:?}")));
+        }
+        let generated = self.input.get("repair_gen").map(generate);
+        let Some(input) = generated.as_deref().or(self.input["repair"].as_str()) else { return faults };
+        match repair(input, DEPTH) {
+            Ok(repaired) => {
+                faults.extend(self.fault("kind", json!("repaired")));
+                faults.extend(self.fault("text", json!(repaired.text)));
+                faults.extend(self.fault("was_repaired", json!(!repaired.repairs.is_empty())));
+                let value: Value = serde_json::from_str(&repaired.text).unwrap_or_default();
+                faults.extend(self.fault("value", value));
+                if let Some(words) = self.expect["repairs"].as_array() {
+                    let wanted: BTreeSet<String> =
+                        words.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+                    let found = repaired.repairs.iter().map(|repair| repair.code.word().replace('-', "_"));
+                    let found: BTreeSet<String> = found.collect();
+                    faults.extend((wanted != found).then(|| format!("expected {wanted:?}, found {found:?}")));
+                }
+            }
+            Err(failure) => {
+                faults.extend(self.fault("kind", json!("repair_failed")));
+                if let Some(kinds) = self.expect["error_kind_any"].as_array() {
+                    let kind = failure.code.kind();
+                    faults.extend((!kinds.contains(&json!(kind))).then(|| format!("the failure is {kind}")));
+                }
+            }
+        }
+        faults
+    }
+
+    fn is_valid(&self, call: &Value) -> bool {
+        let tool = self.gate.registry().and_then(|registry| registry.get(text(call, "name")));
+        tool.is_some_and(|tool| tool.check(&call["arguments"], self.gate.policy().extra_args).is_empty())
+    }
+
+    fn render_faults(&self) -> Vec<String> {
+        let registry = registry(self.tools);
+        if self.input["render"] == "openai_tools" {
+            let exported = registry.to_openai();
+            let tools = exported.as_array().into_iter().flatten();
+            let names: BTreeSet<_> = tools.filter_map(|tool| tool["function"]["name"].as_str()).collect();
+            return self.fault("exported_names", json!(names)).into_iter().collect();
+        }
+        let profile = self.gate.profile();
+        let prompt = profile.prompt(&registry);
+        let mut faults =
+            missing("the prompt", &prompt, self.expect["prompt_has"].as_array().map_or(&[], Vec::as_slice));
+        let examples = profile.examples(&registry);
+        faults.extend((examples.len() < registry.len()).then(|| "not every tool has an example".to_owned()));
+        for example in examples {
+            let response = self.gate.parse(&example);
+            if !prompt.contains(&example) {
+                faults.push(format!("the prompt lacks its example {example:?}"));
+            }
+            if !response.rejected.is_empty() || (response.calls.is_empty() && response.model_error.is_none())
+            {
+                faults.push(format!("the example {example:?} does not parse: {}", refusals(&response)));
+            }
+        }
+        faults
+    }
+
+    fn register_faults(&self) -> Vec<String> {
+        let mut registry = registry(self.tools);
+        if let Some(tool) = self.input.get("register") {
+            let description = tool["description"].as_str().unwrap_or_default();
+            let error = registry
+                .register(Tool::new(text(tool, "name"), description, json!({"type": "object"})))
+                .err();
+            let said = error.map_or_else(|| "it was registered".to_owned(), |error| error.to_string());
+            return missing(
+                "the error",
+                &said,
+                self.expect["register_error_has"].as_array().map_or(&[], Vec::as_slice),
+            );
+        }
+        for name in strings(&self.input["register_twice"]) {
+            let tool = Tool::new(&name, "Reads a file.", json!({"type": "object"}));
+            if let Err(error) = Registry::register(&mut registry, tool) {
+                return vec![error.to_string()];
+            }
+        }
+        self.fault("tool_count", json!(registry.len())).into_iter().collect()
+    }
+}
+
+/// A large input: prefix, then a unit or an opener many times, then as many closers, then the suffix.
+fn generate(spec: &Value) -> String {
+    let part = |key: &str| spec[key].as_str().unwrap_or_default();
+    let times = spec["times"].as_u64().unwrap_or_default() as usize;
+    let middle = [part("unit"), part("open"), part("close")].map(|unit| unit.repeat(times)).concat();
+    format!("{}{middle}{}", part("prefix"), part("suffix"))
+}
+
+/// A structured call whose arguments are too large or too deep.
+fn generated_call(spec: &Value) -> Value {
+    let arguments = match (spec["content_bytes"].as_u64(), spec["depth"].as_u64()) {
+        (Some(bytes), _) => json!({"path": "a", "content": "x".repeat(bytes as usize)}).to_string(),
+        // The object itself is the first level.
+        (_, Some(depth)) => {
+            let inner = depth as usize - 1;
+            format!("{{\"path\":{}{}}}", "[".repeat(inner), "]".repeat(inner))
+        }
+        _ => panic!("unknown generator {spec}"),
+    };
+    json!([{"id": "c1", "function": {"name": spec["name"], "arguments": arguments}}])
+}
+
+/// The two patterns that the cases use: a prefix, and a prefix followed by digits.
+fn matches_id(pattern: &str, id: &str) -> bool {
+    let pattern = pattern.trim_start_matches('^');
+    match pattern.strip_suffix("[0-9]+$") {
+        None => id.starts_with(pattern),
+        Some(prefix) => {
+            let digits = id.strip_prefix(prefix).unwrap_or_default();
+            !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+        }
+    }
+}
+
+fn strings(list: &Value) -> Vec<String> {
+    list.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+/// The pieces that do not stand in a text, as faults.
+fn missing(what: &str, said: &str, pieces: &[Value]) -> Vec<String> {
+    let pieces = pieces.iter().filter_map(Value::as_str);
+    pieces
+        .filter(|piece| !said.contains(piece))
+        .map(|piece| format!("{what} lacks {piece:?}: {said:?}"))
+        .collect()
+}
