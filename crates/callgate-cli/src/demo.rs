@@ -2,14 +2,14 @@
 
 use std::io::Write;
 
-use callgate::{Code, Event, FinishReason, Gate, NativeDelta, Registry, Response};
+use callgate::{Call, Code, Event, FinishReason, Gate, NativeDelta, Registry, Response};
 
 use crate::exit::{Outcome, Stop};
 use crate::input;
 use crate::json_text::{Strings, on_one_line};
 use crate::paint::{Breaks, Paint, Tone, padded, visible};
 use crate::source::Source;
-use crate::view::{self, Observer, counted};
+use crate::view::{self, Observer, counted, join};
 
 /// The tools that the examples may call.
 const TOOLS: &str = r#"[
@@ -77,7 +77,7 @@ const EXAMPLES: &[Example] = &[
     },
     Example {
         title: "gpt-oss: Harmony channels",
-        lesson: "reasoning, then a call, then text",
+        lesson: "a thought in its channel, then a call",
         output: Output::Text(
             "<|channel|>analysis<|message|>They want the tides.<|end|><|start|>assistant<|channel|>commentary to=functions.search <|constrain|>json<|message|>{\"query\": \"tides\"}<|call|>",
         ),
@@ -112,7 +112,7 @@ const EXAMPLES: &[Example] = &[
     Example {
         title: "A provider's structured call",
         lesson: "its arguments are a Python dict",
-        output: Output::Native { name: "search", arguments: "{'query': 'tides', 'limit': None}" },
+        output: Output::Native { name: "search", arguments: "{'query': 'tides', 'limit': 5,}" },
         ..PLAIN
     },
     Example {
@@ -228,20 +228,15 @@ impl Example {
         }
         let response = reading.response;
         for call in &response.calls {
-            let changes: Vec<String> = call
-                .repairs
-                .iter()
-                .map(|repair| format!("repaired {}", repair.code.word()))
-                .chain(call.coercions.iter().map(|coercion| format!("coerced {}", coercion.code)))
-                .collect();
+            let changes = changes(call);
             let arguments = on_one_line(&call.arguments, Strings::Whole);
             writeln!(
                 out,
-                "    {} {} {}  {}",
+                "    {} {} {}{}",
                 paint.tone(Tone::Good, "✓"),
                 paint.tone(Tone::Good, visible(&call.name, Breaks::Show)),
                 visible(&arguments, Breaks::Show),
-                paint.tone(Tone::Changed, changes.join(", "))
+                paint.tone(if changes.is_empty() { Tone::Plain } else { Tone::Changed }, changes)
             )?;
         }
         for rejected in &response.rejected {
@@ -249,9 +244,9 @@ impl Example {
             for finding in rejected.findings.iter().take(1) {
                 writeln!(
                     out,
-                    "    {} {} {}",
+                    "    {} {}: {}",
                     paint.tone(Tone::Bad, "✗"),
-                    paint.tone(Tone::Bad, name),
+                    paint.tone(Tone::Bad, visible(name, Breaks::Show)),
                     visible(&finding.message, Breaks::Show)
                 )?;
                 writeln!(out, "      {}", paint.tone(Tone::Grey, visible(&finding.help, Breaks::Show)))?;
@@ -268,25 +263,19 @@ impl Example {
     }
 }
 
-/// Appends an event, or joins it to the last one if it only continues that.
-fn join(events: &mut Vec<Event<'static>>, event: Event<'static>) {
-    match (events.last_mut(), event) {
-        (Some(Event::Text { text, span }), Event::Text { text: more, span: next })
-        | (Some(Event::Reasoning { text, span }), Event::Reasoning { text: more, span: next })
-            if span.end == next.start =>
-        {
-            text.to_mut().push_str(&more);
-            span.end = next.end;
+/// The repairs and coercions of a call in a few words, equal ones counted.
+fn changes(call: &Call) -> String {
+    let repairs = call.repairs.iter().map(|repair| format!("repaired {}", repair.code));
+    let coercions = call.coercions.iter().map(|coercion| format!("coerced {}", coercion.code));
+    let mut counts: Vec<(String, usize)> = Vec::new();
+    for change in repairs.chain(coercions) {
+        match counts.iter_mut().find(|(known, _)| *known == change) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((change, 1)),
         }
-        (Some(Event::Markup { span }), Event::Markup { span: next }) if span.end == next.start => {
-            span.end = next.end
-        }
-        (
-            Some(Event::ArgumentsDelta { attempt, delta }),
-            Event::ArgumentsDelta { attempt: same, delta: more },
-        ) if *attempt == same => delta.to_mut().push_str(&more),
-        (_, event) => events.push(event),
     }
+    let times = |count| if count > 1 { format!(" ×{count}") } else { String::new() };
+    counts.iter().map(|(change, count)| format!("  {change}{}", times(*count))).collect()
 }
 
 #[cfg(test)]

@@ -124,6 +124,8 @@ fn keys(record: &Record) -> Vec<Key> {
     let shapes = |list: &[dialect::Shape]| {
         templates(&list.iter().map(|shape| shape.template.clone()).collect::<Vec<_>>())
     };
+    let writes_objects = record.call.iter().any(|call| call.has(Slot::Object));
+    let object = if writes_objects { shapes(&record.object) } else { Value::Null };
     let syntax = match record.syntax {
         Syntax::Json => "json",
         Syntax::Python => "python",
@@ -146,7 +148,7 @@ fn keys(record: &Record) -> Vec<Key> {
         ("join", "what stands between two calls", json!(record.join.to_string())),
         ("close", "what closes a section of calls", templates(&record.close)),
         ("before", "the white space between text and the first call", json!(record.before)),
-        ("object", "the members of {object}, in any order", shapes(&record.object)),
+        ("object", "the members of {object}, in any order", object),
         ("error", "how the model reports an error", shapes(&record.error)),
         ("param", "one parameter of {params}", templates(&record.param)),
         ("item", "one element of a list", json!(record.item.as_ref().map(ToString::to_string))),

@@ -22,15 +22,23 @@ const TOOLS: &str = r#"[
 
 pub(crate) fn run(code: Option<&str>, paint: Paint, out: &mut dyn Write) -> Result<Outcome, Stop> {
     let Some(word) = code else { return list(paint, out) };
-    if let Some(code) = Code::from_word(word) {
-        finding(code, paint, out)
-    } else if let Some(code) = RepairCode::from_word(word) {
-        repair_code(code, paint, out)
-    } else {
+    // A few defects are both: repaired where the policy allows it, a finding where it does not.
+    let (found, repaired) = (Code::from_word(word), RepairCode::from_word(word));
+    if found.is_none() && repaired.is_none() {
         let all =
             Code::ALL.iter().map(|code| code.word()).chain(RepairCode::ALL.iter().map(|code| code.word()));
-        Err(input::unknown("code", word, all, "`callgate explain` lists all codes"))
+        return Err(input::unknown("code", word, all, "`callgate explain` lists all codes"));
     }
+    if let Some(code) = found {
+        finding(code, paint, out)?;
+    }
+    if found.is_some() && repaired.is_some() {
+        writeln!(out)?;
+    }
+    if let Some(code) = repaired {
+        repair_code(code, paint, out)?;
+    }
+    Ok(Outcome::Fine)
 }
 
 fn list(paint: Paint, out: &mut dyn Write) -> Result<Outcome, Stop> {
@@ -49,7 +57,7 @@ fn list(paint: Paint, out: &mut dyn Write) -> Result<Outcome, Stop> {
     Ok(Outcome::Fine)
 }
 
-fn finding(code: Code, paint: Paint, out: &mut dyn Write) -> Result<Outcome, Stop> {
+fn finding(code: Code, paint: Paint, out: &mut dyn Write) -> Result<(), Stop> {
     let entry = code.entry();
     writeln!(out, "{}  {}, kind {}", paint.tone(Tone::Strong, entry.word), entry.severity, entry.kind)?;
     writeln!(out, "  {}", entry.message)?;
@@ -70,14 +78,14 @@ fn finding(code: Code, paint: Paint, out: &mut dyn Write) -> Result<Outcome, Sto
             "\n{}",
             paint.tone(Tone::Grey, "It takes more than one text to show this, so there is no example.")
         )?;
-        return Ok(Outcome::Fine);
+        return Ok(());
     };
     let about = format!("example, read just now with the profile {}:", entry.example.profile);
     writeln!(out, "\n{}", paint.tone(Tone::Grey, about))?;
     let source = Source::new(entry.example.text.as_bytes());
     view::text(out, paint, &source, &reading)?;
     view::report(out, paint, &source, &reading.response)?;
-    Ok(Outcome::Fine)
+    Ok(())
 }
 
 /// Runs the example of a code, if it has one.
@@ -99,10 +107,15 @@ fn example(code: Code) -> Result<Option<Reading>, Stop> {
     Ok(Some(observer.finish(FinishReason::Stop)))
 }
 
-fn repair_code(code: RepairCode, paint: Paint, out: &mut dyn Write) -> Result<Outcome, Stop> {
+fn repair_code(code: RepairCode, paint: Paint, out: &mut dyn Write) -> Result<(), Stop> {
     let entry = code.entry();
     writeln!(out, "{}  repair, {}", paint.tone(Tone::Strong, entry.word), entry.safety)?;
     writeln!(out, "  {}", entry.message)?;
+    if entry.input.is_empty() {
+        let remark = "It is about the frame around a value, so there is no example in JSON alone.";
+        writeln!(out, "\n{}", paint.tone(Tone::Grey, remark))?;
+        return Ok(());
+    }
     writeln!(out, "\n{}", paint.tone(Tone::Grey, "example, repaired just now:"))?;
     let mut marks = Vec::new();
     let result = repair(entry.input, DEPTH);
@@ -121,7 +134,7 @@ fn repair_code(code: RepairCode, paint: Paint, out: &mut dyn Write) -> Result<Ou
         }
         Err(failure) => writeln!(out, "  {} {}", paint.tone(Tone::Bad, "✗"), failure.message)?,
     }
-    Ok(Outcome::Fine)
+    Ok(())
 }
 
 #[cfg(test)]
@@ -143,6 +156,9 @@ mod tests {
     fn every_repair_does_what_its_example_says() {
         for &code in RepairCode::ALL {
             let entry = code.entry();
+            if entry.input.is_empty() {
+                continue;
+            }
             let repaired = repair(entry.input, DEPTH).unwrap();
             assert_eq!(repaired.text, entry.output, "{}", entry.word);
             assert!(repaired.repairs.iter().any(|repair| repair.code == code), "{}", entry.word);

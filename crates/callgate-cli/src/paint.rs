@@ -44,6 +44,9 @@ impl Tone {
     }
 }
 
+/// How wide a line may be where there is no terminal to ask: marks far to the right of their text would help nobody.
+const COLUMNS: usize = 200;
+
 /// Whether and how standard output is coloured.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Paint {
@@ -64,7 +67,7 @@ impl Paint {
             ColorChoice::Auto => set("CLICOLOR_FORCE") || terminal,
         };
         let width = || terminal_size::terminal_size().map_or(80, |(width, _)| usize::from(width.0).max(40));
-        Paint { colour, terminal, columns: if terminal { width() } else { usize::MAX } }
+        Paint { colour, terminal, columns: if terminal { width() } else { COLUMNS } }
     }
 
     #[cfg(test)]
@@ -77,7 +80,7 @@ impl Paint {
         Painted { code: if self.colour { tone.code() } else { "" }, text }
     }
 
-    /// How many columns a line may have: those of the terminal, without limit where there is none.
+    /// How many columns a line may have.
     pub(crate) fn columns(&self) -> usize {
         self.columns
     }

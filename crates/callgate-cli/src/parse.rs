@@ -10,7 +10,7 @@ use crate::input;
 use crate::json_text::{Strings, on_one_line};
 use crate::paint::{Paint, Tone, one_line, padded};
 use crate::source::Source;
-use crate::view::{self, Observer};
+use crate::view::{self, Observer, join};
 
 /// Small enough to see markers being cut, large enough to read along.
 const STREAM_CHUNK: usize = 16;
@@ -23,8 +23,8 @@ pub(crate) fn run(args: &ParseArgs, paint: Paint, out: &mut dyn Write) -> Result
     if let Some(tail) = &args.prompt_tail {
         session = session.with_prompt_tail(tail);
     }
-    let mut watch =
-        Watch { out, paint, json: args.json, stream: args.stream, observer: Observer::new(), chunks: 0 };
+    let show = Show::new(args);
+    let mut watch = Watch { out, paint, show, observer: Observer::new(), chunks: 0, events: Vec::new() };
     let bytes = feed(args, &mut session, &mut watch)?;
     let reason = args.finish_reason.into();
     watch.finish(&mut session, reason)?;
@@ -74,66 +74,89 @@ fn feed(args: &ParseArgs, session: &mut Session, watch: &mut Watch<'_>) -> Resul
 struct Watch<'a> {
     out: &'a mut dyn Write,
     paint: Paint,
-    json: bool,
-    stream: bool,
+    show: Show,
     observer: Observer,
     chunks: usize,
+    /// All events, joined; kept only for [`Show::JsonAtEnd`].
+    events: Vec<Event<'static>>,
+}
+
+/// What is shown while the response is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Show {
+    Nothing,
+    /// Each chunk and the events it caused, in words.
+    Stream,
+    /// The events as they come.
+    JsonStream,
+    /// The events of the whole response, which do not depend on the chunks.
+    JsonAtEnd,
+}
+
+impl Show {
+    fn new(args: &ParseArgs) -> Self {
+        match (args.stream, args.json) {
+            (false, false) => Show::Nothing,
+            (true, false) => Show::Stream,
+            (true, true) => Show::JsonStream,
+            (false, true) => Show::JsonAtEnd,
+        }
+    }
 }
 
 impl Watch<'_> {
     fn push(&mut self, session: &mut Session, chunk: &[u8]) -> Result<(), Stop> {
         self.chunks += 1;
-        if self.stream && !self.json {
-            let text = String::from_utf8_lossy(chunk);
-            let width = self.paint.columns().min(100) - 16;
-            self.heading(&format!("chunk {}", self.chunks), &format!("“{}”", one_line(&text, width)))?;
-        }
-        self.watch(|sink| session.push_bytes(chunk, sink), "held back")
+        let heading = format!("chunk {}", self.chunks);
+        self.step(&heading, &String::from_utf8_lossy(chunk), |sink| session.push_bytes(chunk, sink))
     }
 
     fn finish(&mut self, session: &mut Session, reason: FinishReason) -> Result<(), Stop> {
-        if self.stream && !self.json {
-            self.heading("finish", reason.word())?;
+        self.step("finish", reason.word(), |sink| session.finish(reason, sink))?;
+        for event in std::mem::take(&mut self.events) {
+            self.json_line(&event)?;
         }
-        self.watch(|sink| session.finish(reason, sink), "nothing more")
-    }
-
-    fn heading(&mut self, what: &str, detail: &str) -> Result<(), Stop> {
-        let what = padded(what, 12);
-        writeln!(self.out, "{} {detail}", self.paint.tone(Tone::Accent, what))?;
         Ok(())
     }
 
-    /// Runs one step of the session; the sink cannot fail, so a write error is kept until the step is over.
-    fn watch(&mut self, step: impl FnOnce(&mut dyn FnMut(Event<'_>)), silence: &str) -> Result<(), Stop> {
-        let Watch { out, paint, json, stream, observer, .. } = self;
-        let mut written = Ok(());
-        let mut silent = true;
-        step(&mut |event| {
-            silent = false;
-            if written.is_ok() {
-                written = if *json {
-                    json_line(&event).and_then(|line| Ok(writeln!(out, "{}", paint.json(&line))?))
-                } else if *stream {
-                    stream_line(*out, *paint, &event)
-                } else {
-                    Ok(())
-                };
-            }
-            observer.see(event);
-        });
-        if *stream && !*json && silent {
-            writeln!(out, "{:13}{}", "", paint.tone(Tone::Grey, silence))?;
+    /// Runs one step of the session, then shows what it caused.
+    fn step(
+        &mut self,
+        heading: &str,
+        detail: &str,
+        step: impl FnOnce(&mut dyn FnMut(Event<'_>)),
+    ) -> Result<(), Stop> {
+        let mut events = Vec::new();
+        step(&mut |event| join(&mut events, event.into_owned()));
+        match self.show {
+            Show::Nothing => {}
+            Show::Stream => self.stream_lines(heading, detail, &events)?,
+            Show::JsonStream => events.iter().try_for_each(|event| self.json_line(event))?,
+            Show::JsonAtEnd => events.iter().cloned().for_each(|event| join(&mut self.events, event)),
         }
-        if *stream {
-            out.flush()?;
+        events.into_iter().for_each(|event| self.observer.see(event));
+        // Whoever watches a live stream wants to see each step at once.
+        if matches!(self.show, Show::Stream | Show::JsonStream) {
+            self.out.flush()?;
         }
-        written
+        Ok(())
     }
-}
 
-fn json_line(event: &Event<'_>) -> Result<String, Stop> {
-    serde_json::to_string(event).map_err(|error| Stop::Internal(error.to_string()))
+    fn json_line(&mut self, event: &Event<'_>) -> Result<(), Stop> {
+        let line = serde_json::to_string(event).map_err(|error| Stop::Internal(error.to_string()))?;
+        writeln!(self.out, "{}", self.paint.json(&line))?;
+        Ok(())
+    }
+
+    fn stream_lines(&mut self, heading: &str, detail: &str, events: &[Event<'_>]) -> Result<(), Stop> {
+        let width = self.paint.columns().min(100) - 16;
+        let heading = self.paint.tone(Tone::Accent, padded(heading, 12));
+        writeln!(self.out, "{heading} “{}”", one_line(detail, width))?;
+        if events.is_empty() {
+            writeln!(self.out, "{:13}{}", "", self.paint.tone(Tone::Grey, "nothing yet"))?;
+        }
+        events.iter().try_for_each(|event| stream_line(self.out, self.paint, event))
+    }
 }
 
 /// One event in one line.

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use callgate::json::{Failure, Repair, Repaired, Safety, repair};
-use callgate::{Code, Finding, Span, batch};
+use callgate::{Code, Finding, Span};
 use serde_json::json;
 
 use crate::args::RepairArgs;

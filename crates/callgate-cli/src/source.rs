@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     fn drawn(bytes: &[u8], marks: &mut [Mark]) -> String {
-        drawn_within(usize::MAX, bytes, marks)
+        drawn_within(200, bytes, marks)
     }
 
     fn drawn_within(columns: usize, bytes: &[u8], marks: &mut [Mark]) -> String {

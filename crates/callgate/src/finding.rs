@@ -410,6 +410,10 @@ codes! {
         "empty response from LLM"
         "Ask the model again."
         "action" "";
+    BadLine "bad-line" "bad_line" Error
+        "a line of the batch could not be read"
+        "Write one JSON object per line, with `text`, `chunks` or `tool_calls`."
+        "" "";
     MaxMistakes "max-mistakes" "max_mistakes" Error
         "the limit of refused responses was reached"
         "Follow the format that was asked for; a correct response starts the count anew."

@@ -4,12 +4,12 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::event::{Event, Rejected};
+use crate::event::{Call, Event, Rejected};
 use crate::finding::{Code, Finding, Severity, Span};
 use crate::frame::draft::{Attempt, Meaning};
 use crate::gate::Compiled;
 use crate::judge::{Verdict, judge};
-use crate::policy::{Excess, Partial, Position, RequireCall};
+use crate::policy::{Excess, Partial, Position, Release, RequireCall};
 use crate::response::FinishReason;
 
 /// How often the same remark is made before it is only counted.
@@ -58,12 +58,52 @@ pub(crate) struct Ledger {
     pending: Option<Pending>,
     queue: Vec<Queued>,
     queued: usize,
-    /// Attempts that became text or reasoning: their display is withdrawn.
+    /// How often each remark was made.
     remarks: Vec<(Code, usize)>,
-    blank: bool,
     has_text: bool,
+    /// The ids that are taken, and how generated ones start.
+    pub(crate) ids: Ids,
+    /// How many calls were released before the end.
+    released: usize,
+    /// Whether a call was written in a format that is not switched on.
+    foreign: bool,
     /// Names of calls that were completed, for those who watch a stream.
     pub(crate) completed: Vec<String>,
+}
+
+/// The ids of one response.
+#[derive(Debug)]
+pub(crate) struct Ids {
+    pub(crate) prefix: String,
+    taken: BTreeSet<String>,
+    number: usize,
+}
+
+impl Default for Ids {
+    fn default() -> Self {
+        Ids { prefix: String::from("gen_"), taken: BTreeSet::new(), number: 0 }
+    }
+}
+
+impl Ids {
+    fn contains(&self, id: &str) -> bool {
+        self.taken.contains(id)
+    }
+
+    fn take(&mut self, id: &str) {
+        self.taken.insert(id.to_owned());
+    }
+
+    /// A new id: the prefix and the next number that is free.
+    fn fresh(&mut self) -> String {
+        loop {
+            self.number += 1;
+            let id = format!("{}{}", self.prefix, self.number);
+            if self.taken.insert(id.clone()) {
+                return id;
+            }
+        }
+    }
 }
 
 /// The way out: the ledger with the receiver of its events.
@@ -162,6 +202,15 @@ impl Out<'_, '_> {
         if let Some(name) = verdict.name() {
             self.ledger.completed.push(name.to_owned());
         }
+        if gate.policy.release == Release::Early && self.ledger.pending.is_none() {
+            verdict = match verdict {
+                Verdict::Call(call) => {
+                    self.release_early(call, gate.policy.max_calls);
+                    return;
+                }
+                other => other,
+            };
+        }
         let entry = self.ledger.entries.len();
         if self.ledger.pending.is_some() {
             self.ledger.queued += raw.len();
@@ -176,6 +225,22 @@ impl Out<'_, '_> {
             dropped: false,
             followed: false,
         });
+    }
+
+    /// Lets a call out before the response is over. Its id is the model's, or new so far.
+    fn release_early(&mut self, mut call: Box<Call>, max_calls: usize) {
+        let ids = &mut self.ledger.ids;
+        if call.id.is_empty() || ids.contains(&call.id) {
+            call.id = ids.fresh();
+        }
+        ids.take(&call.id);
+        self.ledger.released += 1;
+        if self.ledger.released > max_calls {
+            let finding = Finding::new(Code::TooManyCalls);
+            (self.sink)(Event::Rejected(Box::new(refused(*call, finding))));
+        } else {
+            (self.sink)(Event::Call(call));
+        }
     }
 
     // ---- attempts whose place is not decided ----
@@ -234,6 +299,11 @@ impl Out<'_, '_> {
         }
     }
 
+    /// A call in a format that is not switched on was left as text.
+    pub(crate) fn note_foreign(&mut self) {
+        self.ledger.foreign = true;
+    }
+
     /// Reasoning ended that had never begun: calls before this were thoughts.
     pub(crate) fn late_reasoning_end(&mut self, span: Span) {
         for entry in self.ledger.entries.iter_mut().filter(|entry| !entry.native) {
@@ -245,7 +315,7 @@ impl Out<'_, '_> {
     // ---- the end of the response ----
 
     /// Judges the response as a whole and lets everything out.
-    pub(crate) fn finish(&mut self, gate: &Compiled, reason: FinishReason, id_prefix: &str) {
+    pub(crate) fn finish(&mut self, gate: &Compiled, reason: FinishReason) {
         self.resolve(Pending::Inline, true);
         self.resolve(Pending::Thought, true);
         let alone = self.only_fence_is_queued();
@@ -256,7 +326,7 @@ impl Out<'_, '_> {
         rules(gate, reason, &mut entries);
         let has_entries = !entries.is_empty();
         let has_calls = entries.iter().any(|entry| entry.revoked.is_none() && matches!(entry.verdict, Verdict::Call(_)));
-        self.release(entries, id_prefix);
+        self.release(entries);
         for (code, count) in std::mem::take(&mut self.ledger.remarks) {
             if count > REPEATS {
                 let mut finding = Finding::new(code);
@@ -266,7 +336,7 @@ impl Out<'_, '_> {
         }
         let required = match gate.policy.require_call {
             RequireCall::Never => false,
-            RequireCall::IfAttempted => false,
+            RequireCall::IfAttempted => self.ledger.foreign,
             RequireCall::Always => true,
         };
         if required && !has_calls && !has_entries {
@@ -277,41 +347,29 @@ impl Out<'_, '_> {
         }
     }
 
-    fn release(&mut self, entries: Vec<Entry>, id_prefix: &str) {
-        let mut taken: BTreeSet<String> = entries
+    fn release(&mut self, entries: Vec<Entry>) {
+        // The model's own ids come first: a generated one must not take what a later call was given.
+        let given: Vec<String> = entries
             .iter()
             .filter_map(|entry| match &entry.verdict {
                 Verdict::Call(call) if !call.id.is_empty() => Some(call.id.clone()),
                 _ => None,
             })
             .collect();
-        let mut used: BTreeSet<String> = BTreeSet::new();
-        let mut number = 0;
+        let mut seen: BTreeSet<String> = BTreeSet::new();
+        for id in &given {
+            self.ledger.ids.take(id);
+        }
         for entry in entries {
             match (entry.verdict, entry.revoked) {
                 (Verdict::Call(mut call), None) => {
-                    if call.id.is_empty() || !used.insert(call.id.clone()) {
-                        loop {
-                            number += 1;
-                            call.id = format!("{id_prefix}{number}");
-                            if taken.insert(call.id.clone()) {
-                                break;
-                            }
-                        }
+                    if call.id.is_empty() || !seen.insert(call.id.clone()) {
+                        call.id = self.ledger.ids.fresh();
                     }
                     (self.sink)(Event::Call(call));
                 }
                 (Verdict::Call(call), Some(finding)) => {
-                    (self.sink)(Event::Rejected(Box::new(Rejected {
-                        attempt: call.attempt,
-                        id: Some(call.id).filter(|id| !id.is_empty()),
-                        name: Some(call.name),
-                        raw: call.arguments.chars().take(512).collect(),
-                        raw_len: call.arguments.len(),
-                        dialect: call.dialect,
-                        span: call.span,
-                        findings: vec![finding],
-                    })));
+                    (self.sink)(Event::Rejected(Box::new(refused(*call, finding))));
                 }
                 (Verdict::Rejected(mut rejected), revoked) => {
                     rejected.findings.extend(revoked);
@@ -364,6 +422,20 @@ impl Out<'_, '_> {
             return None;
         }
         Some((shift(span, base), base.saturating_sub(span.start)))
+    }
+}
+
+/// A good call that is refused for a reason outside of it.
+fn refused(call: Call, finding: Finding) -> Rejected {
+    Rejected {
+        attempt: call.attempt,
+        id: Some(call.id).filter(|id| !id.is_empty()),
+        name: Some(call.name),
+        raw: call.arguments.chars().take(512).collect(),
+        raw_len: call.arguments.len(),
+        dialect: call.dialect,
+        span: call.span,
+        findings: vec![finding],
     }
 }
 

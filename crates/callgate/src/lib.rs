@@ -34,6 +34,6 @@ pub use gate::{Gate, GateBuilder, GateError};
 pub use native::NativeDelta;
 pub use policy::Policy;
 pub use profile::Profile;
-pub use registry::{Registry, RegistryError, Tool, nearest};
+pub use registry::{Registry, RegistryError, RegistryErrorCode, Tool, nearest};
 pub use response::{Collector, FinishReason, Response};
 pub use session::Session;

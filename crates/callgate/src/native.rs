@@ -8,7 +8,7 @@ use crate::frame::machine::Machine;
 use crate::gate::Compiled;
 use crate::json::{End, Reader, Syntax};
 use crate::ledger::Out;
-use crate::policy::TruncatedPolicy;
+use crate::policy::{Release, TruncatedPolicy};
 use crate::response::FinishReason;
 
 /// A piece of a structured provider call.
@@ -78,6 +78,24 @@ impl Native {
         }
         if delta.done {
             call.done = true;
+            self.release(gate, out);
+        }
+    }
+
+    /// Calls that are complete come out at once where the policy says so.
+    fn release(&mut self, gate: &Compiled, out: &mut Out<'_, '_>) {
+        if gate.policy.release != Release::Early {
+            return;
+        }
+        let mut at = 0;
+        while at < self.open.len() {
+            if !self.open[at].done {
+                at += 1;
+                continue;
+            }
+            let call = self.open.remove(at);
+            let index = call.order;
+            out.native(gate, call.finish(gate, FinishReason::Unknown), index);
         }
     }
 
@@ -115,6 +133,7 @@ impl Native {
             open.done = true;
             self.open.push(open);
         }
+        self.release(gate, out);
     }
 
     /// Judges all calls, in the order of their indices.
@@ -122,9 +141,7 @@ impl Native {
         let mut calls = std::mem::take(&mut self.open);
         calls.sort_by_key(|call| (call.index.unwrap_or(0), call.order));
         for (position, call) in calls.into_iter().enumerate() {
-            for attempt in call.finish(gate, reason) {
-                out.native(gate, attempt, position);
-            }
+            out.native(gate, call.finish(gate, reason), position);
         }
     }
 
@@ -211,7 +228,7 @@ impl Open {
         }
     }
 
-    fn finish(mut self, gate: &Compiled, reason: FinishReason) -> Vec<Attempt> {
+    fn finish(mut self, gate: &Compiled, reason: FinishReason) -> Attempt {
         let mut findings = Vec::new();
         if !self.has_function {
             findings.push(Finding::new(Code::MissingFunction));
@@ -268,6 +285,6 @@ impl Open {
         } else if !whole {
             attempt.arguments = Arguments::Broken;
         }
-        vec![attempt]
+        attempt
     }
 }

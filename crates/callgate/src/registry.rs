@@ -65,9 +65,9 @@ impl Tool {
     ///
     /// The forms differ only in where the fields stand and what the schema is called, so one reading serves all.
     pub fn from_value(entry: &Value) -> Result<Self, RegistryError> {
-        let outer = entry.as_object().ok_or_else(|| {
-            RegistryError::new(RegistryErrorCode::BadShape, "a tool must be an object")
-        })?;
+        let outer = entry
+            .as_object()
+            .ok_or_else(|| RegistryError::new(RegistryErrorCode::BadShape, "a tool must be an object"))?;
         let (at, fields) = match outer.get("function") {
             Some(Value::Object(function)) => ("/function", function),
             Some(_) => {
@@ -109,11 +109,7 @@ impl Tool {
 /// What the different tool lists call the schema of the arguments.
 const SCHEMA_FIELDS: &[&str] = &["parameters", "input_schema", "inputSchema"];
 
-fn text_field(
-    fields: &Map<String, Value>,
-    at: &str,
-    field: &str,
-) -> Result<Option<String>, RegistryError> {
+fn text_field(fields: &Map<String, Value>, at: &str, field: &str) -> Result<Option<String>, RegistryError> {
     match fields.get(field) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.clone())),
@@ -273,8 +269,6 @@ pub struct RegistryError {
     pub line_column: Option<(usize, usize)>,
     /// What is wrong.
     pub message: String,
-    /// What to do.
-    pub help: &'static str,
 }
 
 impl RegistryError {
@@ -286,8 +280,12 @@ impl RegistryError {
             pointer: String::new(),
             line_column: None,
             message: message.into(),
-            help: code.help(),
         }
+    }
+
+    /// What to do.
+    pub fn help(&self) -> &'static str {
+        self.code.help()
     }
 
     pub(crate) fn at(mut self, pointer: impl Into<String>) -> Self {
@@ -316,7 +314,7 @@ impl fmt::Display for RegistryError {
         if !self.pointer.is_empty() {
             write!(f, " at {}", self.pointer)?;
         }
-        write!(f, " ({}). {}", self.code, self.help)
+        write!(f, " ({}). {}", self.code, self.help())
     }
 }
 

@@ -86,9 +86,8 @@ impl CompiledTool {
             // What the schema itself forbids is among the validator's own errors.
             ExtraArgs::Reject if self.extras == Extras::Silent => {
                 let mut problems = self.schema_problems(value);
-                problems.extend(
-                    extras.iter().map(|key| SchemaProblem::unexpected("", key, self.keys.keys())),
-                );
+                problems
+                    .extend(extras.iter().map(|key| SchemaProblem::unexpected("", key, self.keys.keys())));
                 problems.truncate(problem::LISTED);
                 problems
             }
@@ -160,16 +159,20 @@ impl CompiledTool {
 
     /// Judges a value. The answer is cheap; the reasons are collected only where they are wanted and bounded.
     fn verdict<'v>(&'v self, value: &'v Value) -> Verdict<'v> {
-        if self.depths.verdict != usize::MAX && depth(value) > self.depths.verdict {
+        if self.depths.verdict != usize::MAX && Extent::of(value).depth > self.depths.verdict {
             return Verdict::Unexplained;
         }
         if self.validator.is_valid(value) {
             return Verdict::Valid;
         }
-        if self.depths.reasons != usize::MAX && depth(value) > self.depths.reasons {
-            return Verdict::Unexplained;
+        let extent = Extent::of(value);
+        if extent.depth > self.depths.reasons {
+            Verdict::Unexplained
+        } else if extent.count > EXPLAINED {
+            Verdict::Invalid(self.validator.validate(value).err().into_iter().collect())
+        } else {
+            Verdict::Invalid(self.validator.iter_errors(value).collect())
         }
-        Verdict::Invalid(self.validator.iter_errors(value).collect())
     }
 }
 
@@ -186,24 +189,33 @@ enum Verdict<'v> {
     Unexplained,
 }
 
-/// How deep the containers of a value are nested; a scalar is depth 0.
-fn depth(value: &Value) -> usize {
-    let mut deepest = 0;
-    let mut pending = vec![(value, 0)];
-    while let Some((value, above)) = pending.pop() {
-        match value {
-            Value::Array(items) => {
-                deepest = deepest.max(above + 1);
-                pending.extend(items.iter().map(|item| (item, above + 1)));
+/// The largest value, in values inside it, for which more than the first reason is collected: a reason is several
+/// times as large as the value that it is about.
+const EXPLAINED: usize = 50_000;
+
+/// How large a value is.
+struct Extent {
+    /// How deep its containers are nested; a scalar is depth 0.
+    depth: usize,
+    /// How many values it is made of, itself included.
+    count: usize,
+}
+
+impl Extent {
+    fn of(value: &Value) -> Self {
+        let mut extent = Extent { depth: 0, count: 0 };
+        let mut pending = vec![(value, 1)];
+        while let Some((value, depth)) = pending.pop() {
+            extent.count += 1;
+            match value {
+                Value::Array(items) => pending.extend(items.iter().map(|item| (item, depth + 1))),
+                Value::Object(members) => pending.extend(members.values().map(|member| (member, depth + 1))),
+                _ => continue,
             }
-            Value::Object(members) => {
-                deepest = deepest.max(above + 1);
-                pending.extend(members.values().map(|member| (member, above + 1)));
-            }
-            _ => {}
+            extent.depth = extent.depth.max(depth);
         }
+        extent
     }
-    deepest
 }
 
 fn bad_schema(message: impl Into<String>) -> RegistryError {
@@ -215,10 +227,10 @@ const PATTERN_SIZE: usize = 1 << 20;
 
 fn compile_schema(schema: &Value) -> Result<Validator, RegistryError> {
     let build = |draft: Option<Draft>| {
-        let mut options = jsonschema::options()
-            .offline()
-            .should_validate_formats(false)
-            .with_pattern_options(PatternOptions::regex().size_limit(PATTERN_SIZE).dfa_size_limit(PATTERN_SIZE));
+        let mut options =
+            jsonschema::options().offline().should_validate_formats(false).with_pattern_options(
+                PatternOptions::regex().size_limit(PATTERN_SIZE).dfa_size_limit(PATTERN_SIZE),
+            );
         if let Some(draft) = draft {
             options = options.with_draft(draft);
         }

@@ -21,7 +21,6 @@ pub struct Session {
     native: Native,
     /// The first bytes of a character whose last ones are still to come.
     partial: Vec<u8>,
-    id_prefix: String,
     untrusted: Vec<String>,
     finished: bool,
 }
@@ -34,7 +33,6 @@ impl Session {
             ledger: Ledger::default(),
             native: Native::default(),
             partial: Vec::new(),
-            id_prefix: String::from("gen_"),
             untrusted: Vec::new(),
             finished: false,
         }
@@ -52,7 +50,7 @@ impl Session {
 
     /// Sets what generated ids start with.
     pub fn with_id_prefix(mut self, prefix: &str) -> Self {
-        prefix.clone_into(&mut self.id_prefix);
+        prefix.clone_into(&mut self.ledger.ids.prefix);
         self
     }
 
@@ -146,7 +144,7 @@ impl Session {
         }
         self.machine.finish(&gate, reason, &mut out);
         self.native.finish(&gate, reason, &mut out);
-        out.finish(&gate, reason, &self.id_prefix);
+        out.finish(&gate, reason);
     }
 
     /// The name of the call that is being read, if one is; the inner option is empty while the name is unknown.

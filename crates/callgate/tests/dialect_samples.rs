@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use callgate::{Event, dialect};
 use serde_json::Value;
+use support::guard::guarded;
 use support::{Feed, calls_fault, dialect_gate, excerpt, fixture, fold, response, text};
 
 /// Samples that are read differently on purpose: dialect, case, and why.
@@ -60,7 +61,7 @@ fn samples_are_read_as_expected_however_they_are_cut() {
         }
         let rate = rates.entry(name).or_default();
         rate.1 += 1;
-        match sample_fault(row) {
+        match guarded(&format!("{name}/{case}"), || sample_fault(row)) {
             None => rate.0 += 1,
             Some(_) if is_known(name, case) => expected_faults.push((name, case)),
             Some(fault) => {

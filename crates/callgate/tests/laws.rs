@@ -16,8 +16,8 @@ use serde_json::{Value, json};
 use support::corpus::{DIALECT_SAMPLES, LISTENERS, Listener, OTHER_SAMPLES, Sample, samples};
 use support::soup::{self, TOOLS, any_json, broken_json, byte_soup, cuts, openers, places, soup};
 use support::{
-    Feed, assert_linear, difference, excerpt, hold, native_events, obeyed, over_samples, partition_fault,
-    profile, response, text,
+    Feed, assert_linear, difference, ended, excerpt, hold, native_events, obeyed, over_samples,
+    partition_fault, profile, response, text,
 };
 
 /// A gate of any profile or dialect.
@@ -36,7 +36,7 @@ fn over_soups(cases: u32, law: impl Fn(&Gate, &str) -> Option<String>) {
 fn promise_01_one_path() {
     let law = |gate: &Gate, text: &str| {
         let feed = Feed { finish: FinishReason::Unknown, ..Feed::new(gate) };
-        let streamed = json!(response(&feed.whole(text.as_bytes())));
+        let streamed = json!(ended(&feed.whole(text.as_bytes()), feed.finish));
         (json!(gate.parse(text)) != streamed).then(|| "parsing differs from a stream of one chunk".to_owned())
     };
     over_samples(samples(), |sample| law(&sample.gate, &sample.text));
@@ -464,7 +464,7 @@ fn promise_08_feeding_never_fails() {
         session.finish(finish, &mut |event| collector.push(event));
         session.push("late", &mut |event| collector.push(event));
         session.finish(finish, &mut |event| collector.push(event));
-        let response = collector.finish();
+        let response = collector.finish(finish);
         let _ = (gate.profile().feedback(&response, gate.registry()), json!(response));
         Ok(())
     });
@@ -502,7 +502,7 @@ fn promise_08_structured_calls_of_any_shape() {
             let mut collector = Response::collector();
             session.native_calls(&calls, &mut |event| collector.push(event));
             session.finish(FinishReason::Stop, &mut |event| collector.push(event));
-            let response = collector.finish();
+            let response = collector.finish(FinishReason::Stop);
             prop_assert_eq!(response.calls.len() + response.rejected.len(), 2, "{}", list);
         }
         Ok(())

@@ -23,17 +23,21 @@ use support::{Feed, difference, fold, obeyed, refusals, response, runner};
 #[derive(Clone, Debug)]
 struct Turn {
     calls: Vec<Written>,
+    /// Whether the calls carry ids; some formats cannot be written without, most have no place for them.
+    with_ids: bool,
     text: Option<String>,
     thought: Option<String>,
 }
 
 fn turn() -> impl Strategy<Value = Turn> {
     let words = || weighted(0.3, "[A-Za-z][a-z ,]{0,20}[a-z.]");
-    (vec(written(), 1..3), words(), words()).prop_map(|(mut calls, text, thought)| {
-        let mut names = BTreeSet::new();
-        calls.retain(|call| names.insert(call.name.clone()));
-        Turn { calls, text, thought }
-    })
+    (vec(written(), 1..3), any::<bool>(), words(), words()).prop_map(
+        |(mut calls, with_ids, text, thought)| {
+            let mut names = BTreeSet::new();
+            calls.retain(|call| names.insert(call.name.clone()));
+            Turn { calls, with_ids, text, thought }
+        },
+    )
 }
 
 /// Whether a text is only text to this gate.
@@ -47,7 +51,11 @@ fn write(record: &Record, turn: &Turn) -> Option<(Gate, String)> {
     let calls: Vec<RenderCall<'_>> = turn
         .calls
         .iter()
-        .map(|call| RenderCall { id: None, name: &call.name, arguments: &call.arguments })
+        .map(|call| RenderCall {
+            id: turn.with_ids.then_some(call.id.as_str()),
+            name: &call.name,
+            arguments: &call.arguments,
+        })
         .collect();
     let written = record.render(&calls, turn.text.as_deref(), turn.thought.as_deref()).ok()?;
     let tools: Vec<Value> =
@@ -65,6 +73,12 @@ fn read_back(turn: &Turn, gate: &Gate, written: &str, cuts: &[usize]) -> TestCas
         response.calls.iter().map(|call: &Call| plain(&call.name, &call.arguments)).collect();
     let wanted: Vec<String> = turn.calls.iter().map(|call| plain(&call.name, &call.arguments)).collect();
     prop_assert_eq!(found, wanted, "written as {:?}; {}", written, refusals(&response));
+    for (call, wanted) in response.calls.iter().zip(&turn.calls) {
+        prop_assert!(
+            call.id == wanted.id || !written.contains(&wanted.id),
+            "the id of {call:?} in {written:?}"
+        );
+    }
     let text = fold(turn.text.as_deref().unwrap_or_default());
     prop_assert_eq!(fold(&response.text), text, "the text of {:?}", written);
     let thought = fold(turn.thought.as_deref().unwrap_or_default());

@@ -485,7 +485,8 @@ impl Machine {
         if let Some(thread) = self.threads.matched(&gate.program) {
             self.best = Some((*thread, self.held.len()));
         }
-        let lead = self.threads.iter().find(|thread| thread.committed).copied();
+        let all_committed = self.threads.iter().all(|thread| thread.committed);
+        let lead = self.threads.iter().next().copied().filter(|_| all_committed);
         if let Some(lead) = lead {
             if !self.ensure_draft(gate, lead, out) {
                 return;
@@ -540,28 +541,7 @@ impl Machine {
         self.accounted = start;
         let number = self.next_attempt();
         self.draft = Some(Draft::new(number, thread.calls, start));
-        self.place(gate, &thread);
         true
-    }
-
-    /// Notes on the draft what the place and the kind of its frame mean.
-    fn place(&mut self, gate: &Compiled, thread: &Thread) {
-        let frame = self.frame_of(gate, thread);
-        let record = &gate.records[frame.record].record;
-        let Some(draft) = &mut self.draft else { return };
-        if frame.kind == FrameKind::Wrapperless {
-            let is_bare = record.bare.iter().any(|bare| self.held.starts_with(bare.as_str()));
-            let span = Span::new(draft.start, draft.start);
-            if is_bare {
-                draft.notes.push(Finding::new(Code::BareCall).at(span));
-            } else {
-                draft.findings.push(Finding::new(Code::MissingWrapper).at(span));
-            }
-        }
-        if !frame.live && gate.policy.foreign == Foreign::Reject {
-            let message = format!("the call is written as `{}`, which is not switched on", record.name);
-            draft.findings.push(Finding::new(Code::ForeignDialect).message(message));
-        }
     }
 
     /// Decides by its place whether a frame of calls is read. False: it became text.
@@ -582,6 +562,9 @@ impl Machine {
                 true
             }
             Admission::Dead(_) | Admission::Ignored => {
+                if admission == Admission::Ignored {
+                    out.note_foreign();
+                }
                 if let Admission::Dead(code) = admission {
                     out.finding_once(Finding::new(code).at(Span::new(self.held_start, self.position)));
                 }
@@ -833,7 +816,9 @@ impl Machine {
                 self.state = State::Value;
             }
         }
-        self.held_start = position;
+        if !self.speculative {
+            self.held_start = position;
+        }
     }
 
     /// The name from the header, where the header has one.
@@ -981,7 +966,6 @@ impl Machine {
                 draft.number = number;
                 draft.keep(&held[start - self.held_start..], gate.policy.limits.raw);
             }
-            self.place(gate, &thread);
         }
         true
     }
@@ -1081,7 +1065,12 @@ impl Machine {
                 self.threads.end_words(&gate.program, &mut self.scratch, self.position);
             }
             if self.held.len() >= LONGEST_HEADER || !self.step(gate, c) {
+                let is_first = self.held.is_empty();
                 self.look_failed(gate, out);
+                if is_first && self.state == State::Value {
+                    self.value_text(gate, &rest[used..used + c.len_utf8()]);
+                    used += c.len_utf8();
+                }
                 return used;
             }
             self.held.push(c);
@@ -1204,6 +1193,18 @@ impl Machine {
         let frame = self.frame_of(gate, &thread);
         let record = &gate.records[frame.record].record;
         let Some(mut draft) = self.draft.take() else { return };
+        let span = Span::new(draft.start, draft.start);
+        if frame.kind == FrameKind::Wrapperless {
+            if record.bare.iter().any(|bare| draft.raw.starts_with(bare.as_str())) {
+                draft.notes.push(Finding::new(Code::BareCall).at(span));
+            } else {
+                draft.findings.push(Finding::new(Code::MissingWrapper).at(span));
+            }
+        }
+        if !frame.live && gate.policy.foreign == Foreign::Reject {
+            let message = format!("the call is written as `{}`, which is not switched on", record.name);
+            draft.findings.push(Finding::new(Code::ForeignDialect).at(span).message(message));
+        }
         if let DraftBody::Json { object: true, .. } = draft.body {
             draft.name = None;
         } else if draft.name.is_none() {

@@ -574,8 +574,14 @@ impl Compiler {
             let skip = self.emit(Op::Prompt(0));
             self.plain_text(record, &record.prompt);
             let next = self.here();
-            self.patch(skip, Op::Prompt(next));
-            self.program.prompt_starts.push(next);
+            // Elsewhere than at the very start, what follows the prompt must be a marker by itself.
+            let after_prompt = rest[record.prompt.len()..].trim_start();
+            let is_marker = after_prompt.starts_with(['<', '[']);
+            self.patch(skip, if is_marker { Op::Prompt(next) } else { Op::Jump(skip + 1) });
+            // Only a dialect that was chosen may take for granted what its prompt ends with.
+            if self.program.frames.last().is_some_and(|frame| frame.live) {
+                self.program.prompt_starts.push(next);
+            }
             rest = &rest[record.prompt.len()..];
         }
         self.first_literal = false;

@@ -190,6 +190,9 @@ repairs! {
     WrongCloser "wrong-closer" Lossless
         "a closing bracket of the wrong kind is replaced by the right one"
         r#"{"a": 1]"# r#"{"a": 1}"#;
+    WrongOpener "wrong-opener" Lossless
+        "bare members in parentheses are read as an object"
+        r#"(q:"tide")"# r#"{"q":"tide"}"#;
     // ---- quotes ----
     SingleQuotes "single-quotes" Lossless
         "a string in single quotes gets double quotes"
@@ -222,17 +225,17 @@ repairs! {
         "a string that runs into the end is closed there"
         r#"{"m": "par"# r#"{"m": "par"}"#;
     UnescapedQuote "unescaped-quote" Lossless
-        "a quote that cannot end its string is escaped; where it could have ended it this is a guess"
+        "a quote that cannot end its string is escaped; where it could, or has no partner, this is a guess"
         r#"{"m": "He said "go" twice"}"# r#"{"m": "He said \"go\" twice"}"#;
-    JoinedStrings "joined-strings" Lossless
-        "strings that are added together become one; side by side without a plus this is a guess"
+    JoinedStrings "joined-strings" Guess
+        "strings that are added together or stand side by side become one"
         r#"{"m": "a" + "b"}"# r#"{"m": "ab"}"#;
     // ---- inside strings ----
     InvalidEscape "invalid-escape" Lossless
-        "a backslash that escapes nothing stands for itself; foreign escapes are rewritten"
+        "a backslash that escapes nothing stands for itself; beside what looks like a path this is a guess"
         r#"{"re": "\d"}"# r#"{"re": "\\d"}"#;
     RawControlChar "raw-control-char" Lossless
-        "a raw line break or other control character in a string is escaped"
+        "a raw line break or other control character in a string is escaped; beside an escaped one it is a guess"
         "{\"t\": \"one\ntwo\"}" r#"{"t": "one\ntwo"}"#;
     LoneSurrogate "lone-surrogate" Guess
         "an escape of half a surrogate pair becomes U+FFFD"
@@ -252,7 +255,7 @@ repairs! {
         r#"{"a": +.5, "b": 1_000, "c": 0x1F}"# r#"{"a": 0.5, "b": 1000, "c": 31}"#;
     // ---- what JSON does not have ----
     Comment "comment" Lossless
-        "a comment is dropped"
+        "a comment is dropped; one that holds a quote is a guess"
         "{\"a\": 1, // one\n\"b\": 2}" "{\"a\": 1, \n\"b\": 2}";
     Ellipsis "ellipsis" Guess
         "dots that stand for more values are dropped"

@@ -158,7 +158,9 @@ impl Tape {
             let children: Vec<usize> = self.children(index).collect();
             let mut later: HashSet<Cow<'_, str>> = HashSet::new();
             for (position, child) in children.iter().enumerate().rev() {
-                let (Some(key), Some((start, _))) = (self.key(text, *child), self.nodes[*child].key) else { continue };
+                let (Some(key), Some((start, _))) = (self.key(text, *child), self.nodes[*child].key) else {
+                    continue;
+                };
                 // A member with a later namesake is never the last, so it ends where the next one begins.
                 if !later.insert(key)
                     && let Some((next, _)) = children.get(position + 1).and_then(|next| self.nodes[*next].key)
@@ -254,7 +256,8 @@ pub fn canonical(json: &str) -> String {
         };
         match tape.nodes[index].kind {
             Kind::Object => {
-                let mut members: Vec<_> = tape.children(index).map(|child| (tape.key(json, child), child)).collect();
+                let mut members: Vec<_> =
+                    tape.children(index).map(|child| (tape.key(json, child), child)).collect();
                 members.sort();
                 out.push('{');
                 work.push(Work::Write("}"));

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::graph::{Extras, escape_pointer};
 use super::problem::{self, SchemaProblem, branches, types_of};
 use super::types::TypeSet;
-use super::{CompiledTool, Verdict, depth, text};
+use super::{CompiledTool, Extent, Verdict, text};
 use crate::event::{Coercion, CoercionCode};
 use crate::finding::{Code, Finding};
 use crate::json::{Kind, Tape, escape_into};
@@ -49,8 +49,7 @@ impl CompiledTool {
         }
         let mut changes = Vec::new();
         if extra == ExtraArgs::Drop {
-            let dropped: BTreeSet<String> =
-                self.extra_keys(&value).into_iter().map(str::to_owned).collect();
+            let dropped: BTreeSet<String> = self.extra_keys(&value).into_iter().map(str::to_owned).collect();
             if let Some(members) = value.as_object_mut() {
                 members.retain(|key, _| !dropped.contains(key));
             }
@@ -98,7 +97,8 @@ impl CompiledTool {
                 // A value that its conversion made valid is not what the call is refused for.
                 let wrong: BTreeSet<&str> =
                     still.iter().map(|error| error.instance_path().as_str()).collect();
-                let stays = |path: &str| wrong.range(path..).next().is_some_and(|next| next.starts_with(path));
+                let stays =
+                    |path: &str| wrong.range(path..).next().is_some_and(|next| next.starts_with(path));
                 problems.retain(|found| !conversions.contains_key(&found.path) || stays(&found.path));
                 if problems.is_empty() {
                     problems = problem::list(&still, &value, &known);
@@ -356,12 +356,13 @@ fn convert(
                 open.push((node.after, pointer.len(), Some(0)));
                 continue;
             }
-            Kind::String => wanted.get(&pointer).and_then(|expected| {
-                from_text(&tape.string(arguments, index)?, expected, open.len())
-            }),
-            Kind::Number => wanted.get(&pointer).filter(|expected| expected.accepts(TypeSet::STRING)).map(
-                |_| (CoercionCode::NumberToString, format!("\"{raw}\""), Value::String(raw.to_owned())),
-            ),
+            Kind::String => wanted
+                .get(&pointer)
+                .and_then(|expected| from_text(&tape.string(arguments, index)?, expected, open.len())),
+            Kind::Number => wanted
+                .get(&pointer)
+                .filter(|expected| expected.accepts(TypeSet::STRING))
+                .map(|_| (CoercionCode::NumberToString, format!("\"{raw}\""), Value::String(raw.to_owned()))),
             _ => None,
         };
         if let Some((code, to, value)) = converted {
@@ -378,15 +379,15 @@ const DEEPEST: usize = 64;
 
 /// What a string is by the closed table: at most one thing, since no spelling stands in two rows.
 fn from_text(string: &str, expected: &Expected<'_>, level: usize) -> Option<(CoercionCode, String, Value)> {
-    if expected.accepts(TypeSet::INTEGER) {
-        if let Some(number) = text::number(string) {
-            return Some((CoercionCode::StringToNumber, string.to_owned(), number));
-        }
+    if let Some(number) = text::number(string).filter(|_| expected.accepts(TypeSet::INTEGER)) {
+        return Some((CoercionCode::StringToNumber, string.to_owned(), number));
     }
     if expected.accepts(TypeSet::BOOLEAN) {
         match string {
             "true" | "True" => return Some((CoercionCode::StringToBoolean, "true".to_owned(), true.into())),
-            "false" | "False" => return Some((CoercionCode::StringToBoolean, "false".to_owned(), false.into())),
+            "false" | "False" => {
+                return Some((CoercionCode::StringToBoolean, "false".to_owned(), false.into()));
+            }
             _ => {}
         }
     }
@@ -398,7 +399,7 @@ fn from_text(string: &str, expected: &Expected<'_>, level: usize) -> Option<(Coe
     if opens('[', TypeSet::ARRAY) || opens('{', TypeSet::OBJECT) {
         let value: Value = serde_json::from_str(trimmed).ok()?;
         let twice = Tape::parse(trimmed)?.duplicate(trimmed).is_some();
-        let fits = !twice && level + depth(&value) <= DEEPEST;
+        let fits = !twice && level + Extent::of(&value).depth <= DEEPEST;
         return fits.then(|| (CoercionCode::StringToStructure, trimmed.to_owned(), value));
     }
     if string.starts_with('"') {

@@ -110,7 +110,8 @@ impl<'a> Maker<'a> {
         }
         let first = view.list("prefixItems").iter().chain(view.list("items"));
         let mut items: Vec<Value> = first.map(|schema| self.make(schema, name, levels - 1)).collect();
-        let least = view.keywords.get("minItems").and_then(|least| least.as_u64()).unwrap_or(1).clamp(1, ITEMS);
+        let least =
+            view.keywords.get("minItems").and_then(|least| least.as_u64()).unwrap_or(1).clamp(1, ITEMS);
         if let Some(schema) = view.keywords.get("items").filter(|items| !items.is_array()) {
             while (items.len() as u64) < least {
                 items.push(self.make(schema, name, levels - 1));
@@ -228,7 +229,8 @@ fn numbers(view: &View<'_>) -> Vec<Value> {
     }
     for (keyword, step) in [("exclusiveMinimum", 1.0), ("exclusiveMaximum", -1.0), ("minimum", 1.0)] {
         if let Some(bound) = limit(keyword) {
-            candidates.extend(bound.as_i64().and_then(|whole| whole.checked_add(step as i64)).map(Value::from));
+            candidates
+                .extend(bound.as_i64().and_then(|whole| whole.checked_add(step as i64)).map(Value::from));
             candidates.extend(bound.as_f64().map(|bound| json!(bound + step / 16.0)));
         }
     }

@@ -341,8 +341,13 @@ impl<'a> Graph<'a> {
                 "items" if argument.is_array() => {
                     node.exclusive.extend(self.children(argument, &pointer));
                 }
-                "items" | "additionalItems" | "unevaluatedItems" | "contains" | "additionalProperties"
-                | "unevaluatedProperties" | "propertyNames" => {
+                "items"
+                | "additionalItems"
+                | "unevaluatedItems"
+                | "contains"
+                | "additionalProperties"
+                | "unevaluatedProperties"
+                | "propertyNames" => {
                     node.overlapping.push(self.node(argument, pointer));
                 }
                 _ => {}
@@ -354,11 +359,7 @@ impl<'a> Graph<'a> {
         Ok(())
     }
 
-    fn children(
-        &mut self,
-        container: &'a Value,
-        pointer: &str,
-    ) -> Vec<usize> {
+    fn children(&mut self, container: &'a Value, pointer: &str) -> Vec<usize> {
         match container {
             Value::Array(items) => items
                 .iter()

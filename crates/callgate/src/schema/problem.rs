@@ -124,11 +124,7 @@ const LISTED_VALUES: usize = 16;
 const SHOWN: usize = 64;
 
 /// The validator's errors about `value`, each once, in their order.
-pub(super) fn list(
-    errors: &[ValidationError<'_>],
-    value: &Value,
-    known: &[&str],
-) -> Vec<SchemaProblem> {
+pub(super) fn list(errors: &[ValidationError<'_>], value: &Value, known: &[&str]) -> Vec<SchemaProblem> {
     let mut problems = Vec::new();
     let mut pending: VecDeque<&ValidationError<'_>> = errors.iter().collect();
     while let Some(error) = pending.pop_front() {
@@ -184,7 +180,9 @@ fn narrowed<'a>(error: &'a ValidationError<'_>) -> Narrowed<'a> {
 /// The errors of each alternative, where none of them holds.
 pub(super) fn branches<'a>(error: &'a ValidationError<'_>) -> Option<&'a [Vec<ValidationError<'static>>]> {
     match error.kind() {
-        ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => Some(context),
+        ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => {
+            Some(context)
+        }
         _ => None,
     }
 }
@@ -234,7 +232,9 @@ fn leaf(error: &ValidationError<'_>, value: &Value, known: &[&str]) -> Vec<Schem
         ValidationErrorKind::AdditionalItems { limit } => {
             rule(format!("at most {}", count(*limit as u64, "item")))
         }
-        ValidationErrorKind::Pattern { pattern } => rule(format!("text that matches {}", shown_text(pattern))),
+        ValidationErrorKind::Pattern { pattern } => {
+            rule(format!("text that matches {}", shown_text(pattern)))
+        }
         ValidationErrorKind::UniqueItems => rule("items that are all different".to_owned()),
         ValidationErrorKind::FalseSchema => rule("nothing here".to_owned()),
         ValidationErrorKind::Not { .. } => rule("a value that the schema does not exclude".to_owned()),
@@ -253,7 +253,9 @@ fn no_alternative(path: &str, branches: &[Vec<ValidationError<'static>>], found:
         match error.kind() {
             ValidationErrorKind::Type { kind } => types = types.or(types_of(kind)),
             ValidationErrorKind::Constant { expected_value } => options.push(expected_value),
-            ValidationErrorKind::Enum { options: more } => options.extend(more.as_array().into_iter().flatten()),
+            ValidationErrorKind::Enum { options: more } => {
+                options.extend(more.as_array().into_iter().flatten())
+            }
             _ => plain = false,
         }
     }

@@ -34,7 +34,7 @@ impl TypeSet {
     }
 
     /// The set of the types that both have.
-    pub fn and(self, other: TypeSet) -> TypeSet {
+    pub const fn and(self, other: TypeSet) -> TypeSet {
         TypeSet(self.0 & other.0)
     }
 

@@ -27,6 +27,8 @@ pub(crate) struct Outcome {
     pub(crate) suggestion: Option<String>,
     pub(crate) parse_error: Option<String>,
     pub(crate) retry: Option<bool>,
+    pub(crate) display: Option<String>,
+    pub(crate) raw: Option<String>,
     pub(crate) all_succeeded: Option<bool>,
     pub(crate) total: Option<usize>,
 }
@@ -109,7 +111,9 @@ mod action {
         }
         let rendered: Vec<&str> = result.errors.iter().map(|error| error.message.as_str()).collect();
         outcome.feedback = [outcome.feedback.as_str(), rendered.join("\n").as_str()].join("\n");
+        outcome.display = result.display(response);
         outcome.text = result.text;
+        outcome.raw = Some(result.raw);
         outcome.success = Some(result.success);
         outcome.suggestion = Some(result.suggestion);
         outcome.parse_error = result.parse_error;

@@ -4,6 +4,7 @@
 #![allow(dead_code, clippy::panic)]
 
 pub(crate) mod corpus;
+pub(crate) mod guard;
 pub(crate) mod soup;
 
 use std::borrow::Cow;
@@ -163,13 +164,18 @@ pub(crate) fn coalesce(events: &mut Vec<Event<'static>>, event: Event<'_>) {
     }
 }
 
-/// The events as one response.
+/// The events of a response that ended by itself.
 pub(crate) fn response(events: &[Event<'static>]) -> Response {
+    ended(events, FinishReason::Stop)
+}
+
+/// The events as one response that ended for this reason.
+pub(crate) fn ended(events: &[Event<'static>], reason: FinishReason) -> Response {
     let mut collector = Response::collector();
     for event in events {
         collector.push(event.clone());
     }
-    collector.finish()
+    collector.finish(reason)
 }
 
 /// Why the spans of the events do not tile an input of this length, if they do not.
@@ -261,6 +267,7 @@ pub(crate) fn runner(cases: u32) -> TestRunner {
 
 /// Runs a law over generated values; what breaks it is made small and shown.
 pub(crate) fn hold<S: Strategy>(cases: u32, strategy: S, law: impl Fn(S::Value) -> TestCaseResult) {
+    let law = |value: S::Value| guard::watched(format!("{value:?}"), || law(value));
     if let Err(failure) = runner(cases).run(&strategy, law) {
         panic!("{failure}");
     }
@@ -278,7 +285,8 @@ pub(crate) fn over_samples<'a>(
 ) {
     let faults: Vec<String> = samples
         .filter_map(|sample| {
-            law(sample).map(|why| format!("{}: {why}\n    {:?}", sample.id, excerpt(&sample.text)))
+            guard::guarded(&sample.id, || law(sample))
+                .map(|why| format!("{}: {why}\n    {:?}", sample.id, excerpt(&sample.text)))
         })
         .collect();
     let shown: Vec<&str> = faults.iter().take(20).map(String::as_str).collect();

@@ -322,6 +322,7 @@ fn shape() -> impl Strategy<Value = Shape> {
 /// A call to be written: a tool made for it, and arguments that the tool accepts.
 #[derive(Clone, Debug)]
 pub(crate) struct Written {
+    pub(crate) id: String,
     pub(crate) name: String,
     pub(crate) schema: Value,
     pub(crate) arguments: String,
@@ -332,10 +333,11 @@ pub(crate) fn written() -> impl Strategy<Value = Written> {
     let odd_names = &["fs.read", "read-file", "all", "python", "a", "functions", "x1"][..];
     let name =
         prop_oneof![4 => "[A-Za-z_][A-Za-z0-9_]{0,10}", 1 => select(odd_names).prop_map(str::to_owned)];
-    (name, members(shape(), 4)).prop_flat_map(|(name, members)| {
+    ("[a-zA-Z0-9]{9}", name, members(shape(), 4)).prop_flat_map(|(id, name, members)| {
         let shape = Shape::Map(members);
         let schema = shape.schema();
         shape.value().prop_map(move |arguments| Written {
+            id: id.clone(),
             name: name.clone(),
             schema: schema.clone(),
             arguments,

@@ -29,13 +29,18 @@ pub(super) struct Around {
 enum Phase {
     #[default]
     Before,
-    ProseBefore { start: usize },
+    ProseBefore {
+        start: usize,
+    },
     /// On the line of an opening fence.
     FenceLine,
     /// A value has just ended.
     Settle,
     After,
-    ProseAfter { start: usize, marked: bool },
+    ProseAfter {
+        start: usize,
+        marked: bool,
+    },
 }
 
 impl Around {
@@ -266,7 +271,9 @@ impl Reader {
                     }
                     cursor.at += 3;
                 }
-                Some(false) => self.around.phase = Phase::ProseAfter { start: cursor.offset(), marked: false },
+                Some(false) => {
+                    self.around.phase = Phase::ProseAfter { start: cursor.offset(), marked: false }
+                }
             },
             b'/' => {
                 if let Some(step) = self.open_comment(cursor) {

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use self::document::Around;
 use self::output::Output;
 use self::probe::Probe;
-use self::strings::OpenString;
+use self::strings::{Backslashes, OpenString};
 use self::structure::{Level, Place};
 use self::track::Tracker;
 use super::repair::{Repair, RepairCode, Repairs, Safety};
@@ -109,6 +109,7 @@ pub struct Reader {
     /// The key that waits for its value, as a range of the output.
     key: Option<(usize, usize)>,
     string: Option<OpenString>,
+    backslashes: Backslashes,
     comment: Option<structure::Comment>,
     probe: Option<Probe>,
     /// How far the word at the window's start has been looked at.
@@ -243,6 +244,7 @@ impl Reader {
             comma: None,
             key: None,
             string: None,
+            backslashes: Backslashes::default(),
             comment: None,
             probe: None,
             scan: scalars::Scan::default(),
@@ -426,6 +428,15 @@ impl Reader {
             }
         }
         if self.state == State::Done {
+            let looked = self.passed.saturating_sub(self.base).min(text.len());
+            if cursor.at < looked {
+                // A quote was taken for data because of what follows, and now the value would end before that.
+                if self.failure.is_none() {
+                    let message = "a quote is missing, so it is not clear where the value ends";
+                    self.fail(Code::RepairRefused, cursor.offset(), message);
+                }
+                cursor.at = looked;
+            }
             seen = cursor.at;
         }
         self.base += cursor.at;
@@ -507,6 +518,3 @@ impl Reader {
         self.repairs.add(code, Safety::Guess, span);
     }
 }
-
-#[cfg(test)]
-mod tests;

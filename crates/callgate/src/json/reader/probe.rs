@@ -47,8 +47,12 @@ enum Phase {
     Next,
     AfterComma,
     /// Inside what should be the next key, or a string beside this one.
-    Quoted { after_comma: bool },
-    AfterQuoted { after_comma: bool },
+    Quoted {
+        after_comma: bool,
+    },
+    AfterQuoted {
+        after_comma: bool,
+    },
     /// Inside what should be a bare key.
     Word,
     AfterWord,
@@ -73,7 +77,7 @@ struct Setting<'r> {
 
 impl Setting<'_> {
     fn in_object(&self) -> bool {
-        matches!(self.shape, Some(Shape::Brace | Shape::Kwargs))
+        self.shape.is_some_and(Shape::is_object)
     }
 
     fn in_sequence(&self) -> bool {
@@ -81,7 +85,8 @@ impl Setting<'_> {
     }
 
     fn is_stop(&self, character: char, at: usize) -> bool {
-        at >= self.passed && u8::try_from(character).is_ok_and(|byte| byte < 0x80 && self.grammar.stops.has(byte))
+        at >= self.passed
+            && u8::try_from(character).is_ok_and(|byte| byte < 0x80 && self.grammar.stops.has(byte))
     }
 
     fn closes(&self, character: char) -> bool {
@@ -119,6 +124,10 @@ impl Reader {
         let verdict = probe.run(&cursor.text[from..], &setting);
         if matches!(verdict, Verdict::More | Verdict::Stop(_)) {
             self.probe = Some(probe);
+        } else {
+            // What the look has gone past was part of its reading, and may have come in an earlier piece of input:
+            // it is too late to stop there.
+            self.passed = self.passed.max(cursor.base + from + probe.at);
         }
         verdict
     }
@@ -129,21 +138,21 @@ impl Probe {
         Probe { at: 0, phase, spaced: false, newline: false, escaped: false, second: None, overruled: false }
     }
 
-    /// Says that the stop byte ahead is part of the value, so that the quote was data.
+    /// Says that the stop byte ahead is part of the value, so that the quote may well have been data.
     pub(super) fn overrule(&mut self) {
         self.overruled = true;
     }
 
     fn run(&mut self, tail: &str, setting: &Setting<'_>) -> Verdict {
-        if self.overruled {
-            return Verdict::Data(Safety::Guess);
-        }
         while let Some(character) = tail[self.at..].chars().next() {
             if self.at >= LIMIT {
                 return self.beyond_limit(setting);
             }
             if let Some(verdict) = self.step(character, tail, setting) {
-                return verdict;
+                return match verdict {
+                    Verdict::Data(_) if self.overruled => Verdict::Data(Safety::Guess),
+                    _ => verdict,
+                };
             }
             self.at += character.len_utf8();
         }
@@ -181,6 +190,11 @@ impl Probe {
             }
             Phase::Word => self.phase = Phase::AfterWord,
             Phase::Item if is_word(character) || character == '+' => return None,
+            Phase::Item if matches!(character, '"' | '\'') => {
+                // Letters before a quote belong to the string; more than two are no prefix.
+                let letters = self.at - self.second.map_or(0, |(at, _)| at);
+                return if letters <= 2 { Some(Verdict::End) } else { unlikely };
+            }
             Phase::Item => self.phase = Phase::AfterItem,
             Phase::AfterSlash => {
                 return Some(match character {
@@ -195,13 +209,18 @@ impl Probe {
             self.newline |= character == '\n';
             return None;
         }
+        if setting.is_stop(character, self.at) && !self.fits(character, setting) {
+            return Some(Verdict::Stop(self.at));
+        }
         match self.phase {
             Phase::Next if setting.key => self.after_key(character, tail, setting),
             Phase::Next => self.after_value(character, tail, setting),
             Phase::AfterComma => self.after_comma(character, tail, setting),
             Phase::AfterQuoted { after_comma: true } | Phase::AfterWord => match character {
-                ':' | '=' | '：' => Some(Verdict::End),
-                _ if setting.is_stop(character, self.at) => Some(Verdict::Stop(self.at)),
+                ':' | '：' => Some(Verdict::End),
+                // In prose and markup an equals sign follows many a word.
+                '=' if self.phase != Phase::AfterWord => Some(Verdict::End),
+                '=' if matches!(setting.shape, Some(Shape::Kwargs | Shape::Members)) => Some(Verdict::End),
                 _ => unlikely,
             },
             Phase::AfterQuoted { after_comma: false } => {
@@ -225,7 +244,6 @@ impl Probe {
             Phase::AfterItem => match character {
                 ',' => Some(Verdict::End),
                 _ if setting.closes(character) => Some(Verdict::End),
-                _ if setting.is_stop(character, self.at) => Some(Verdict::Stop(self.at)),
                 _ => unlikely,
             },
             Phase::AfterPlus => match setting.grammar.opening(&tail[self.at..], setting.last) {
@@ -235,10 +253,23 @@ impl Probe {
             },
             Phase::AfterStrayCloser => match character {
                 ',' => Some(Verdict::End),
-                _ if is_closer(character) || setting.is_stop(character, self.at) => Some(Verdict::End),
+                _ if is_closer(character) => Some(Verdict::End),
                 _ => unlikely,
             },
             Phase::Quoted { .. } | Phase::Word | Phase::Item | Phase::AfterSlash => unlikely,
+        }
+    }
+
+    /// Whether a valid value may go on with this character here, so that it is no stop.
+    fn fits(&self, character: char, setting: &Setting<'_>) -> bool {
+        let closes = setting.closes(character);
+        match self.phase {
+            Phase::Next if setting.key => character == ':',
+            Phase::AfterComma => {
+                closes || matches!(character, '"' | '{' | '[' | '-') || character.is_alphanumeric()
+            }
+            Phase::AfterQuoted { .. } | Phase::AfterWord => closes || matches!(character, ':' | '=' | ','),
+            _ => closes || matches!(character, ',' | ':'),
         }
     }
 
@@ -250,7 +281,6 @@ impl Probe {
         };
         match character {
             ':' | '=' | '：' | ',' | '}' => Some(Verdict::End),
-            _ if setting.is_stop(character, self.at) => Some(Verdict::Stop(self.at)),
             _ if self.spaced && value => Some(Verdict::End),
             _ => Some(Verdict::Data(Safety::Guess)),
         }
@@ -262,14 +292,17 @@ impl Probe {
             ',' if setting.shape.is_none() => return Some(Verdict::End),
             ';' | '`' if setting.shape.is_none() => return Some(Verdict::End),
             ',' | '，' | ';' => self.phase = Phase::AfterComma,
-            '}' | ']' | ')' if setting.closes(character) || setting.shape.is_none() => return Some(Verdict::End),
+            '}' | ']' | ')' if setting.closes(character) || setting.shape.is_none() => {
+                return Some(Verdict::End);
+            }
             '}' | ']' => self.phase = Phase::AfterStrayCloser,
-            ':' if setting.shape == Some(Shape::Brace) => return Some(Verdict::SwallowedKey),
+            ':' if !matches!(setting.shape, Some(Shape::Kwargs | Shape::Wrapper)) => {
+                return Some(Verdict::SwallowedKey);
+            }
             '/' => self.phase = Phase::AfterSlash,
             '#' if self.spaced => return Some(Verdict::End),
             '+' => self.phase = Phase::AfterPlus,
             '{' | '[' if self.newline && setting.in_sequence() => return Some(Verdict::End),
-            _ if setting.is_stop(character, self.at) => return Some(Verdict::Stop(self.at)),
             _ if !self.spaced => return data,
             _ if self.newline && setting.in_object() && is_word(character) => self.phase = Phase::Word,
             _ => return self.open_second(tail, setting, false).unwrap_or(data),
@@ -295,16 +328,15 @@ impl Probe {
             _ if setting.in_sequence() => match self.open_second(tail, setting, true) {
                 Some(Some(Verdict::More)) => Some(Verdict::More),
                 Some(_) => end,
-                None if setting.is_stop(character, self.at) => Some(Verdict::Stop(self.at)),
                 None if is_word(character) || character == '+' => {
                     self.phase = Phase::Item;
+                    self.second = Some((self.at, Style::Unquoted));
                     None
                 }
                 None => Some(Verdict::Data(Safety::Guess)),
             },
             _ => match self.open_second(tail, setting, true) {
                 Some(verdict) => verdict,
-                None if setting.is_stop(character, self.at) => Some(Verdict::Stop(self.at)),
                 None if is_word(character) => {
                     self.phase = Phase::Word;
                     None

@@ -34,7 +34,10 @@ impl Reader {
         if adjacent && following == Some(b'(') && is_identifier(word) {
             return self.open_wrapper(cursor, len);
         }
-        if adjacent && let Some(prefix) = StringPrefix::of(word) {
+        if adjacent
+            && matches!(following, Some(b'"' | b'\''))
+            && let Some(prefix) = StringPrefix::of(word)
+        {
             match self.grammar.opening(&cursor.text[next..], cursor.last) {
                 Opening::More => return Step::More,
                 Opening::Quote(style, quote) if style != Style::Private && style != Style::Escaped => {
@@ -53,6 +56,7 @@ impl Reader {
         if let Some(scalar) = scalar {
             match self.scalar_ends(cursor, next, adjacent) {
                 Verdict::More => return Step::More,
+                Verdict::Stop(at) => return Step::Stop(next + at),
                 Verdict::End => {
                     self.cut |= touches_end;
                     self.write_scalar(cursor, len, scalar);
@@ -71,6 +75,8 @@ impl Reader {
         self.scan = Scan::default();
         if root {
             self.fail(Code::BadJson, cursor.offset(), "this is not a JSON value");
+            // What was looked at to decide belongs to the failure, which is at least one character long.
+            cursor.at = next.max(cursor.at + cursor.rest().chars().next().map_or(0, char::len_utf8));
             return Step::Go;
         }
         self.guess(RepairCode::UnquotedString, cursor.span(len.max(1)));
@@ -81,7 +87,10 @@ impl Reader {
     pub(super) fn scan_word(&mut self, cursor: &Cursor<'_>) -> Option<(usize, usize)> {
         let mut at = cursor.at + self.scan.len;
         if self.scan.word.is_none() {
-            while cursor.byte_at(at).is_some_and(|byte| !ends_word(byte)) && !self.stops_at(cursor, at) {
+            while cursor.byte_at(at).is_some_and(|byte| !ends_word(byte))
+                && !self.stops_at(cursor, at)
+                && !is_wide_separator(cursor.text, at)
+            {
                 at += 1;
             }
             self.scan.len = at - cursor.at;
@@ -116,7 +125,9 @@ impl Reader {
             _ if cursor.text[next..].starts_with(['，', '、', '…']) => Verdict::End,
             _ if adjacent => data,
             b'{' | b'[' | b'(' | b'0'..=b'9' | b'-' | b'+' | b'.' if sequence => Verdict::End,
-            _ if !sequence && (byte.is_ascii_alphanumeric() || byte == b'_') => self.look_at_word(cursor, next),
+            _ if !sequence && (byte.is_ascii_alphanumeric() || byte == b'_') => {
+                self.look_at_word(cursor, next)
+            }
             _ => match self.grammar.opening(&cursor.text[next..], cursor.last) {
                 Opening::Quote(..) => Verdict::End,
                 Opening::More => Verdict::More,
@@ -171,7 +182,8 @@ impl StringPrefix {
 pub(super) fn is_identifier(word: &str) -> bool {
     let mut characters = word.chars();
     let start = |character: char| character.is_alphabetic() || matches!(character, '_' | '$' | '@');
-    let part = |character: char| character.is_alphanumeric() || matches!(character, '_' | '$' | '@' | '-' | '.');
+    let part =
+        |character: char| character.is_alphanumeric() || matches!(character, '_' | '$' | '@' | '-' | '.');
     characters.next().is_some_and(start) && characters.all(part)
 }
 
@@ -207,7 +219,8 @@ pub(super) fn scalar(word: &str, python: bool) -> Option<Scalar> {
 /// Whether a word that the end of the input cuts off might have become a number or literal.
 fn may_become_scalar(word: &str) -> bool {
     const WORDS: [&str; 7] = ["true", "false", "null", "undefined", "True", "False", "None"];
-    let number = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'+' | b'-' | b'.' | b'e' | b'E' | b'_' | b'x');
+    let number =
+        |byte: u8| byte.is_ascii_digit() || matches!(byte, b'+' | b'-' | b'.' | b'e' | b'E' | b'_' | b'x');
     WORDS.iter().any(|literal| literal.starts_with(word)) || word.bytes().all(number)
 }
 
@@ -236,9 +249,8 @@ fn rewritten_number(word: &str) -> Option<String> {
     }
     let exponent = body.find(['e', 'E']).unwrap_or(body.len());
     let (mantissa, exponent) = body.split_at(exponent);
-    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, "0"));
-    let parts = [whole, fraction];
-    if (whole.is_empty() && fraction.is_empty()) || !parts.iter().all(|part| grouped(part)) {
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    if (whole.is_empty() && fraction.is_empty()) || !grouped(whole) || !grouped(fraction) {
         return None;
     }
     let whole = if whole.is_empty() { "0" } else { whole };
@@ -278,11 +290,33 @@ fn is_json_number(bytes: &[u8]) -> bool {
     rest.is_empty()
 }
 
+/// Whether full-width punctuation stands here.
+fn is_wide_separator(text: &str, at: usize) -> bool {
+    !text.as_bytes()[at].is_ascii() && text.is_char_boundary(at) && text[at..].starts_with(['，', '、', '：'])
+}
+
 /// Whether a word ends before this byte.
 fn ends_word(byte: u8) -> bool {
     matches!(
         byte,
-        b' ' | b'\t' | b'\n' | b'\r' | b',' | b';' | b':' | b'=' | b'"' | b'\'' | b'`' | b'/' | b'#' | b'\\'
-            | b'{' | b'}' | b'[' | b']' | b'(' | b')'
+        b' ' | b'\t'
+            | b'\n'
+            | b'\r'
+            | b','
+            | b';'
+            | b':'
+            | b'='
+            | b'"'
+            | b'\''
+            | b'`'
+            | b'/'
+            | b'#'
+            | b'\\'
+            | b'{'
+            | b'}'
+            | b'['
+            | b']'
+            | b'('
+            | b')'
     )
 }

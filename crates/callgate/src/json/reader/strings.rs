@@ -5,7 +5,7 @@ use super::quotes::Style;
 use super::scalars::{StringPrefix, is_identifier};
 use super::structure::Place;
 use super::{Cursor, Reader, Step, Syntax};
-use crate::finding::Code;
+use crate::finding::{Code, Span};
 use crate::json::repair::{RepairCode, Safety};
 use crate::json::tape::Kind;
 use crate::json::text::{code_unit, escape_byte, hex, pair};
@@ -20,6 +20,28 @@ pub(super) struct OpenString {
     node: usize,
     /// Whether backslashes stand for themselves.
     raw: bool,
+    doubts: Doubts,
+}
+
+/// What makes it doubtful that a string was read as it was meant.
+#[derive(Clone, Copy, Debug, Default)]
+struct Doubts {
+    /// How many quotes were taken for data, apart from apostrophes. They should come in pairs.
+    quotes: usize,
+    /// How many quotes were escaped. An odd one beside a kept backslash may have lost its quote there.
+    escaped_quotes: usize,
+    kept_backslash: bool,
+    /// Whether line breaks are written raw, so that an escaped one may have been meant literally.
+    raw_line: bool,
+    escaped_line: bool,
+}
+
+/// What makes it doubtful that backslashes were read as they were meant, in all strings of a value: where some
+/// stand for themselves, `\n` in `C:\new` may do so too.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Backslashes {
+    kept: bool,
+    in_path: bool,
 }
 
 impl Reader {
@@ -29,7 +51,8 @@ impl Reader {
         self.flush_gap();
         let key = self.place == Place::Key;
         let node = if key { usize::MAX } else { self.output.open(Kind::String, self.key.take()) };
-        self.string = Some(OpenString { style, key, start: self.output.text.len(), node, raw: false });
+        let start = self.output.text.len();
+        self.string = Some(OpenString { style, key, start, node, raw: false, doubts: Doubts::default() });
         self.output.text.push('"');
         cursor.at += len;
         Step::Go
@@ -68,7 +91,7 @@ impl Reader {
             Style::Escaped => RepairCode::EscapedQuotes,
             _ => return,
         };
-        self.repair(code, crate::finding::Span::new(at, at + len));
+        self.repair(code, Span::new(at, at + len));
     }
 
     /// Ends the open string in the output.
@@ -97,8 +120,9 @@ impl Reader {
             Style::Double | Style::Typographic(_) | Style::Escaped | Style::Unquoted => b'"',
         };
         let wide = matches!(open.style, Style::Typographic(_));
-        let special =
-            |byte: u8| byte < b' ' || byte == b'"' || byte == b'\\' || byte == quote_start || (wide && byte >= 0x80);
+        let special = |byte: u8| {
+            byte < b' ' || byte == b'"' || byte == b'\\' || byte == quote_start || (wide && byte >= 0x80)
+        };
         let rest = cursor.rest();
         let plain = plain_length(rest.as_bytes(), special);
         self.output.text.push_str(&rest[..plain]);
@@ -148,6 +172,9 @@ impl Reader {
             _ => {
                 if character < ' ' && !open.style.takes_raw_lines() {
                     self.repair(RepairCode::RawControlChar, cursor.span(1));
+                    if let Some(open) = &mut self.string {
+                        open.doubts.raw_line |= character == '\n';
+                    }
                 }
                 self.write_character(cursor, character);
                 Step::Go
@@ -172,15 +199,42 @@ impl Reader {
             Verdict::More => Step::More,
             Verdict::Stop(at) => Step::Stop(cursor.at + len + at),
             Verdict::End => {
+                if open.doubts.quotes % 2 == 1 {
+                    self.guess(RepairCode::UnescapedQuote, cursor.span(len));
+                }
+                if open.doubts.kept_backslash && open.doubts.escaped_quotes % 2 == 1 {
+                    self.guess(RepairCode::InvalidEscape, cursor.span(len));
+                }
+                if open.doubts.raw_line && open.doubts.escaped_line {
+                    self.guess(RepairCode::RawControlChar, cursor.span(len));
+                }
                 cursor.at += len;
                 self.close_string();
                 Step::Go
             }
             Verdict::Data(_) if open.key && self.end_key_before_colon(cursor, open) => Step::Go,
             Verdict::Data(safety) => {
+                // In an array a comma may be missing instead.
+                let safety = if self.in_sequence() { Safety::Guess } else { safety };
                 self.repairs.add(RepairCode::UnescapedQuote, safety, cursor.span(len));
+                let after = cursor.text[cursor.at + len..].chars().next();
+                let apostrophe = self.output.text.ends_with(char::is_alphanumeric)
+                    && after.is_some_and(char::is_alphanumeric);
+                if let Some(open) = &mut self.string {
+                    open.doubts.quotes += usize::from(!apostrophe);
+                }
                 // An escaped quote is a backslash and a quote, of which the quote is the content.
                 cursor.at += usize::from(open.style == Style::Escaped);
+                let character = cursor.rest().chars().next().unwrap_or('"');
+                self.write_character(cursor, character);
+                Step::Go
+            }
+            Verdict::Join { .. } if open.doubts.quotes > 0 => {
+                // Quotes were data before, so this is more text with quotes in it.
+                self.guess(RepairCode::UnescapedQuote, cursor.span(len));
+                if let Some(open) = &mut self.string {
+                    open.doubts.quotes += 1;
+                }
                 let character = cursor.rest().chars().next().unwrap_or('"');
                 self.write_character(cursor, character);
                 Step::Go
@@ -191,9 +245,8 @@ impl Reader {
                 let quote = if style == Style::Escaped { 2 } else { 0 };
                 let quote = quote.max(cursor.rest().chars().next().map_or(1, char::len_utf8));
                 if plus || !self.grammar.python() {
-                    let safety = if plus { Safety::Lossless } else { Safety::Guess };
-                    let span = crate::finding::Span::new(from, cursor.offset());
-                    self.repairs.add(RepairCode::JoinedStrings, safety, span);
+                    let span = Span::new(from, cursor.offset());
+                    self.guess(RepairCode::JoinedStrings, span);
                 }
                 self.list_style(style, cursor.offset(), quote);
                 cursor.at += quote;
@@ -206,7 +259,11 @@ impl Reader {
             Verdict::SwallowedKey => {
                 let at = cursor.offset();
                 cursor.at += len;
-                self.fail(Code::RepairRefused, at, "a quote or comma is missing: the string runs into the next key");
+                self.fail(
+                    Code::RepairRefused,
+                    at,
+                    "a quote or comma is missing: the string runs into the next key",
+                );
                 self.leave_lost_string();
                 Step::Go
             }
@@ -303,11 +360,28 @@ impl Reader {
         let python = self.grammar.python();
         let Some(next) = rest.chars().nth(1) else { return Step::More };
         match next {
-            '"' | '\\' | 'b' | 'f' | 'n' | 'r' | 't' => self.copy(cursor, 2),
+            'b' | 'f' | 'n' | 'r' | 't' => {
+                if let Some(open) = &mut self.string {
+                    open.doubts.escaped_line |= next == 'n';
+                }
+                if !self.backslashes.in_path && ends_like_path(&self.output.text) {
+                    self.backslashes.in_path = true;
+                    self.doubt_backslashes(cursor.span(2));
+                }
+                self.copy(cursor, 2)
+            }
+            '"' | '\\' => {
+                if let Some(open) = &mut self.string {
+                    open.doubts.escaped_quotes += usize::from(next == '"');
+                }
+                self.copy(cursor, 2)
+            }
             '/' if !python => self.copy(cursor, 2),
             'u' => self.read_unicode_escape(cursor),
             '\'' | '`' | '$' if next != '$' || open.style == Style::Backtick => {
-                let own = open.style.may_close(next) || open.style == Style::Backtick || open.style == Style::Triple(b'\'');
+                let own = open.style.may_close(next)
+                    || open.style == Style::Backtick
+                    || open.style == Style::Triple(b'\'');
                 if !own && !python {
                     self.repair(RepairCode::InvalidEscape, cursor.span(2));
                 }
@@ -326,7 +400,8 @@ impl Reader {
             }
             _ if python => self.read_python_escape(cursor, next),
             _ => {
-                let safety = if next.is_ascii_graphic() && next != '0' { Safety::Lossless } else { Safety::Guess };
+                let safety =
+                    if next.is_ascii_graphic() && next != '0' { Safety::Lossless } else { Safety::Guess };
                 self.keep_backslash(cursor, safety)
             }
         }
@@ -343,7 +418,8 @@ impl Reader {
             'a' => self.replace(cursor, 2, '\u{7}'),
             'v' => self.replace(cursor, 2, '\u{b}'),
             '0'..='7' => {
-                let digits = rest.bytes().skip(1).take(3).take_while(|byte| (b'0'..=b'7').contains(byte)).count();
+                let digits =
+                    rest.bytes().skip(1).take(3).take_while(|byte| (b'0'..=b'7').contains(byte)).count();
                 if digits < 3 && rest.len() == digits + 1 && !cursor.last {
                     return Step::More;
                 }
@@ -457,9 +533,23 @@ impl Reader {
         self.replace(cursor, len, character)
     }
 
+    /// Lists a guess if backslashes are used in two ways.
+    fn doubt_backslashes(&mut self, span: Span) {
+        if self.backslashes.kept && self.backslashes.in_path {
+            self.guess(RepairCode::InvalidEscape, span);
+        }
+    }
+
     /// Writes a backslash that escapes nothing.
     fn keep_backslash(&mut self, cursor: &mut Cursor<'_>, safety: Safety) -> Step {
         self.repairs.add(RepairCode::InvalidEscape, safety, cursor.span(1));
+        if let Some(open) = &mut self.string {
+            open.doubts.kept_backslash = true;
+        }
+        if !self.backslashes.kept {
+            self.backslashes.kept = true;
+            self.doubt_backslashes(cursor.span(1));
+        }
         self.replace(cursor, 1, '\\')
     }
 }
@@ -470,6 +560,14 @@ fn write_escaped(out: &mut String, character: char) {
         Ok(byte @ (b'"' | b'\\' | 0..0x20)) => escape_byte(out, byte),
         _ => out.push(character),
     }
+}
+
+/// Whether what was written so far ends like a path of which another part could follow.
+fn ends_like_path(text: &str) -> bool {
+    const LONGEST_PART: usize = 64;
+    let part = |character: &char| character.is_alphanumeric() || matches!(character, '_' | '-' | '.' | ' ');
+    let before = text.chars().rev().take(LONGEST_PART).find(|character| !part(character));
+    matches!(before, Some(':' | '\\'))
 }
 
 /// How many bytes come before the first special one.

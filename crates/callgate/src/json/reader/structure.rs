@@ -33,6 +33,8 @@ pub(super) enum Shape {
     Paren,
     /// The keyword arguments as a whole.
     Kwargs,
+    /// Bare members in parentheses instead of braces.
+    Members,
     /// A function around a value, of which nothing is written.
     Wrapper,
 }
@@ -58,14 +60,18 @@ impl Shape {
         match self {
             Shape::Brace => b'}',
             Shape::Bracket => b']',
-            Shape::Paren | Shape::Kwargs | Shape::Wrapper => b')',
+            Shape::Paren | Shape::Kwargs | Shape::Members | Shape::Wrapper => b')',
         }
+    }
+
+    pub(super) fn is_object(self) -> bool {
+        matches!(self, Shape::Brace | Shape::Kwargs | Shape::Members)
     }
 
     /// The brackets that are written for it, and the kind of value they make.
     fn written(self) -> Option<(char, char, Kind)> {
         match self {
-            Shape::Brace | Shape::Kwargs => Some(('{', '}', Kind::Object)),
+            Shape::Brace | Shape::Kwargs | Shape::Members => Some(('{', '}', Kind::Object)),
             Shape::Bracket | Shape::Paren => Some(('[', ']', Kind::Array)),
             Shape::Wrapper => None,
         }
@@ -79,6 +85,10 @@ pub(super) struct Comment {
     block: bool,
     /// Whether the syntax has such comments.
     written: bool,
+    /// Whether it stands right after a string.
+    after_string: bool,
+    /// Whether a quote stands in it, so that it may be part of a string after all.
+    quoted: bool,
 }
 
 impl Reader {
@@ -104,7 +114,10 @@ impl Reader {
     pub(super) fn read_structure(&mut self, cursor: &mut Cursor<'_>) -> Step {
         self.take_space(cursor);
         let Some(byte) = cursor.byte() else { return Step::More };
-        if (matches!(byte, b'/' | b'#' | b'.' | b'\\') || byte < b' ' || byte >= 0x80)
+        if self.stops_at(cursor, cursor.at) && !self.fits(byte) {
+            return Step::Stop(cursor.at);
+        }
+        if (matches!(byte, b'/' | b'#' | b'.' | b'\\') || !(b' '..0x80).contains(&byte))
             && let Some(step) = self.skip_oddity(cursor, byte)
         {
             return step;
@@ -114,6 +127,18 @@ impl Reader {
             Place::Key => self.read_key(cursor, byte),
             Place::Colon => self.read_colon(cursor, byte),
             Place::After | Place::Start | Place::Around => self.read_after(cursor, byte),
+        }
+    }
+
+    /// Whether a valid value may go on with this byte, so that it is no stop.
+    fn fits(&self, byte: u8) -> bool {
+        let closes = matches!(byte, b'}' | b']' | b')') && self.open_brackets.count(byte) > 0;
+        match self.place {
+            Place::Value if closes => self.in_sequence(),
+            Place::Value => matches!(byte, b'{' | b'[' | b'"' | b'-') || byte.is_ascii_alphanumeric(),
+            Place::Key => closes || byte == b'"' || byte.is_ascii_alphanumeric(),
+            Place::Colon => matches!(byte, b':' | b'='),
+            Place::After | Place::Start | Place::Around => closes || byte == b',',
         }
     }
 
@@ -148,7 +173,8 @@ impl Reader {
         if character == '…' && self.place != Place::Colon {
             return Some(self.skip_ellipsis(cursor, character.len_utf8()));
         }
-        let odd = character.is_whitespace() || matches!(character, '\u{feff}' | '\u{200b}'..='\u{200d}' | '\u{2060}');
+        let odd = character.is_whitespace()
+            || matches!(character, '\u{feff}' | '\u{200b}'..='\u{200d}' | '\u{2060}');
         odd.then(|| {
             self.repair(RepairCode::OddSpace, cursor.span(character.len_utf8()));
             cursor.at += character.len_utf8();
@@ -167,13 +193,14 @@ impl Reader {
             _ => return None,
         };
         let written = len == 1 && self.grammar.python();
-        self.comment = Some(Comment { start: cursor.offset(), block, written });
+        let after_string = self.place == Place::After && self.output.text.ends_with('"');
+        self.comment = Some(Comment { start: cursor.offset(), block, written, after_string, quoted: false });
         cursor.at += len;
         Some(Step::Go)
     }
 
     pub(super) fn read_comment(&mut self, cursor: &mut Cursor<'_>) -> Step {
-        let Some(comment) = self.comment else { return Step::Go };
+        let Some(mut comment) = self.comment else { return Step::Go };
         let ended = loop {
             match cursor.byte() {
                 None => break cursor.last,
@@ -183,20 +210,29 @@ impl Reader {
                         cursor.at += 2;
                         break true;
                     }
-                    None if !cursor.last => return Step::More,
+                    None if !cursor.last => break false,
                     _ => {}
                 },
-                Some(_) if self.stops_at(cursor, cursor.at) => return Step::Stop(cursor.at),
-                Some(_) => {}
+                Some(_) if self.stops_at(cursor, cursor.at) => {
+                    self.comment = Some(comment);
+                    return Step::Stop(cursor.at);
+                }
+                Some(byte) => {
+                    comment.quoted |= byte == b'"' || (byte == b'\'' && comment.after_string);
+                }
             }
             cursor.at += 1;
         };
         if !ended {
+            self.comment = Some(comment);
             return Step::More;
         }
         self.comment = None;
-        if !comment.written {
-            self.repair(RepairCode::Comment, Span::new(comment.start, cursor.offset()));
+        let span = Span::new(comment.start, cursor.offset());
+        match comment {
+            Comment { written: true, .. } => {}
+            Comment { quoted: true, .. } => self.guess(RepairCode::Comment, span),
+            _ => self.repair(RepairCode::Comment, span),
         }
         Step::Go
     }
@@ -222,19 +258,14 @@ impl Reader {
         }
         match self.grammar.opening(cursor.rest(), cursor.last) {
             Opening::More => return Step::More,
-            Opening::Quote(style, len)
-                if matches!(style, Style::Double | Style::Private | Style::Triple(_))
-                    || !self.stops_at(cursor, cursor.at) =>
-            {
-                return self.open_string(cursor, style, len);
-            }
-            _ => {}
-        }
-        let word = byte.is_ascii_alphanumeric() || byte >= 0x80;
-        if !word && self.stops_at(cursor, cursor.at) {
-            return Step::Stop(cursor.at);
+            Opening::Quote(style, len) => return self.open_string(cursor, style, len),
+            Opening::None => {}
         }
         match byte {
+            b'(' if self.grammar.syntax == Syntax::Bare && self.levels.is_empty() => {
+                self.repair(RepairCode::WrongOpener, cursor.span(1));
+                self.open_container(cursor, Shape::Members)
+            }
             b'(' => self.open_container(cursor, Shape::Paren),
             b',' if self.in_sequence() => self.drop_comma(cursor, Safety::Guess),
             b'}' | b']' | b')' | b',' | b';' => self.refuse(cursor, "a value is missing here"),
@@ -253,9 +284,7 @@ impl Reader {
         match self.grammar.opening(cursor.rest(), cursor.last) {
             Opening::More => return Step::More,
             Opening::Quote(..) if keyword => return self.refuse_positional(cursor),
-            Opening::Quote(style, len)
-                if matches!(style, Style::Double | Style::Private) || !self.stops_at(cursor, cursor.at) =>
-            {
+            Opening::Quote(style, len) => {
                 // A key is never in triple quotes: an empty key may stand right before a broken value.
                 let (style, len) = match style {
                     Style::Triple(b'"') => (Style::Double, 1),
@@ -264,10 +293,7 @@ impl Reader {
                 };
                 return self.open_string(cursor, style, len);
             }
-            _ => {}
-        }
-        if !byte.is_ascii_alphanumeric() && self.stops_at(cursor, cursor.at) {
-            return Step::Stop(cursor.at);
+            Opening::None => {}
         }
         self.read_bare_key(cursor)
     }
@@ -276,7 +302,8 @@ impl Reader {
     fn read_bare_key(&mut self, cursor: &mut Cursor<'_>) -> Step {
         let text = cursor.text;
         let mut at = cursor.at + self.scan.word.unwrap_or(self.scan.len);
-        let ends = |byte: u8| matches!(byte, b':' | b'=' | b',' | b'"' | b'\'' | b'`' | b'\n') || is_bracket(byte);
+        let ends =
+            |byte: u8| matches!(byte, b':' | b'=' | b',' | b'"' | b'\'' | b'`' | b'\n') || is_bracket(byte);
         while let Some(byte) = cursor.byte_at(at) {
             if ends(byte) || text[at..].starts_with('：') || self.stops_at(cursor, at) {
                 break;
@@ -349,9 +376,6 @@ impl Reader {
             _ => 0,
         };
         if len == 0 {
-            if byte != b'"' && self.stops_at(cursor, cursor.at) {
-                return Step::Stop(cursor.at);
-            }
             if matches!(byte, b',' | b';') || is_bracket(byte) && !matches!(byte, b'{' | b'[' | b'(') {
                 return self.refuse(cursor, "a key has no value");
             }
@@ -381,14 +405,9 @@ impl Reader {
         }
         let opens_string = match self.grammar.opening(cursor.rest(), cursor.last) {
             Opening::More => return Step::More,
-            Opening::Quote(style, _) => {
-                matches!(style, Style::Double | Style::Private) || !self.stops_at(cursor, cursor.at)
-            }
+            Opening::Quote(..) => true,
             Opening::None => false,
         };
-        if byte != b'"' && !opens_string && self.stops_at(cursor, cursor.at) {
-            return Step::Stop(cursor.at);
-        }
         let comma = cursor.rest().chars().next().filter(|character| matches!(character, ';' | '，' | '、'));
         if let Some(comma) = comma
             && shape != Some(Shape::Wrapper)
@@ -398,10 +417,15 @@ impl Reader {
         }
         let opens = matches!(byte, b'{' | b'[' | b'(');
         let follows = match shape {
-            Some(Shape::Brace | Shape::Kwargs) => {
-                opens_string || byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'@') || byte >= 0x80
+            Some(Shape::Brace | Shape::Kwargs | Shape::Members) => {
+                opens_string
+                    || byte.is_ascii_alphanumeric()
+                    || matches!(byte, b'_' | b'$' | b'@')
+                    || byte >= 0x80
             }
-            Some(Shape::Bracket | Shape::Paren) => opens_string || opens || matches!(byte, b'-' | b'0'..=b'9'),
+            Some(Shape::Bracket | Shape::Paren) => {
+                opens_string || opens || matches!(byte, b'-' | b'0'..=b'9')
+            }
             Some(Shape::Wrapper) | None => false,
         };
         if !follows {
@@ -453,7 +477,7 @@ impl Reader {
         }
         self.levels.push(Level { shape, node, items: 0 });
         *self.open_brackets.change(shape.closer()) += 1;
-        self.place = if matches!(shape, Shape::Brace | Shape::Kwargs) { Place::Key } else { Place::Value };
+        self.place = if shape.is_object() { Place::Key } else { Place::Value };
     }
 
     fn read_closer(&mut self, cursor: &mut Cursor<'_>, byte: u8) -> Step {
@@ -471,9 +495,6 @@ impl Reader {
             self.repair(RepairCode::MissingCloser, cursor.span(0));
             self.close_level(cursor.offset());
             return Step::Go;
-        }
-        if self.stops_at(cursor, cursor.at) {
-            return Step::Stop(cursor.at);
         }
         // It closes nothing: either it stands for the right bracket, or the right one follows.
         let mut next = cursor.at + self.scan.len.max(1);

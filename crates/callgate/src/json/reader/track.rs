@@ -45,6 +45,10 @@ impl Reader {
         }
         while let Some(byte) = cursor.byte() {
             let tracker = &mut self.tracker;
+            if tracker.depth == 0 && !matches!(byte, b'{' | b'[' | b'(') {
+                self.state = State::Done;
+                return Step::Go;
+            }
             if tracker.escaped {
                 tracker.escaped = false;
             } else if byte == b'\\' {

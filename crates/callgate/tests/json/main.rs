@@ -1,12 +1,16 @@
-//! The JSON reader, from outside: the specification's repair cases, every kind of damage, every cutting of the input.
+//! The JSON reader, from outside: the specification's repair cases and every kind of damage, in every cutting.
+
+// What fails outside of a test function fails the test that called it.
+#![allow(clippy::panic, clippy::unwrap_used, clippy::expect_used)]
+
+mod laws;
 
 use std::sync::Arc;
 
-use callgate::finding::Code;
+use callgate::Code;
 use callgate::json::{
     End, Failure, Reader, Repair, RepairCode, Safety, State, Syntax, Tape, canonical, repair, unescape,
 };
-use proptest::prelude::*;
 use serde_json::{Value, json};
 
 /// Everything that may be seen of a reader after some input.
@@ -38,12 +42,26 @@ impl Seen {
     }
 }
 
-/// Feeds pieces, then finishes and closes.
-fn feed<'t>(mut reader: Reader, pieces: impl IntoIterator<Item = &'t str>) -> Seen {
+/// Feeds pieces up to the end of the value or the first stop, then finishes and closes.
+fn feed<'t>(reader: Reader, pieces: impl IntoIterator<Item = &'t str>) -> Seen {
+    feed_through(reader, 0, pieces)
+}
+
+/// Feeds pieces like [`feed`], but takes the first stops for part of the value.
+fn feed_through<'t>(
+    mut reader: Reader,
+    mut passes: usize,
+    pieces: impl IntoIterator<Item = &'t str>,
+) -> Seen {
     let mut consumed = 0;
     let mut shown = String::new();
     for piece in pieces {
-        let taken = reader.push(piece);
+        let mut taken = reader.push(piece);
+        while reader.state() == State::Stopped && passes > 0 {
+            passes -= 1;
+            reader.resume();
+            taken += reader.push(&piece[taken..]);
+        }
         consumed += taken;
         assert!(reader.text().starts_with(&shown), "{:?} was shown, then {:?}", shown, reader.text());
         shown = reader.text().to_owned();
@@ -79,7 +97,10 @@ fn read(reader: &Reader, input: &str) -> Seen {
     if whole.closed {
         assert_eq!(whole.tape, tape_of(&whole.text), "tape of {:?}", whole.text);
         let again = feed(Reader::new(Syntax::Json).document(), [whole.text.as_str()]);
-        assert_eq!((again.text.as_str(), &again.repairs[..], again.end), (&whole.text[..], &[][..], End::Whole));
+        assert_eq!(
+            (again.text.as_str(), &again.repairs[..], again.end),
+            (&whole.text[..], &[][..], End::Whole)
+        );
     }
     whole
 }
@@ -137,9 +158,11 @@ fn the_table_of_repairs_shows_what_it_says() {
         let entry = code.entry();
         assert_eq!(RepairCode::from_word(entry.word), Some(code));
         let reader = match code {
+            _ if entry.output.is_empty() => continue,
             // These are made by whoever knows what the value is for.
             RepairCode::BlankArguments | RepairCode::DuplicateKey => continue,
             RepairCode::ArgumentsInString => document().object_root(),
+            RepairCode::WrongOpener => Reader::new(Syntax::Bare),
             _ => document(),
         };
         let seen = read(&reader, entry.input);
@@ -181,7 +204,8 @@ fn the_repair_cases_of_the_seeds() {
                 assert_eq!(repaired.text, exact, "{id}");
             }
             if let Some(words) = expect["repairs"].as_array() {
-                let words: Vec<String> = words.iter().map(|word| word.as_str().unwrap().replace('_', "-")).collect();
+                let words: Vec<String> =
+                    words.iter().map(|word| word.as_str().unwrap().replace('_', "-")).collect();
                 let mut made: Vec<&str> = Vec::new();
                 for repair in &repaired.repairs {
                     if !made.contains(&repair.code.word()) {
@@ -248,7 +272,10 @@ fn valid_json_is_copied() {
     for text in texts {
         lossless(text, text, &[]);
         let bare = read(&frame(), text.trim());
-        assert_eq!((bare.text.as_str(), bare.words(), bare.consumed), (text.trim(), vec![], text.trim().len()));
+        assert_eq!(
+            (bare.text.as_str(), bare.words(), bare.consumed),
+            (text.trim(), vec![], text.trim().len())
+        );
     }
 }
 
@@ -267,8 +294,16 @@ fn commas_and_colons() {
     lossless("{\"a\":true b:2}", "{\"a\":true, \"b\":2}", &["missing-comma", "unquoted-key"]);
     lossless(r#"{"a" "b"}"#, r#"{"a": "b"}"#, &["missing-colon"]);
     lossless(r#"{"a": "x"; "b": 2}"#, r#"{"a": "x", "b": 2}"#, &["odd-separator"]);
-    lossless("{“a”：1，“b”：2}", r#"{"a":1,"b":2}"#, &["typographic-quotes", "odd-separator", "typographic-quotes", "odd-separator"].as_slice());
-    lossless("{a=1, 'b'=>2}", r#"{"a":1, "b":2}"#, &["unquoted-key", "wrong-colon", "single-quotes", "wrong-colon"]);
+    lossless(
+        "{“a”：1，“b”：2}",
+        r#"{"a":1,"b":2}"#,
+        &["typographic-quotes", "odd-separator", "typographic-quotes", "odd-separator"].as_slice(),
+    );
+    lossless(
+        "{a=1, 'b'=>2}",
+        r#"{"a":1, "b":2}"#,
+        &["unquoted-key", "wrong-colon", "single-quotes", "wrong-colon"],
+    );
     fails(r#"{"a"}"#, Code::RepairRefused);
     fails(r#"{"a":}"#, Code::RepairRefused);
     fails(r#"{"a":,"b":1}"#, Code::RepairRefused);
@@ -309,7 +344,11 @@ fn quotes() {
     );
     guess(r#"{"harbour: "Turku"}"#, r#"{"harbour":"Turku"}"#, &["missing-quote"]);
     guess(r#"{"a": hello", "b": 1}"#, r#"{"a": "hello", "b": 1}"#, &["unquoted-string", "missing-quote"]);
-    lossless("{@timestamp: 1, $ref: 2, a.b: 3}", r#"{"@timestamp": 1, "$ref": 2, "a.b": 3}"#, &["unquoted-key"]);
+    lossless(
+        "{@timestamp: 1, $ref: 2, a.b: 3}",
+        r#"{"@timestamp": 1, "$ref": 2, "a.b": 3}"#,
+        &["unquoted-key"],
+    );
     guess("{first name: 1}", r#"{"first name": 1}"#, &["unquoted-key"]);
     guess("{5: 1}", r#"{"5": 1}"#, &["unquoted-key"]);
     lossless(r#"{\"a\": \"x \\\"y\\\" \\n\\\\z\"}"#, r#"{"a": "x \"y\" \n\\z"}"#, &["escaped-quotes"]);
@@ -332,9 +371,32 @@ fn quotes_inside_strings() {
     guess(r#"{"t": "a "b", c", "n": 1}"#, r#"{"t": "a \"b\", c", "n": 1}"#, &["unescaped-quote"]);
     guess(r#"["x "y", z w", "v"]"#, r#"["x \"y\", z w", "v"]"#, &["unescaped-quote"]);
     fails(r#"{"title": "The year at se"rating": 4}"#, Code::RepairRefused);
-    lossless(r#"{"a": "b" + "c" + 'd'}"#, r#"{"a": "bcd"}"#, &["joined-strings", "single-quotes"]);
+    guess(r#"{"a": "b" + "c" + 'd'}"#, r#"{"a": "bcd"}"#, &["joined-strings", "single-quotes"]);
     guess(r#"{"a": "b" "c"}"#, r#"{"a": "bc"}"#, &["joined-strings"]);
     lossless(r#""say "hi" now""#, r#""say \"hi\" now""#, &["unescaped-quote"]);
+}
+
+/// A repair that leaves a doubt says so, even if each of its steps has one reading.
+#[test]
+fn doubts_make_a_guess() {
+    let quote = &["unescaped-quote"][..];
+    guess(r#"{"q": "5 " pipe"}"#, r#"{"q": "5 \" pipe"}"#, quote);
+    guess(
+        r#"{"h": "<a href="x", title="y">z</a>", "n": 1}"#,
+        r#"{"h": "<a href=\"x\", title=\"y\">z</a>", "n": 1}"#,
+        quote,
+    );
+    guess(r#"{"c": "x = "a" + "b" + c"}"#, r#"{"c": "x = \"a\" + \"b\" + c"}"#, quote);
+    guess(r#"["a""b"]"#, r#"["a\"\"b"]"#, quote);
+    guess(r#"{"p": "C:\new\dir"}"#, r#"{"p": "C:\new\\dir"}"#, &["invalid-escape"]);
+    guess("{\"c\": \"one\ntwo\\nthree\"}", r#"{"c": "one\ntwo\nthree"}"#, &["raw-control-char"]);
+    guess("{\"c\": \"a\" # say \"b\"\n}", "{\"c\": \"a\" \n}", &["comment"]);
+    lossless(
+        "{'a': 'can't', 'b': 'won't'}",
+        r#"{"a": "can't", "b": "won't"}"#,
+        &["single-quotes", "unescaped-quote", "single-quotes", "unescaped-quote"],
+    );
+    fails(r#""a": 1, "b": 2}"#, Code::RepairRefused);
 }
 
 #[test]
@@ -348,12 +410,24 @@ fn string_contents() {
 
 #[test]
 fn words_and_numbers() {
-    lossless("[True, None, undefined, NULL]", "[true, null, null, null]", &["python-literal", "javascript-literal"]);
+    lossless(
+        "[True, None, undefined, NULL]",
+        "[true, null, null, null]",
+        &["python-literal", "javascript-literal"],
+    );
     guess("[NaN, -Infinity]", "[null, null]", &["non-finite"]);
     lossless("[+1, .5, 5., -.5e3, 1_000, 0xff]", "[1, 0.5, 5.0, -0.5e3, 1000, 255]", &["number-format"]);
     guess("[007, 10px, 1.2.3]", r#"["007", "10px", "1.2.3"]"#, &["unquoted-string"]);
-    guess("{a: 2024-01-01T10:30:00, b: https://x.y/z?q=1}", r#"{"a": "2024-01-01T10:30:00", "b": "https://x.y/z?q=1"}"#, &["unquoted-key", "unquoted-string", "unquoted-key", "unquoted-string"]);
-    guess("{where: London, UK, unit: m}", r#"{"where": "London, UK", "unit": "m"}"#, &["unquoted-key", "unquoted-string", "unquoted-key", "unquoted-string"]);
+    guess(
+        "{a: 2024-01-01T10:30:00, b: https://x.y/z?q=1}",
+        r#"{"a": "2024-01-01T10:30:00", "b": "https://x.y/z?q=1"}"#,
+        &["unquoted-key", "unquoted-string", "unquoted-key", "unquoted-string"],
+    );
+    guess(
+        "{where: London, UK, unit: m}",
+        r#"{"where": "London, UK", "unit": "m"}"#,
+        &["unquoted-key", "unquoted-string", "unquoted-key", "unquoted-string"],
+    );
     guess("{\"a\": 10 px\n}", "{\"a\": \"10 px\"\n}", &["unquoted-string"]);
     guess("{\"path\": /usr/bin}", r#"{"path": "/usr/bin"}"#, &["unquoted-string"]);
     guess(r#"{"id": ObjectId("5f"), "d": Date(5)}"#, r#"{"id": "5f", "d": 5}"#, &["wrapper"]);
@@ -389,7 +463,10 @@ fn documents() {
     fails(" \n ", Code::Truncated);
     fails("nothing like json {{{{", Code::RepairRefused);
     let seen = read(&document().object_root(), "\"{ \\\"n\\\": 2, }\"");
-    assert_eq!((seen.text.as_str(), seen.words()), ("{ \"n\": 2 }", vec!["arguments-in-string", "trailing-comma"]));
+    assert_eq!(
+        (seen.text.as_str(), seen.words()),
+        ("{ \"n\": 2 }", vec!["arguments-in-string", "trailing-comma"])
+    );
     assert!(seen.repairs.iter().all(|repair| repair.late));
     // A string is a string, unless an object is asked for.
     lossless("\"{ \\\"n\\\": 2 }\"", "\"{ \\\"n\\\": 2 }\"", &[]);
@@ -451,15 +528,15 @@ fn frames_end_exactly() {
     }
     for (text, at, output) in [
         (r#"{"a": {"b": "x"}</tool_call>"#, 16, r#"{"a": {"b": "x"}}"#),
-        (r#"{"a": "x" </tool_call>"#, 10, r#"{"a": "x"}"#),
-        (r#"{"a": "x", </tool_call>"#, 11, r#"{"a": "x"}"#),
+        (r#"{"a": "x" </tool_call>"#, 10, r#"{"a": "x" }"#),
+        (r#"{"a": "x", </tool_call>"#, 11, r#"{"a": "x" }"#),
         (r#"{"a": 15</tool_call>"#, 8, r#"{"a": 15}"#),
         (r#"{"a": [1, 2</tool_call>"#, 11, r#"{"a": [1, 2]}"#),
     ] {
         let seen = read(&frame(), text);
         assert_eq!((seen.state, seen.consumed), (State::Stopped, at), "{text:?}");
         assert!(seen.closed && !seen.guessed(), "{text:?} {seen:?}");
-        assert_eq!(seen.text.trim_end_matches(' '), output.trim_end_matches(' '), "{text:?}");
+        assert_eq!(seen.text, output, "{text:?}");
     }
     // The frame says that the stop was not its end, so the quote before it was data.
     let text = r#"{"a": "x" <b> "y""#;
@@ -498,7 +575,10 @@ fn python_literals() {
     let python = Reader::new(Syntax::Python);
     for (text, output) in [
         ("{'a': True, 'b': None, 'c': (1, 2,), }", r#"{"a": true, "b": null, "c": [1, 2] }"#),
-        (r#"['it\'s', "x\x41\u00e9", 'a' 'b', r'\d', '\d\/']"#, r#"["it's", "xA\u00e9", "ab", "\\d", "\\d\\/"]"#),
+        (
+            r#"['it\'s', "x\x41\u00e9", 'a' 'b', r'\d', '\d\/']"#,
+            r#"["it's", "xA\u00e9", "ab", "\\d", "\\d\\/"]"#,
+        ),
         ("['''a\n'b' ''', 0x10, 1_0, .5, # c\n true]", "[\"a\\n'b' \", 16, 10, 0.5, \n true]"),
         ("{'t': '\\a\\101\\U0001F600'}", r#"{"t": "\u0007A😀"}"#),
     ] {
@@ -521,7 +601,10 @@ fn keyword_arguments() {
         ("lon=-71.25, size=(640, 480))", r#"{"lon":-71.25, "size":[640, 480]}"#),
         ("from=2)", r#"{"from":2}"#),
         ("path='a', body='ends with \\\\')", r#"{"path":"a", "body":"ends with \\"}"#),
-        (" path = \"a.md\" , on=true, note=null,\n)", "{ \"path\" : \"a.md\" , \"on\":true, \"note\":null\n}"),
+        (
+            " path = \"a.md\" , on=true, note=null,\n)",
+            "{ \"path\" : \"a.md\" , \"on\":true, \"note\":null\n}",
+        ),
         ("a={'b': {'c': (1,)}})", r#"{"a":{"b": {"c": [1]}}}"#),
     ] {
         let seen = read(&kwargs, text);
@@ -530,7 +613,10 @@ fn keyword_arguments() {
         assert_eq!(&text[seen.consumed..seen.consumed + 1], ")");
     }
     let seen = read(&kwargs, "cmd='echo 'hi' (x)', n=1)");
-    assert_eq!((seen.value(), seen.words()), (json!({"cmd": "echo 'hi' (x)", "n": 1}), vec!["unescaped-quote"]));
+    assert_eq!(
+        (seen.value(), seen.words()),
+        (json!({"cmd": "echo 'hi' (x)", "n": 1}), vec!["unescaped-quote"])
+    );
     for text in ["'x')", "5, a=1)", "*args)", "{'a': 1})"] {
         let seen = read(&kwargs, text);
         assert_eq!((seen.end, seen.state), (End::Failed, State::Done), "{text:?} {seen:?}");
@@ -544,16 +630,44 @@ fn keyword_arguments() {
 
 #[test]
 fn private_quotes() {
-    let bare = Reader::new(Syntax::Bare).with_quote(Arc::from("<|\"|>")).with_stops(b"<");
+    let bare = Reader::new(Syntax::Bare).with_quote(Arc::from("<|\"|>"));
     for (text, output) in [
-        ("{body:{sort:[{@timestamp:<|\"|>desc<|\"|>}],size:5}}", r#"{"body":{"sort":[{"@timestamp":"desc"}],"size":5}}"#),
+        (
+            "{body:{sort:[{@timestamp:<|\"|>desc<|\"|>}],size:5}}",
+            r#"{"body":{"sort":[{"@timestamp":"desc"}],"size":5}}"#,
+        ),
         ("{a:<|\"|>x\n\"y\" \\n <b> <|\"|>,b:null}", r#"{"a":"x\n\"y\" \\n <b> ","b":null}"#),
         ("{harbour: \"Malaga\", unit: \"m\"}", r#"{"harbour": "Malaga", "unit": "m"}"#),
         ("{a:<|\"|><|\"|>}", r#"{"a":""}"#),
     ] {
         let seen = read(&bare, text);
-        assert_eq!((seen.state, seen.words(), seen.text.as_str()), (State::Done, vec![], output), "{text:?} {seen:?}");
+        assert_eq!(
+            (seen.state, seen.words(), seen.text.as_str()),
+            (State::Done, vec![], output),
+            "{text:?} {seen:?}"
+        );
     }
+    // A delimiter that starts like what follows the value stops the reader, which then goes on with it.
+    let text = "{a:<|\"|>x<|\"|>,b:\"y\",<|\"|>c<|\"|>:[<|\"|><tool_call|><|\"|>]<tool_call|>";
+    let mut reader = bare.clone().with_stops(b"<");
+    let (mut at, mut stops) = (0, Vec::new());
+    loop {
+        at += reader.push(&text[at..(at + 1).max(at + text[at..].len() / 2)]);
+        if reader.state() == State::Stopped {
+            stops.push(at);
+            if text[at..].starts_with("<tool") {
+                break;
+            }
+            reader.resume();
+        }
+    }
+    assert_eq!(stops, [3, 21, 34, 57]);
+    assert!(reader.close());
+    assert_eq!(reader.text(), r#"{"a":"x","b":"y","c":["<tool_call|>"]}"#);
+    assert_eq!(
+        reader.repairs().iter().map(|repair| repair.code).collect::<Vec<_>>(),
+        [RepairCode::MissingCloser]
+    );
     let seen = read(&bare, "{where:London, UK,unit:<|\"|>m<|\"|>}<tool_call|>");
     assert_eq!(seen.value(), json!({"where": "London, UK", "unit": "m"}));
     assert!(seen.guessed());
@@ -562,6 +676,11 @@ fn private_quotes() {
     let call = Reader::new(Syntax::Kwargs).with_quote(Arc::from("<|\"|>"));
     let seen = read(&call, "table=<|\"|>orders<|\"|>, limit=20)");
     assert_eq!((seen.words(), seen.value()), (vec![], json!({"table": "orders", "limit": 20})));
+    for text in ["(cmd:<|\"|>ls (a)<|\"|>, n:2)", "(cmd=<|\"|>ls (a)<|\"|>, n = 2)"] {
+        let seen = read(&bare, text);
+        assert_eq!((seen.state, seen.consumed, seen.guessed()), (State::Done, text.len(), false), "{seen:?}");
+        assert_eq!(seen.value(), json!({"cmd": "ls (a)", "n": 2}));
+    }
     let escape = Reader::new(Syntax::Bare).with_quote(Arc::from("<escape>"));
     let seen = read(&escape, "{q:<escape>a}b<escape>}");
     assert_eq!((seen.words(), seen.value()), (vec![], json!({"q": "a}b"})));
@@ -588,8 +707,15 @@ fn many_repairs_are_counted() {
 fn tapes_and_canonical_texts() {
     let text = r#" {"b/~": [1, {"x": "\u0041"}], "a": 1.50, "a": "é\n"} "#;
     let tape = tape_of(text);
-    assert_eq!(tape.children(0).map(|node| tape.raw(text, node)).collect::<Vec<_>>(), [r#"[1, {"x": "\u0041"}]"#, "1.50", r#""é\n""#]);
-    let letter = tape.nodes().iter().position(|node| node.key.is_some_and(|(start, end)| &text[start..end] == "\"x\"")).unwrap();
+    assert_eq!(
+        tape.children(0).map(|node| tape.raw(text, node)).collect::<Vec<_>>(),
+        [r#"[1, {"x": "\u0041"}]"#, "1.50", r#""é\n""#]
+    );
+    let letter = tape
+        .nodes()
+        .iter()
+        .position(|node| node.key.is_some_and(|(start, end)| &text[start..end] == "\"x\""))
+        .unwrap();
     assert_eq!(tape.pointer(text, letter), "/b~1~0/1/x");
     assert_eq!(tape.string(text, letter).unwrap(), "A");
     assert_eq!(tape.raw(text, tape.member(text, 0, "a").unwrap()), r#""é\n""#);
@@ -597,138 +723,9 @@ fn tapes_and_canonical_texts() {
     assert_eq!(tape.value(text, 0), serde_json::from_str(text).ok());
     assert_eq!(Tape::parse("[1e999]").unwrap().value("[1e999]", 0), None);
     assert!(Tape::parse("[1,]").is_none());
-    assert_eq!(canonical(r#"{ "b": [1.0, "\u0041\/"], "a": {"d":{}, "c":[]} }"#), r#"{"a":{"c":[],"d":{}},"b":[1.0,"A/"]}"#);
+    assert_eq!(
+        canonical(r#"{ "b": [1.0, "\u0041\/"], "a": {"d":{}, "c":[]} }"#),
+        r#"{"a":{"c":[],"d":{}},"b":[1.0,"A/"]}"#
+    );
     assert_eq!(unescape("\"a\\nb\""), "a\nb");
-}
-
-#[test]
-fn deep_input_is_no_recursion() {
-    let deep = "[".repeat(200_000) + &"]".repeat(200_000);
-    let tape = tape_of(&deep);
-    assert_eq!(tape.nodes().len(), 200_000);
-    assert_eq!(canonical(&deep), deep);
-    assert_eq!(repair(&"{\"a\":".repeat(200_000), 64).unwrap_err().code, Code::TooDeep);
-}
-
-/// Time grows with the input, not with its square, even in single characters.
-#[test]
-fn reading_is_linear() {
-    let large = 400_000;
-    let inputs = [
-        "{\"a\": \"".to_owned() + &"\" , ".repeat(large / 4),
-        "{\"a\": \"".to_owned() + &"\n".repeat(large),
-        "{\"a\": ".to_owned() + &"1".repeat(large),
-        "{\"a\": ".to_owned() + &"x, y".repeat(large / 4),
-        "{".to_owned() + &"k".repeat(large),
-        "{k\"".to_owned() + &" ".repeat(large),
-        "{\"a\": 1]".to_owned() + &" ".repeat(large),
-        "{\"a\": \"b\"".to_owned() + &" ".repeat(large),
-        "{\"a\": \"b\", \"".to_owned() + &"c".repeat(large),
-        "[".to_owned() + &"\"a\" ".repeat(large / 4),
-        "[".to_owned() + &"'".repeat(large),
-        "5".to_owned() + &"\n".repeat(large),
-        "{}".repeat(large / 2),
-        "{\"a\": 1".to_owned() + &" ".repeat(large),
-        "/*".to_owned() + &"*".repeat(large),
-        "words ".repeat(large / 6),
-    ];
-    for input in inputs {
-        let start = std::time::Instant::now();
-        let characters = input.char_indices().map(|(at, c)| &input[at..at + c.len_utf8()]);
-        let mut reader = document();
-        for character in characters {
-            reader.push(character);
-        }
-        reader.finish();
-        let took = start.elapsed();
-        assert!(took.as_millis() < 3000, "{:?}… took {took:?}", &input[..12]);
-    }
-}
-
-fn any_value() -> impl Strategy<Value = Value> {
-    let leaf = prop_oneof![
-        Just(Value::Null),
-        any::<bool>().prop_map(Value::from),
-        any::<i64>().prop_map(Value::from),
-        (-1e12..1e12f64).prop_map(Value::from),
-        "[ -~\\n\\t\"',:{}\\[\\]éλ😀“”`]{0,12}".prop_map(Value::from),
-    ];
-    leaf.prop_recursive(5, 48, 6, |inner| {
-        prop_oneof![
-            prop::collection::vec(inner.clone(), 0..6).prop_map(Value::from),
-            prop::collection::btree_map("[a-z\":, ]{0,5}", inner, 0..6)
-                .prop_map(|map| Value::Object(map.into_iter().collect())),
-        ]
-    })
-}
-
-/// Reads a text in these cuts; the reader must agree with itself and with `serde_json`.
-fn check_any(text: &str, cuts: &[prop::sample::Index]) -> Result<(), TestCaseError> {
-    for reader in [document(), frame(), document().object_root(), Reader::new(Syntax::Python), Reader::new(Syntax::Kwargs)] {
-        let whole = feed(reader.clone(), [text]);
-        let mut places: Vec<usize> = cuts.iter().map(|cut| cut.index(text.len() + 1)).collect();
-        places.retain(|at| text.is_char_boundary(*at));
-        places.extend([0, text.len()]);
-        places.sort();
-        let pieces = places.windows(2).map(|pair| &text[pair[0]..pair[1]]);
-        prop_assert_eq!(&feed(reader.clone(), pieces), &whole, "{:?} cut at {:?}", text, places);
-        let characters = text.char_indices().map(|(at, c)| &text[at..at + c.len_utf8()]);
-        prop_assert_eq!(&feed(reader, characters), &whole, "{:?} by characters", text);
-        if whole.closed {
-            let parsed = serde_json::from_str::<Value>(&whole.text);
-            let large = parsed.as_ref().is_err_and(|error| error.to_string().contains("out of range"));
-            prop_assert!(parsed.is_ok() || large, "{:?} became {:?}: {:?}", text, whole.text, parsed);
-            let tape = Tape::parse(&whole.text);
-            prop_assert_eq!(tape.as_ref(), Some(&whole.tape));
-            let again = feed(document(), [whole.text.as_str()]);
-            prop_assert_eq!((again.text.as_str(), again.repairs.len()), (whole.text.as_str(), 0));
-            if let Ok(parsed) = parsed {
-                prop_assert_eq!(whole.tape.value(&whole.text, 0), Some(parsed));
-            }
-        }
-    }
-    let strict = serde_json::from_str::<Value>(text);
-    if strict.is_ok() {
-        let seen = feed(document(), [text]);
-        prop_assert_eq!((seen.text.as_str(), seen.repairs.len(), seen.end), (text, 0, End::Whole));
-    }
-    Ok(())
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
-
-    #[test]
-    fn valid_values_are_untouched(value in any_value(), pretty in any::<bool>(), cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..6)) {
-        let text = if pretty { serde_json::to_string_pretty(&value) } else { serde_json::to_string(&value) }.unwrap();
-        check_any(&text, &cuts)?;
-        let tape = Tape::parse(&text).unwrap();
-        prop_assert_eq!(tape.value(&text, 0), Some(value.clone()));
-        let sorted = canonical(&text);
-        prop_assert_eq!(serde_json::from_str::<Value>(&sorted).unwrap(), value);
-        prop_assert_eq!(canonical(&sorted), sorted);
-    }
-
-    #[test]
-    fn damaged_values_are_read_the_same_way_in_any_cutting(
-        value in any_value(),
-        damage in prop::collection::vec((any::<prop::sample::Index>(), 0..4usize, "[\"'`\\\\,:{}()\\[\\] \\n<#/.+=;a1“”u-]{0,3}"), 1..4),
-        cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..6),
-    ) {
-        let mut text: Vec<char> = serde_json::to_string(&value).unwrap().chars().collect();
-        for (place, drop, insert) in damage {
-            let at = place.index(text.len() + 1);
-            let end = (at + drop).min(text.len());
-            text.splice(at..end, insert.chars());
-        }
-        check_any(&text.into_iter().collect::<String>(), &cuts)?;
-    }
-
-    #[test]
-    fn any_text_is_read_the_same_way_in_any_cutting(
-        text in "([\"'{}\\[\\]():,=\\\\ \\n<`~#/*.+;]|[a-z0-9]|true|None|\\\\u[dD]8|\\.\\.\\.|\"a\":|```|“|”|，|r'){0,24}",
-        cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..6),
-    ) {
-        check_any(&text, &cuts)?;
-    }
 }

@@ -1,1 +1,0 @@
-//! Tests of the reader that need its inside.

@@ -1,0 +1,133 @@
+//! The parse result of the profile `action`: every response is text, an action or an error.
+
+use serde::Serialize;
+
+use crate::event::Call;
+use crate::finding::{Code, Finding, Severity};
+use crate::response::Response;
+
+/// What a host is told to do when a response could not be parsed.
+const SUGGESTION: &str = "The response couldn't be parsed. Ask the LLM to clarify or retry.";
+
+/// What a response is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// Words for the reader.
+    Text,
+    /// A call.
+    Action,
+    /// The model reports an error, or its call was refused.
+    Error,
+}
+
+/// A response in the words of the profile.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ParseResult {
+    /// What the response is.
+    pub kind: Kind,
+    /// The text, trimmed; whole where nothing was taken out of it.
+    pub text: String,
+    /// The call, if there is one.
+    pub calls: Vec<Call>,
+    /// Whether the host may go on.
+    pub success: bool,
+    /// What went wrong while parsing, as opposed to what the model reported.
+    pub parse_error: Option<String>,
+    /// What to do about it; empty if nothing went wrong.
+    pub suggestion: String,
+    /// Every error, with the profile's code.
+    pub errors: Vec<ActionError>,
+    /// Whether asking the model again makes sense.
+    pub needs_retry: bool,
+    /// The untouched input.
+    pub raw: String,
+}
+
+/// One error.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ActionError {
+    /// The profile's code, where it has one.
+    pub code: Option<String>,
+    /// What happened.
+    pub message: String,
+}
+
+impl ParseResult {
+    /// Puts a response into the words of the profile. `input` is the text that was read.
+    pub fn from_response(response: &Response, input: &str) -> Self {
+        let mut errors: Vec<ActionError> = Vec::new();
+        let mut decisive = None;
+        for rejected in &response.rejected {
+            let Some(first) = rejected.findings.first() else { continue };
+            decisive.get_or_insert(first.code);
+            errors.push(ActionError {
+                code: code(first.code).map(str::to_owned),
+                message: message(rejected.name.as_deref(), &rejected.findings),
+            });
+        }
+        for finding in response.findings.iter().filter(|finding| finding.severity() == Severity::Error) {
+            decisive.get_or_insert(finding.code);
+            errors.push(ActionError {
+                code: code(finding.code).map(str::to_owned),
+                message: finding.message.to_string(),
+            });
+        }
+        if let Some(error) = &response.model_error {
+            errors.push(ActionError { code: Some(error.code.clone()), message: error.message.clone() });
+        }
+        let is_call = !response.calls.is_empty();
+        let kind = if response.model_error.is_some() {
+            Kind::Error
+        } else if is_call && errors.is_empty() {
+            Kind::Action
+        } else {
+            match decisive {
+                None => Kind::Text,
+                // A call that cannot be read, or not told from an example, stays what it is: text.
+                Some(Code::BadJson | Code::Truncated | Code::UnknownType | Code::NotTerminal | Code::Malformed) => {
+                    Kind::Text
+                }
+                Some(_) => Kind::Error,
+            }
+        };
+        let parse_error = decisive.is_some().then(|| errors.first().map(|e| e.message.clone())).flatten();
+        let text = if kind == Kind::Text && decisive.is_some() { input } else { &response.text };
+        ParseResult {
+            kind,
+            text: text.trim().to_owned(),
+            calls: response.calls.clone(),
+            success: errors.is_empty(),
+            suggestion: parse_error.as_ref().map_or_else(String::new, |_| SUGGESTION.to_owned()),
+            parse_error,
+            needs_retry: decisive.is_some(),
+            errors,
+            raw: input.to_owned(),
+        }
+    }
+
+    /// What a chat shows for an error that the model reported.
+    pub fn display(&self, response: &Response) -> Option<String> {
+        response.model_error.as_ref().map(|error| format!("LLM Error: {}", error.message))
+    }
+}
+
+fn message(name: Option<&str>, findings: &[Finding]) -> String {
+    let all = || findings.iter().map(|finding| finding.message.as_ref()).collect::<Vec<_>>().join("; ");
+    match findings.first().map(|finding| finding.code) {
+        Some(Code::BadJson) => format!("invalid JSON: {}", all()),
+        Some(first) if code(first) == Some("invalid_args") => {
+            format!("invalid args for {}: {}", name.unwrap_or("the tool"), all())
+        }
+        _ => all(),
+    }
+}
+
+pub(super) fn code(code: Code) -> Option<&'static str> {
+    match code {
+        Code::UnknownTool => Some("tool_not_found"),
+        Code::ArgumentsNotObject => Some("invalid_args"),
+        _ if code.kind() == "schema" => Some("invalid_args"),
+        _ => None,
+    }
+}

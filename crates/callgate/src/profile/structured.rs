@@ -1,0 +1,100 @@
+//! The parse result of the profile `structured`: calls, errors with their codes, and what was repaired.
+
+use serde::Serialize;
+
+use crate::event::Call;
+use crate::finding::Code;
+use crate::json::Repair;
+use crate::response::{FinishReason, Response};
+
+/// A response in the words of the profile.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ParseResult {
+    /// The calls that stand, in order.
+    pub calls: Vec<Call>,
+    /// One error per refused call, in order.
+    pub errors: Vec<CallError>,
+    /// The repairs of all calls that stand.
+    pub repairs: Vec<Repair>,
+    /// Whether no call was refused.
+    pub all_succeeded: bool,
+    /// How many calls there were, good and bad.
+    pub total: usize,
+    /// Why the response ended; `tool_calls` whenever a call stands.
+    pub finish_reason: FinishReason,
+}
+
+/// One refused call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CallError {
+    /// The code, `ACODE-TLP-001` and on.
+    pub code: &'static str,
+    /// The stable word for the kind of error.
+    pub kind: &'static str,
+    /// The name as the model wrote it.
+    pub tool: Option<String>,
+    /// What is wrong, all of it.
+    pub message: String,
+    /// The arguments as the model wrote them.
+    pub raw_arguments: Option<String>,
+    /// The place in the arguments, in bytes.
+    pub position: Option<usize>,
+}
+
+impl ParseResult {
+    /// Puts a response into the words of the profile.
+    pub fn from_response(response: &Response) -> Self {
+        let errors: Vec<CallError> = response
+            .rejected
+            .iter()
+            .filter_map(|rejected| {
+                let first = rejected.findings.first()?;
+                let count = rejected.findings.len();
+                let all: Vec<&str> = rejected.findings.iter().map(|finding| finding.message.as_ref()).collect();
+                let message = match first.code.kind() {
+                    "schema" if count > 1 => format!("{count} validation errors: {}", all.join("; ")),
+                    _ => all.join("; "),
+                };
+                Some(CallError {
+                    code: code(first.code).unwrap_or("ACODE-TLP-006"),
+                    kind: first.code.kind(),
+                    tool: rejected.name.clone(),
+                    message,
+                    raw_arguments: Some(rejected.raw.clone()).filter(|raw| !raw.is_empty()),
+                    position: first.span.map(|span| span.start),
+                })
+            })
+            .collect();
+        ParseResult {
+            calls: response.calls.clone(),
+            repairs: response.calls.iter().flat_map(|call| call.repairs.iter().cloned()).collect(),
+            all_succeeded: errors.is_empty(),
+            total: response.calls.len() + errors.len(),
+            finish_reason: response.finish_reason,
+            errors,
+        }
+    }
+}
+
+pub(super) fn code(code: Code) -> Option<&'static str> {
+    Some(match code {
+        Code::MissingFunction => "ACODE-TLP-001",
+        Code::EmptyName => "ACODE-TLP-002",
+        Code::BadName => "ACODE-TLP-003",
+        Code::BadJson
+        | Code::RepairRefused
+        | Code::LoneSurrogate
+        | Code::InvalidUtf8Call
+        | Code::DuplicateKey => "ACODE-TLP-004",
+        Code::NameTooLong => "ACODE-TLP-005",
+        Code::ArgumentsNotObject | Code::Malformed => "ACODE-TLP-006",
+        Code::UnknownTool => "ACODE-TLP-101",
+        Code::TooLarge => "ACODE-TLP-103",
+        Code::TooDeep => "ACODE-TLP-104",
+        Code::RepairBudget => "ACODE-TLP-105",
+        Code::TooManyCalls => "ACODE-TLP-107",
+        Code::Truncated => "ACODE-TLP-108",
+        _ if code.kind() == "schema" => "ACODE-TLP-102",
+        _ => return None,
+    })
+}

@@ -1,0 +1,168 @@
+//! What holds for any input: linear time, no recursion, the same result in any cutting, valid text untouched.
+
+use std::sync::Arc;
+
+use callgate::Code;
+use callgate::json::{End, Reader, Syntax, Tape, canonical, repair};
+use proptest::prelude::*;
+use serde_json::Value;
+
+use crate::{document, feed, feed_through, frame, tape_of};
+
+#[test]
+fn deep_input_is_no_recursion() {
+    let deep = "[".repeat(200_000) + &"]".repeat(200_000);
+    let tape = tape_of(&deep);
+    assert_eq!(tape.nodes().len(), 200_000);
+    assert_eq!(canonical(&deep), deep);
+    assert_eq!(repair(&"{\"a\":".repeat(200_000), 64).unwrap_err().code, Code::TooDeep);
+}
+
+/// Time grows with the input, not with its square, even in single characters.
+#[test]
+fn reading_is_linear() {
+    let large = 400_000;
+    let inputs = [
+        "{\"a\": \"".to_owned() + &"\" , ".repeat(large / 4),
+        "{\"a\": \"".to_owned() + &"\n".repeat(large),
+        "{\"a\": ".to_owned() + &"1".repeat(large),
+        "{\"a\": ".to_owned() + &"x, y".repeat(large / 4),
+        "{".to_owned() + &"k".repeat(large),
+        "{k\"".to_owned() + &" ".repeat(large),
+        "{\"a\": 1]".to_owned() + &" ".repeat(large),
+        "{\"a\": \"b\"".to_owned() + &" ".repeat(large),
+        "{\"a\": \"b\", \"".to_owned() + &"c".repeat(large),
+        "[".to_owned() + &"\"a\" ".repeat(large / 4),
+        "[".to_owned() + &"'".repeat(large),
+        "5".to_owned() + &"\n".repeat(large),
+        "{}".repeat(large / 2),
+        "{\"a\": 1".to_owned() + &" ".repeat(large),
+        "/*".to_owned() + &"*".repeat(large),
+        "words ".repeat(large / 6),
+    ];
+    for input in inputs {
+        let start = std::time::Instant::now();
+        let characters = input.char_indices().map(|(at, c)| &input[at..at + c.len_utf8()]);
+        let mut reader = document();
+        for character in characters {
+            reader.push(character);
+        }
+        reader.finish();
+        let took = start.elapsed();
+        assert!(took.as_millis() < 3000, "{:?}… took {took:?}", &input[..12]);
+    }
+}
+
+fn any_value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<i32>().prop_map(|quarters| Value::from(f64::from(quarters) / 4.0)),
+        "[ -~\\n\\t\"',:{}\\[\\]éλ😀“”`]{0,12}".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(5, 48, 6, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..6).prop_map(Value::from),
+            prop::collection::btree_map("[a-z\":, ]{0,5}", inner, 0..6)
+                .prop_map(|map| Value::Object(map.into_iter().collect())),
+        ]
+    })
+}
+
+/// Whether two values are the same, apart from the last bit of a float, which `serde_json` may round away.
+fn alike(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => {
+            let (x, y) = (a.as_f64().unwrap(), b.as_f64().unwrap());
+            a == b || (x - y).abs() <= x.abs() * 1e-15
+        }
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| alike(a, b)),
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|((k, a), (l, b))| k == l && alike(a, b))
+        }
+        _ => a == b,
+    }
+}
+
+/// Reads a text in these cuts; the reader must agree with itself and with `serde_json`.
+fn check_any(text: &str, cuts: &[prop::sample::Index]) -> Result<(), TestCaseError> {
+    let private = Reader::new(Syntax::Bare).with_quote(Arc::from("<|\"|>")).with_stops(b"<`");
+    let python = Reader::new(Syntax::Python).with_stops(b"[<");
+    let kwargs = Reader::new(Syntax::Kwargs).with_stops(b"]");
+    for reader in [document(), frame(), document().object_root(), python, kwargs, private] {
+        let whole = feed(reader.clone(), [text]);
+        let mut places: Vec<usize> = cuts.iter().map(|cut| cut.index(text.len() + 1)).collect();
+        places.retain(|at| text.is_char_boundary(*at));
+        places.extend([0, text.len()]);
+        places.sort();
+        let pieces = places.windows(2).map(|pair| &text[pair[0]..pair[1]]);
+        prop_assert_eq!(&feed(reader.clone(), pieces), &whole, "{:?} cut at {:?}", text, places);
+        let characters = text.char_indices().map(|(at, c)| &text[at..at + c.len_utf8()]);
+        prop_assert_eq!(&feed(reader.clone(), characters.clone()), &whole, "{:?} by characters", text);
+        let through = feed_through(reader.clone(), 3, [text]);
+        prop_assert_eq!(&feed_through(reader, 3, characters), &through, "{:?} with stops", text);
+        if whole.closed {
+            let parsed = serde_json::from_str::<Value>(&whole.text);
+            let large = parsed.as_ref().is_err_and(|error| error.to_string().contains("out of range"));
+            prop_assert!(parsed.is_ok() || large, "{:?} became {:?}: {:?}", text, whole.text, parsed);
+            let tape = Tape::parse(&whole.text);
+            prop_assert_eq!(tape.as_ref(), Some(&whole.tape));
+            let again = feed(document(), [whole.text.as_str()]);
+            prop_assert_eq!((again.text.as_str(), again.repairs.len()), (whole.text.as_str(), 0));
+            if let Ok(parsed) = parsed {
+                let value = whole.tape.value(&whole.text, 0);
+                prop_assert!(
+                    value.as_ref().is_some_and(|value| alike(value, &parsed)),
+                    "{:?} {:?}",
+                    value,
+                    parsed
+                );
+            }
+        }
+    }
+    let strict = serde_json::from_str::<Value>(text);
+    if strict.is_ok() {
+        let seen = feed(document(), [text]);
+        prop_assert_eq!((seen.text.as_str(), seen.repairs.len(), seen.end), (text, 0, End::Whole));
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn valid_values_are_untouched(value in any_value(), pretty in any::<bool>(), cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..6)) {
+        let text = if pretty { serde_json::to_string_pretty(&value) } else { serde_json::to_string(&value) }.unwrap();
+        check_any(&text, &cuts)?;
+        let tape = Tape::parse(&text).unwrap();
+        prop_assert_eq!(tape.value(&text, 0), Some(value.clone()));
+        let sorted = canonical(&text);
+        prop_assert_eq!(serde_json::from_str::<Value>(&sorted).unwrap(), value);
+        prop_assert_eq!(canonical(&sorted), sorted);
+    }
+
+    #[test]
+    fn damaged_values_are_read_the_same_way_in_any_cutting(
+        value in any_value(),
+        damage in prop::collection::vec((any::<prop::sample::Index>(), 0..4usize, "[\"'`\\\\,:{}()\\[\\] \\n<#/.+=;a1“”u-]{0,3}"), 1..4),
+        cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..6),
+    ) {
+        let mut text: Vec<char> = serde_json::to_string(&value).unwrap().chars().collect();
+        for (place, drop, insert) in damage {
+            let at = place.index(text.len() + 1);
+            let end = (at + drop).min(text.len());
+            text.splice(at..end, insert.chars());
+        }
+        check_any(&text.into_iter().collect::<String>(), &cuts)?;
+    }
+
+    #[test]
+    fn any_text_is_read_the_same_way_in_any_cutting(
+        text in "([\"'{}\\[\\]():,=\\\\ \\n<`~#/*.+;]|[a-z0-9]|true|None|\\\\u[dD]8|\\.\\.\\.|\"a\":|```|“|”|，|r'|<\\|\"\\|>|\\{a:){0,24}",
+        cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..6),
+    ) {
+        check_any(&text, &cuts)?;
+    }
+}

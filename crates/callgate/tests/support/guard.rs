@@ -1,0 +1,63 @@
+//! Guards: a panic becomes a fault of the text that caused it, and a text that is never read to its end is named.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{LazyLock, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Longer than any single text takes on a busy machine, shorter than anybody waits.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What is being read at this moment, by the number of the reading.
+static READING: LazyLock<Mutex<Readings>> = LazyLock::new(|| {
+    std::thread::spawn(|| {
+        loop {
+            std::thread::sleep(Duration::from_secs(1));
+            if let Some(label) = readings(|readings| readings.overdue()) {
+                // Straight to the error output: nobody collects what a test printed that does not end.
+                let _ = writeln!(std::io::stderr(), "not read to its end in {PATIENCE:?}: {label}");
+                std::process::exit(101);
+            }
+        }
+    });
+    Mutex::new(Readings::default())
+});
+
+#[derive(Default)]
+struct Readings {
+    next: usize,
+    open: BTreeMap<usize, (String, Instant)>,
+}
+
+impl Readings {
+    fn overdue(&self) -> Option<String> {
+        let overdue = self.open.values().find(|(_, since)| since.elapsed() > PATIENCE);
+        overdue.map(|(label, _)| label.clone())
+    }
+}
+
+fn readings<T>(use_them: impl FnOnce(&mut Readings) -> T) -> T {
+    use_them(&mut READING.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Does the work, and ends the process with this label where the work does not end.
+pub(crate) fn watched<T>(label: String, work: impl FnOnce() -> T) -> T {
+    let number = readings(|readings| {
+        readings.next += 1;
+        readings.open.insert(readings.next, (label, Instant::now()));
+        readings.next
+    });
+    let done = catch_unwind(AssertUnwindSafe(work));
+    readings(|readings| readings.open.remove(&number));
+    done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// Does the work that looks for a fault; a panic is one.
+pub(crate) fn guarded(label: &str, work: impl FnOnce() -> Option<String>) -> Option<String> {
+    watched(label.to_owned(), || catch_unwind(AssertUnwindSafe(work))).unwrap_or_else(|panic| {
+        let words =
+            panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+        Some(format!("panics: {}", words.unwrap_or("without words")))
+    })
+}
