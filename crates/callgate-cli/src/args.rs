@@ -59,7 +59,7 @@ pub(crate) enum Command {
 }
 
 /// Which gate: the flags that `parse` and `scan` share.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Args)]
 pub(crate) struct GateArgs {
     /// The tools that may be called: an OpenAI, Anthropic or MCP list in a JSON file.
     /// Without it the gate is open: calls are read but not checked
@@ -68,6 +68,9 @@ pub(crate) struct GateArgs {
     /// A dialect to listen for, or `auto`; may be given more than once [default: the profile's]
     #[arg(long, value_name = "NAME")]
     pub(crate) dialect: Vec<String>,
+    /// A file with a dialect of your own; may be given more than once
+    #[arg(long, value_name = "FILE")]
+    pub(crate) dialect_file: Vec<PathBuf>,
     /// The bundle of dialects and policy to read with [default: standard]
     #[arg(long, value_name = "NAME")]
     pub(crate) profile: Option<String>,
@@ -92,9 +95,6 @@ pub(crate) struct ParseArgs {
     /// Choose the dialect by the name of the model
     #[arg(long, value_name = "NAME", conflicts_with = "dialect")]
     pub(crate) model: Option<String>,
-    /// A file with a dialect of your own; may be given more than once
-    #[arg(long, value_name = "FILE")]
-    pub(crate) dialect_file: Vec<PathBuf>,
     /// What the prompt ended with, where that decides the reading (an already opened `<think>`)
     #[arg(long, value_name = "TEXT")]
     pub(crate) prompt_tail: Option<String>,

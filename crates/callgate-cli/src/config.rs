@@ -47,7 +47,7 @@ pub(crate) fn show(profile: &str, json: bool, paint: Paint, out: &mut dyn Write)
         return Ok(Outcome::Fine);
     }
     let knob = |name: &str| padded(name, 18);
-    writeln!(out, "{}{}", paint.tone(Tone::Strong, knob("profile")), profile.name())?;
+    writeln!(out, "{}{}: {}", paint.tone(Tone::Strong, knob("profile")), profile.name(), profile.summary())?;
     writeln!(out, "{}{}", paint.tone(Tone::Strong, knob("dialects")), dialects.join(", "))?;
     for (name, meaning, values) in KNOBS {
         let value = value_at(&policy, name);

@@ -110,12 +110,8 @@ pub(crate) fn unknown<'a>(
     Stop::usage(format!("there is no {what} `{name}`"), help)
 }
 
-/// The gate that the flags describe, with more dialects from files.
-pub(crate) fn gate(
-    args: &GateArgs,
-    model: Option<&str>,
-    dialect_files: &[impl AsRef<Path>],
-) -> Result<Gate, Stop> {
+/// The gate that the flags describe.
+pub(crate) fn gate(args: &GateArgs, model: Option<&str>) -> Result<Gate, Stop> {
     let mut builder = Gate::builder();
     if let Some(name) = &args.profile {
         builder = builder.profile(profile(name)?);
@@ -135,8 +131,8 @@ pub(crate) fn gate(
         })?;
         builder = builder.dialect(&record.name);
     }
-    for path in dialect_files {
-        for record in records(path.as_ref())? {
+    for path in &args.dialect_file {
+        for record in records(path)? {
             builder = builder.record(record);
         }
     }

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
-use callgate::{Code, Finding};
-use serde_json::json;
+use callgate::{Code, Finding, batch};
+use serde_json::{Value, json};
 
 use crate::args::LineArgs;
 use crate::exit::{Outcome, Stop};
@@ -59,24 +59,37 @@ pub(crate) fn run<W: LineWork<Tally = Tally>>(
     Ok(Outcome::refused_if(total.errors > 0))
 }
 
-/// The line as text, or the finding that says why it is none.
-pub(crate) fn text_of<'a>(line: &Line<'a>) -> Result<&'a str, Finding> {
-    match line {
-        Line::Whole(bytes) => str::from_utf8(bytes).map_err(|error| {
-            let at = error.valid_up_to();
-            Finding::new(Code::InvalidUtf8)
-                .at(callgate::Span::new(at, at + 1))
-                .message("the line holds bytes that are not UTF-8")
-        }),
-        Line::TooLong => Err(Finding::new(Code::TooLarge)
-            .message(format!("the line is longer than {} MiB", MAX_LINE >> 20))
-            .help("Split the line.")),
-    }
+/// Judges a line, if it is text at all.
+pub(crate) fn judge(line: &Line<'_>, judge: impl FnOnce(&str) -> batch::Outcome) -> batch::Outcome {
+    let problem = match line {
+        Line::Whole(bytes) => match str::from_utf8(bytes) {
+            Ok(text) => return judge(text),
+            Err(error) => {
+                format!("the line is not UTF-8: byte {} is part of no character", error.valid_up_to() + 1)
+            }
+        },
+        Line::TooLong => format!("the line is longer than {} MiB", MAX_LINE >> 20),
+    };
+    refused(&Value::Null, &Finding::new(Code::BadLine).message(problem))
 }
 
-/// The line that stands for one that could not be read.
-pub(crate) fn error_line(number: u64, finding: &Finding) -> String {
-    json!({ "line": number, "id": null, "error": finding }).to_string()
+/// A line that gives no result.
+pub(crate) fn refused(id: &Value, finding: &Finding) -> batch::Outcome {
+    let line = json!({ "id": id, "error": finding }).to_string();
+    batch::Outcome { line, failed: true, response: None }
+}
+
+/// Writes what became of a line; where it failed, with its number in front.
+pub(crate) fn write(number: u64, outcome: &batch::Outcome, out: &mut Vec<u8>, tally: &mut Tally) {
+    tally.lines += 1;
+    if outcome.failed {
+        tally.errors += 1;
+        out.extend_from_slice(format!("{{\"line\":{number},").as_bytes());
+        out.extend_from_slice(outcome.line.trim_start_matches('{').as_bytes());
+    } else {
+        out.extend_from_slice(outcome.line.as_bytes());
+    }
+    out.push(b'\n');
 }
 
 /// Creates the output file, unless that would destroy the input before it is read.

@@ -1,6 +1,6 @@
 //! `callgate parse`: one response of a model, and what each part of it became.
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 
 use callgate::{Event, FinishReason, Gate, Response, Session};
 
@@ -18,7 +18,7 @@ const STREAM_CHUNK: usize = 16;
 const READ: usize = 64 << 10;
 
 pub(crate) fn run(args: &ParseArgs, paint: Paint, out: &mut dyn Write) -> Result<Outcome, Stop> {
-    let gate = input::gate(&args.gate, args.model.as_deref(), &args.dialect_file)?;
+    let gate = input::gate(&args.gate, args.model.as_deref())?;
     let mut session = gate.session();
     if let Some(tail) = &args.prompt_tail {
         session = session.with_prompt_tail(tail);
@@ -54,12 +54,15 @@ fn feed(args: &ParseArgs, session: &mut Session, watch: &mut Watch<'_>) -> Resul
     if live {
         let mut buffer = vec![0; READ];
         loop {
-            let count = reader.read(&mut buffer).map_err(|error| input::unreadable(&args.file, &error))?;
-            if count == 0 {
-                return Ok(bytes);
+            match reader.read(&mut buffer) {
+                Ok(0) => return Ok(bytes),
+                Ok(count) => {
+                    bytes.extend_from_slice(&buffer[..count]);
+                    watch.push(session, &buffer[..count])?;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(input::unreadable(&args.file, &error)),
             }
-            bytes.extend_from_slice(&buffer[..count]);
-            watch.push(session, &buffer[..count])?;
         }
     }
     reader.read_to_end(&mut bytes).map_err(|error| input::unreadable(&args.file, &error))?;
@@ -108,7 +111,9 @@ impl Watch<'_> {
     fn push(&mut self, session: &mut Session, chunk: &[u8]) -> Result<(), Stop> {
         self.chunks += 1;
         let heading = format!("chunk {}", self.chunks);
-        self.step(&heading, &String::from_utf8_lossy(chunk), |sink| session.push_bytes(chunk, sink))
+        let width = self.paint.columns().min(100) - 16;
+        let shown = format!("“{}”", one_line(&String::from_utf8_lossy(chunk), width));
+        self.step(&heading, &shown, |sink| session.push_bytes(chunk, sink))
     }
 
     fn finish(&mut self, session: &mut Session, reason: FinishReason) -> Result<(), Stop> {
@@ -149,11 +154,9 @@ impl Watch<'_> {
     }
 
     fn stream_lines(&mut self, heading: &str, detail: &str, events: &[Event<'_>]) -> Result<(), Stop> {
-        let width = self.paint.columns().min(100) - 16;
-        let heading = self.paint.tone(Tone::Accent, padded(heading, 12));
-        writeln!(self.out, "{heading} “{}”", one_line(detail, width))?;
+        writeln!(self.out, "{} {detail}", self.paint.tone(Tone::Accent, padded(heading, 12)))?;
         if events.is_empty() {
-            writeln!(self.out, "{:13}{}", "", self.paint.tone(Tone::Grey, "nothing yet"))?;
+            writeln!(self.out, "{:13}{}", "", self.paint.tone(Tone::Grey, "no event"))?;
         }
         events.iter().try_for_each(|event| stream_line(self.out, self.paint, event))
     }

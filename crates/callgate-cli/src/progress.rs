@@ -17,7 +17,7 @@ pub(crate) struct Tally {
     /// Calls (or, for `repair`, documents) that were repaired.
     pub(crate) repaired: u64,
     /// Refusals by their deciding code.
-    pub(crate) refused: BTreeMap<String, u64>,
+    pub(crate) refused: BTreeMap<&'static str, u64>,
 }
 
 impl Tally {
@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn the_table_has_the_most_frequent_code_first() {
         let progress = Progress::start(Counting::Calls, None, true);
-        let refused = [("bad-json".to_owned(), 2), ("unknown-tool".to_owned(), 5)].into_iter().collect();
+        let refused = [("bad-json", 2), ("unknown-tool", 5)].into_iter().collect();
         let table = progress.table(&Tally { lines: 9, refused, ..Tally::default() });
         assert!(table.contains("refused         7\n  unknown-tool  5\n  bad-json      2\n"), "{table}");
     }

@@ -3,8 +3,9 @@
 use std::io::{self, Write};
 
 use callgate::json::{Failure, Repair, Repaired, Safety, repair};
-use callgate::{Code, Finding, Span};
-use serde_json::json;
+use callgate::{Code, Finding, Span, batch};
+use serde::Deserialize;
+use serde_json::{Value, json};
 
 use crate::args::RepairArgs;
 use crate::exit::{Outcome, Stop};
@@ -28,7 +29,7 @@ pub(crate) fn run(args: &RepairArgs, paint: Paint, out: &mut dyn Write) -> Resul
     let result = repair(&text, DEPTH).map_err(|failure| finding(&failure)).and_then(|repaired| {
         let guess = repaired.repairs.iter().find(|repair| repair.safety == Safety::Guess);
         match guess.filter(|_| args.strict) {
-            Some(guess) => Err(refused_guess(guess)),
+            Some(guess) => Err(refused_guess(guess.code.word(), guess.span)),
             None => Ok(repaired),
         }
     });
@@ -81,16 +82,30 @@ fn finding(failure: &Failure) -> Finding {
     Finding::new(failure.code).at(Span::new(failure.at, failure.at)).message(failure.message.clone())
 }
 
-fn refused_guess(guess: &Repair) -> Finding {
+fn refused_guess(code: &str, span: Span) -> Finding {
     Finding::new(Code::RepairRefused)
-        .at(guess.span)
-        .message(format!("only a guess could read this: {} ({})", guess.code.entry().message, guess.code))
+        .at(span)
+        .message(format!("only a guess could read this ({code})"))
         .help("Leave --strict out to allow guesses.")
 }
 
 /// Each line an object with `id` and `input`, by the batch contract.
 struct RepairLines {
     strict: bool,
+}
+
+/// What a repaired line says about itself.
+#[derive(Deserialize)]
+struct RepairedLine {
+    id: Value,
+    repairs: Vec<ListedRepair>,
+}
+
+#[derive(Deserialize)]
+struct ListedRepair {
+    code: String,
+    safety: String,
+    span: [usize; 2],
 }
 
 impl LineWork for RepairLines {
@@ -100,6 +115,18 @@ impl LineWork for RepairLines {
     fn state(&self) {}
 
     fn line(&self, (): &mut (), number: u64, line: Line<'_>, out: &mut Vec<u8>, tally: &mut Tally) {
-        tally.lines += 1;
+        let mut outcome = lines::judge(&line, batch::repair_line);
+        if let Ok(repaired) = serde_json::from_str::<RepairedLine>(&outcome.line) {
+            let guess = repaired.repairs.iter().find(|repair| repair.safety == Safety::Guess.to_string());
+            match guess.filter(|_| self.strict) {
+                Some(guess) => {
+                    let [start, end] = guess.span;
+                    let finding = refused_guess(&guess.code, Span::new(start, end));
+                    outcome = lines::refused(&repaired.id, &finding);
+                }
+                None => tally.repaired += u64::from(!repaired.repairs.is_empty()),
+            }
+        }
+        lines::write(number, &outcome, out, tally);
     }
 }

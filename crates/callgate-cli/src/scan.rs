@@ -2,10 +2,59 @@
 
 use std::io::Write;
 
+use callgate::Response;
+use callgate::batch::{self, Gates};
+
 use crate::args::ScanArgs;
 use crate::exit::{Outcome, Stop};
+use crate::input;
+use crate::lines;
 use crate::paint::Paint;
+use crate::pipeline::{Line, LineWork};
+use crate::progress::{Counting, Tally};
 
 pub(crate) fn run(args: &ScanArgs, paint: Paint, out: &mut dyn Write) -> Result<Outcome, Stop> {
-    Ok(Outcome::Fine)
+    // What is wrong with the flags is said once and at once, not on every line.
+    let gate = input::gate(&args.gate, None)?;
+    let mut gates = Gates::new(*gate.profile()).with_dialects(args.gate.dialect.clone());
+    if let Some(tools) = gate.registry() {
+        gates = gates.with_tools(tools.clone());
+    }
+    for path in &args.gate.dialect_file {
+        for record in input::records(path)? {
+            gates = gates.with_record(record);
+        }
+    }
+    lines::run(&args.file, &args.lines, Counting::Calls, ScanLines { gates }, paint, out)
+}
+
+/// Each line a response, by the batch contract.
+struct ScanLines {
+    gates: Gates,
+}
+
+impl LineWork for ScanLines {
+    /// Each thread compiles the gates it meets; they are few.
+    type State = Gates;
+    type Tally = Tally;
+
+    fn state(&self) -> Gates {
+        self.gates.clone()
+    }
+
+    fn line(&self, gates: &mut Gates, number: u64, line: Line<'_>, out: &mut Vec<u8>, tally: &mut Tally) {
+        let outcome = lines::judge(&line, |text| batch::scan_line(text, gates));
+        if let Some(response) = &outcome.response {
+            count(response, tally);
+        }
+        lines::write(number, &outcome, out, tally);
+    }
+}
+
+fn count(response: &Response, tally: &mut Tally) {
+    tally.calls += response.calls.len() as u64;
+    tally.repaired += response.calls.iter().filter(|call| !call.repairs.is_empty()).count() as u64;
+    for finding in response.rejected.iter().filter_map(|rejected| rejected.findings.first()) {
+        *tally.refused.entry(finding.code.word()).or_default() += 1;
+    }
 }

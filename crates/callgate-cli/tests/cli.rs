@@ -1,5 +1,7 @@
 //! Drives the binary: what each command prints, and how the process ends.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
+
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -72,8 +72,10 @@ pub(crate) fn judge(gate: &Compiled, mut attempt: Attempt) -> (Verdict, Vec<Find
     let mut findings = Vec::new();
     let name = judge_name(gate, &mut attempt, &mut findings);
     findings.append(&mut attempt.findings);
+    judge_repairs(gate, &attempt, 0, &mut findings);
+    let read = attempt.repairs.len();
     let (text, tape) = judge_arguments(gate, &mut attempt, &mut findings);
-    judge_repairs(gate, &attempt, &mut findings);
+    judge_repairs(gate, &attempt, read, &mut findings);
     let mut coercions = Vec::new();
     let mut arguments = text;
     let mut checked = false;
@@ -306,11 +308,11 @@ fn judge_arguments(
     (Some(text), Some(tape))
 }
 
-/// Whether the policy allows the repairs that were made.
-fn judge_repairs(gate: &Compiled, attempt: &Attempt, findings: &mut Vec<Finding>) {
+/// Whether the policy allows the repairs that were made, from the one at `from` on.
+fn judge_repairs(gate: &Compiled, attempt: &Attempt, from: usize, findings: &mut Vec<Finding>) {
     let policy = gate.policy.repair;
     // What every policy takes as written: arguments that are blank because there are none.
-    let made = attempt.repairs.iter().filter(|repair| repair.code != RepairCode::BlankArguments);
+    let made = attempt.repairs.iter().skip(from).filter(|repair| repair.code != RepairCode::BlankArguments);
     let total: usize = made.clone().map(|repair| repair.count).sum();
     if total > gate.policy.limits.repairs {
         let message = format!("{total} repairs would be needed, {} are allowed", gate.policy.limits.repairs);
@@ -333,6 +335,8 @@ fn judge_repairs(gate: &Compiled, attempt: &Attempt, findings: &mut Vec<Finding>
             && matches!(repair.code, RepairCode::MissingCloser | RepairCode::UnclosedString | RepairCode::MissingTag);
         let code = if at_end {
             Code::Truncated
+        } else if repair.code == RepairCode::LoneSurrogate {
+            Code::LoneSurrogate
         } else if policy == RepairPolicy::Lossless {
             Code::RepairRefused
         } else if repair.code == RepairCode::MissingTag {

@@ -8,7 +8,9 @@ mod support;
 use callgate::json::repair;
 use callgate::{Code, Event, FinishReason, Gate, Registry, Response};
 use serde_json::{Value, json};
-use support::{Feed, assert_linear, fixture, native_events, partition_fault, profile, response, text};
+use support::{
+    Feed, assert_linear, difference, fixture, native_events, partition_fault, profile, response, text,
+};
 
 /// Rows that a parser alone cannot answer, and what they need.
 const LATER: &[(&str, &str)] = &[
@@ -56,12 +58,16 @@ fn every_parser_row_is_answered() {
 fn hostile_inputs_are_survived_on_a_small_stack() {
     // The built-in dialects are read once per process; that is no input and may use a larger stack.
     drop(gate());
+    let mut failed = Vec::new();
     for (id, attack) in ATTACKS {
         // Half a megabyte: any recursion on input would end the process here, not only the test.
         let thread = std::thread::Builder::new().name((*id).to_owned()).stack_size(512 << 10).spawn(*attack);
         let outcome = thread.map(std::thread::JoinHandle::join);
-        assert!(matches!(outcome, Ok(Ok(()))), "{id} failed");
+        if !matches!(outcome, Ok(Ok(()))) {
+            failed.push(id);
+        }
     }
+    assert!(failed.is_empty(), "these attacks succeed: {failed:?}");
 }
 
 /// The gate that most attacks meet: `standard`, with one strict tool and one that takes anything.
@@ -81,7 +87,7 @@ fn survived(gate: &Gate, input: &str) -> Response {
     let feed = Feed::new(gate);
     let whole = feed.whole(input.as_bytes());
     assert_eq!(partition_fault(&whole, input.len()), None);
-    assert!(feed.bytewise(input.as_bytes()) == whole, "byte by byte, the events are others");
+    assert_eq!(difference(&feed.bytewise(input.as_bytes()), &whole), None);
     response(&whole)
 }
 
@@ -219,18 +225,18 @@ fn a_parameter_without_its_end() {
 
 fn the_end_in_the_middle_of_a_string() {
     let whole = "<tool_call>{\"name\":\"f\",\"arguments\":\"{\\\"a\\\":\\\"one\\\"}\"}</tool_call>";
-    let gates = ["standard", "lenient", "strict"].map(|name| (name, rebuilt(name)));
-    let string_ends = whole.find("}\"}").unwrap_or_default();
-    for (name, gate) in &gates {
-        for end in 0..string_ends {
+    let string = whole.find("\"{").unwrap_or_default()..whole.find("}\"}").unwrap_or_default();
+    for name in ["standard", "lenient", "strict"] {
+        let gate = rebuilt(name);
+        for end in 0..whole.len() - "</tool_call>".len() {
             for finish in [FinishReason::Stop, FinishReason::Length, FinishReason::Unknown] {
-                let feed = Feed { finish, ..Feed::new(gate) };
-                let response = response(&feed.whole(&whole.as_bytes()[..end]));
-                let named = response
-                    .calls
-                    .iter()
-                    .all(|call| call.repairs.iter().any(|r| r.code.word().contains("clos")));
-                assert!(response.calls.is_empty() || (*name == "lenient" && named), "{name}, cut at {end}");
+                let feed = Feed { finish, ..Feed::new(&gate) };
+                let calls = response(&feed.whole(&whole.as_bytes()[..end])).calls;
+                let silent = calls.iter().any(|call| call.repairs.is_empty());
+                assert!(!silent, "{name}, cut at {end}: a call that is not whole says nothing of it");
+                let closed = name == "lenient" && finish == FinishReason::Stop;
+                let cut_off = finish == FinishReason::Length || (string.contains(&end) && !closed);
+                assert!(calls.is_empty() || !cut_off, "{name}, cut at {end}, {finish:?}: {calls:?}");
             }
         }
     }

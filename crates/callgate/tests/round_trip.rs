@@ -93,7 +93,7 @@ fn whatever_renders_parses_back() {
     let mut faults = Vec::new();
     for record in dialect::builtin() {
         let count = Cell::new(0);
-        let outcome = runner(60).run(&(turn(), cuts(4)), |(turn, cuts)| {
+        let outcome = runner(200).run(&(turn(), cuts(4)), |(turn, cuts)| {
             let Some((gate, written)) = write(record, &turn) else { return Ok(()) };
             count.set(count.get() + 1);
             read_back(&turn, &gate, &written, &places(&cuts, written.len()))

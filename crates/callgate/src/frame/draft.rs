@@ -175,6 +175,14 @@ impl Draft {
         }
     }
 
+    /// Remembers whether the body that is being read ends with a line break.
+    pub(crate) fn note_line(&mut self, text: &str) {
+        if let Some(last_line) = text.rsplit('\n').next().filter(|_| !text.is_empty()) {
+            let is_blank = last_line.trim().is_empty();
+            self.at_line_start = is_blank && (self.at_line_start || last_line.len() < text.len());
+        }
+    }
+
     /// Whether the value so far ends with a line break, but for white space.
     pub(crate) fn is_at_line_start(&self) -> bool {
         self.at_line_start
@@ -376,10 +384,7 @@ impl Draft {
 
     /// More of the value.
     pub(crate) fn value_text(&mut self, text: &str) {
-        if let Some(last_line) = text.rsplit('\n').next() {
-            let is_blank = last_line.trim().is_empty();
-            self.at_line_start = is_blank && (self.at_line_start || last_line.len() < text.len());
-        }
+        self.note_line(text);
         let DraftBody::Params(Params { json, value: Some(value), .. }) = &mut self.body else { return };
         if value.streams.is_none() {
             value.text.push_str(text);

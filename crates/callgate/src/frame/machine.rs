@@ -428,6 +428,7 @@ impl Machine {
         let program = &gate.program;
         if self.threads.in_word() && !is_word_character(c) {
             self.threads.end_words(program, &mut self.scratch, self.position);
+            self.drop_unknown(gate);
             self.note_known(gate, out);
             if self.state != State::Matching {
                 return false;
@@ -510,6 +511,20 @@ impl Machine {
         }
     }
 
+    /// In formats whose tags are the tools' own names, a tag that is no parameter of the tool is not one.
+    fn drop_unknown(&mut self, gate: &Compiled) {
+        let scratch = &self.scratch;
+        self.threads.retain(|thread| {
+            let frame = &gate.program.frames[gate.program.owner[thread.pc as usize] as usize];
+            if !gate.records[frame.record].record.known {
+                return true;
+            }
+            let Some(key) = thread.key else { return true };
+            let tool = thread.name.and_then(|name| gate.tool(scratch.get(name)));
+            tool.is_some_and(|tool| tool.has_key(scratch.get(key)))
+        });
+    }
+
     /// In formats whose marker is the tool's own name, a known name is already a call.
     fn note_known(&mut self, gate: &Compiled, out: &mut Out<'_, '_>) {
         let lead = self.threads.iter().find(|thread| {
@@ -576,6 +591,7 @@ impl Machine {
 
     fn admission(&self, gate: &Compiled, frame: &Frame, record: &Record) -> Admission {
         let policy = &gate.policy;
+        let inline = self.regions.inline_before_frame();
         if !frame.live && policy.foreign == Foreign::Ignore {
             return Admission::Ignored;
         }
@@ -608,7 +624,7 @@ impl Machine {
             if self.regions.quotation {
                 return Admission::Dead(Code::DeadRegion);
             }
-            if self.regions.inline.is_some() {
+            if inline {
                 return Admission::Pending(Pending::Inline);
             }
         }
@@ -653,7 +669,8 @@ impl Machine {
             return false;
         };
         let follows_json = matches!(draft.body, DraftBody::Json { .. });
-        if follows_json && matches!(c, '}' | ']' | ')') && self.held.trim().is_empty() {
+        let only_closers = self.held.chars().all(|c| c.is_whitespace() || matches!(c, '}' | ']' | ')'));
+        if follows_json && matches!(c, '}' | ']' | ')') && only_closers {
             draft.repaired(RepairCode::ExtraCloser, self.position, self.position + 1);
             self.held.push(c);
             self.position += 1;
@@ -683,7 +700,7 @@ impl Machine {
             let frame = self.frame_of(gate, thread);
             matches!(frame.kind, FrameKind::Calls) && !frame.unmarked
         };
-        let marker = self.threads.iter().find(|thread| thread.literals > 0 && is_call(thread)).copied();
+        let marker = self.threads.iter().find(|thread| thread.pieces > 0 && is_call(thread)).copied();
         if let Some(thread) = marker {
             let record = &gate.records[self.frame_of(gate, &thread).record].record;
             let code = if record.lines && thread.name.is_some() {
@@ -828,6 +845,7 @@ impl Machine {
         let dialect = gate.records[self.frame_of(gate, &thread).record].record.name.clone();
         let Some(draft) = &mut self.draft else { return };
         draft.odd = thread.odd;
+        draft.id = thread.id.map(|id| self.scratch.get(id).to_owned());
         if !std::mem::replace(&mut draft.started, true) {
             out.started(draft.number, &name, dialect);
         }
@@ -887,13 +905,25 @@ impl Machine {
         while !rest.is_char_boundary(room) {
             room += 1;
         }
+        if self.speculative {
+            // Whether this is a call is asked at the same places however the text was cut.
+            let place = rest.find([',', '}', ']', ':']).map_or(rest.len(), |at| at + 1);
+            room = room.min(place);
+        }
         let room = room.max(rest.chars().next().map_or(0, char::len_utf8));
         let used = reader.push(&rest[..room]);
         let state = reader.state();
         let failed_at = reader.failure().map(|failure| failure.at);
+        let was_escaped = reader.repairs().first().is_some_and(|repair| repair.code == RepairCode::EscapedQuotes);
         self.position += used;
+        draft.note_line(&rest[..used]);
         if self.speculative {
             self.held.push_str(&rest[..used]);
+            if was_escaped {
+                // Escaped JSON stands inside of some string: it is quoted, not called.
+                self.held_is_text(gate, out);
+                return used;
+            }
             if let Some(at) = failed_at {
                 // No call after all: what could not be read may be the start of something else.
                 let body_at = draft.body_start.unwrap_or(self.held_start) - self.held_start;
@@ -906,7 +936,8 @@ impl Machine {
                 self.held_is_text(gate, out);
                 return used;
             }
-            if !self.settle_speculation(gate, state, out) {
+            let is_place = rest[..used].ends_with([',', '}', ']', ':']) || state == ReaderState::Done;
+            if is_place && !self.settle_speculation(gate, state, out) {
                 return used;
             }
         } else {
@@ -1051,7 +1082,8 @@ impl Machine {
     fn look(&mut self, gate: &Compiled) {
         self.threads.clear();
         self.best = None;
-        let after: Vec<Thread> = self.waiting.iter().map(|thread| thread.past_body()).collect();
+        let ended_line = self.draft.as_ref().is_some_and(Draft::is_at_line_start);
+        let after = self.waiting.iter().map(|thread| thread.past_body_line(ended_line));
         self.threads.start(&gate.program, &mut self.scratch, after, self.position);
         self.held.clear();
         self.held_start = self.position;
@@ -1063,6 +1095,7 @@ impl Machine {
         for c in rest.chars() {
             if self.threads.in_word() && !is_word_character(c) {
                 self.threads.end_words(&gate.program, &mut self.scratch, self.position);
+                self.drop_unknown(gate);
             }
             if self.held.len() >= LONGEST_HEADER || !self.step(gate, c) {
                 let is_first = self.held.is_empty();
@@ -1094,12 +1127,13 @@ impl Machine {
                 return thread.literals > 0 || op == Op::Match;
             }
             let at_match = op == Op::Match;
+            let begins_value = matches!(op, Op::Body(_));
             if !thread.skipped {
-                return thread.literals >= 2 || thread.literals >= 1 && (at_match || at_end_of_input);
+                let closed = thread.pieces > self.waiting.first().map_or(0, |waiting| waiting.pieces);
+                return thread.literals >= 2 || begins_value || closed && (at_match || at_end_of_input && thread.literals >= 1);
             }
             // Without its closer, a value ends only before a parameter that is still to come, at the start of a
             // line, or before the closers of the call.
-            let begins_value = matches!(op, Op::Body(_));
             if begins_value {
                 return self.value_ends_line() && self.is_new_key(gate, thread);
             }
@@ -1231,7 +1265,7 @@ impl Machine {
                 let call_end = thread.call_end.unwrap_or(end);
                 self.end_call(gate, thread, call_end, true, out);
                 out.markup(Span::new(self.accounted, end));
-                self.regions.pass_frame();
+                self.regions.pass_frame(self.held.ends_with('\n'));
             }
             FrameKind::ReasoningEnd => {
                 self.flush_space(out);
@@ -1398,7 +1432,7 @@ impl Machine {
         self.after.clear();
         self.after_frame = true;
         self.accounted = end;
-        self.regions.pass_frame();
+        self.regions.pass_frame(false);
     }
 
     // ---- the end of the input ----
@@ -1547,9 +1581,9 @@ impl Refusal {
 /// Whether a body can begin with this character.
 fn can_start(body: &Body, c: char) -> bool {
     match body {
-        Body::Object => matches!(c, '{'),
-        Body::Arguments { kwargs: true } => true,
-        Body::Arguments { .. } => !c.is_alphabetic() && !matches!(c, '<' | '}' | ']' | ','),
+        Body::Object => c == '{',
+        Body::Arguments { kwargs: true } => !c.is_whitespace(),
+        Body::Arguments { .. } => !(c.is_alphabetic() || c.is_whitespace() || matches!(c, '<' | '}' | ']' | ',')),
         _ => true,
     }
 }

@@ -11,6 +11,9 @@ use crate::json::Syntax;
 /// The index of an instruction.
 pub(crate) type Pc = u32;
 
+/// The shortest literal that says by itself that a value before it has ended.
+const SHORTEST_SIGN: usize = 4;
+
 /// One instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Op {
@@ -49,7 +52,9 @@ pub(crate) enum Op {
 /// What a thread has passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mark {
-    /// The end of a literal.
+    /// A piece of a literal.
+    Piece,
+    /// The end of a closer or of another literal that is long enough to tell by itself where a value ends.
     Literal,
     /// A literal after which this can only be a call.
     Commit,
@@ -281,7 +286,7 @@ impl Compiler {
         let fence = fence_info(first.head()).is_some();
         let unmarked = fence || first.head().trim().len() < 2;
         self.begin(index, listening, kind, fence, unmarked && !record.known);
-        self.template(record, open, fence, false);
+        self.template(record, open, fence);
         if has_section {
             self.mark(Mark::Opened);
             self.emit(Op::Space);
@@ -295,7 +300,7 @@ impl Compiler {
             let split = (!last).then(|| self.emit(Op::Split(0, 0)));
             let pieces = self.pieces;
             let first_literal = self.first_literal;
-            self.template(record, call, fence, true);
+            self.template(record, call, fence);
             self.pieces = pieces;
             self.first_literal = first_literal;
             ends.push(self.emit(Op::Jump(0)));
@@ -329,7 +334,7 @@ impl Compiler {
         }
         if !close.is_empty() {
             self.emit(Op::Space);
-            self.template(record, close, fence, false);
+            self.template(record, close, fence);
         }
         self.emit(Op::Match);
         let tail = if close.is_empty() { calls[0] } else { close };
@@ -365,7 +370,7 @@ impl Compiler {
     /// A frame around text, reasoning, or nothing.
     fn plain(&mut self, index: usize, listening: &Listening, template: &Template, kind: FrameKind) {
         self.begin(index, listening, kind, false, false);
-        self.template(&listening.record, template, false, false);
+        self.template(&listening.record, template, false);
         self.emit(Op::Match);
         let after = match template.parts.last() {
             Some(Part::Literal(l)) => l[l.trim_end().len()..].to_owned(),
@@ -411,10 +416,11 @@ impl Compiler {
     }
 
     /// One template. In a `fence` the literals with backticks are the lines of the fence.
-    fn template(&mut self, record: &Record, template: &Template, fence: bool, call: bool) {
+    fn template(&mut self, record: &Record, template: &Template, fence: bool) {
         let parts = &template.parts;
         let mut bound: Vec<Slot> = Vec::new();
         let mut body_seen = false;
+        let mut unit = 0;
         let mut i = 0;
         while i < parts.len() {
             match &parts[i] {
@@ -427,7 +433,7 @@ impl Compiler {
                     if fence && let Some(info) = fence_info(text).filter(|_| self.pieces == 0) {
                         self.program.infos.push(info);
                         self.emit(Op::Fence((self.program.infos.len() - 1) as u16));
-                        self.mark(Mark::Literal);
+                        self.mark(Mark::Piece);
                         text = text.split_once('\n').map_or("", |(_, rest)| rest);
                         self.pieces = 1;
                         self.first_literal = false;
@@ -440,20 +446,26 @@ impl Compiler {
                     if left_raw {
                         text = text.trim_start();
                     }
-                    if right_raw || (is_last && !call) {
+                    if right_raw || is_last {
                         text = text.trim_end();
                     }
                     let pieces = self.pieces;
+                    // White space at the end comes after what the literal means, so that the meaning does not wait.
+                    let (text, gap) = text.split_at(text.trim_end().len());
                     self.literal(record, text, !left_raw, !right_raw);
                     if next_to_suffix {
                         self.pieces = pieces;
                     } else if self.pieces > 1 && self.in_call && !text.trim().is_empty() {
                         self.mark(Mark::Commit);
                     }
+                    if !gap.is_empty() {
+                        self.bytes(record, gap);
+                    }
                     if closes_fence {
                         self.emit(Op::FenceEnd);
                         self.mark(Mark::Literal);
                     }
+                    unit += text.trim().len();
                 }
                 Part::Slot(Slot::Suffix) => {
                     self.emit(Op::Suffix);
@@ -461,6 +473,7 @@ impl Compiler {
                 Part::Slot(slot) if slot.is_word() => {
                     if bound.contains(slot) && body_seen {
                         self.emit(Op::Repeat(*slot));
+                        unit += 2;
                     } else {
                         i = self.word(record, parts, i, &mut bound);
                     }
@@ -503,6 +516,18 @@ impl Compiler {
                 }
             }
             i += 1;
+            // A literal may be made of several parts; what counts is its end, and whether it can be mistaken.
+            let goes_on = match parts.get(i) {
+                Some(Part::Literal(_) | Part::Slot(Slot::Suffix)) => true,
+                Some(Part::Slot(slot)) => slot.is_word() && bound.contains(slot) && body_seen,
+                None => false,
+            };
+            if !goes_on {
+                if unit >= SHORTEST_SIGN {
+                    self.mark(Mark::Literal);
+                }
+                unit = 0;
+            }
         }
     }
 
@@ -512,7 +537,7 @@ impl Compiler {
         let mut exits = Vec::new();
         for param in &record.param {
             let split = self.emit(Op::Split(0, 0));
-            self.template(record, param, false, true);
+            self.template(record, param, false);
             self.emit(Op::Jump(again));
             exits.push(split);
             let next = self.here();
@@ -548,7 +573,7 @@ impl Compiler {
             for byte in literal[inner..].trim_start().bytes() {
                 self.emit(Op::Byte(byte));
             }
-            self.mark(Mark::Literal);
+            self.mark(Mark::Piece);
             self.mark(Mark::Commit);
             return i + 1;
         }
@@ -625,7 +650,7 @@ impl Compiler {
                 self.mark(Mark::Skipped);
             } else {
                 self.bytes(record, spelling);
-                self.mark(Mark::Literal);
+                self.mark(Mark::Piece);
             }
             jumps.push(self.emit(Op::Jump(0)));
             if let Some(split) = split {
@@ -643,7 +668,7 @@ impl Compiler {
     fn plain_text(&mut self, record: &Record, text: &str) {
         self.bytes(record, text);
         if !text.trim().is_empty() {
-            self.mark(Mark::Literal);
+            self.mark(Mark::Piece);
             self.pieces += 1;
         }
     }

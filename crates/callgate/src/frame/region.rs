@@ -77,6 +77,16 @@ impl Regions {
         matches!(self.line, Line::Start { .. })
     }
 
+    /// Whether what begins here may stand in inline code: a run of backticks right before it counts.
+    pub(crate) fn inline_before_frame(&self) -> bool {
+        match self.line {
+            Line::Run { mark: '`', length, at_start } if self.fence.is_none() => {
+                self.inline != Some(length) && (length < 3 || !at_start)
+            }
+            _ => self.inline.is_some(),
+        }
+    }
+
     /// Whether the last character was a backtick or tilde of a run, so that the next one cannot start a run.
     pub(crate) fn in_run(&self) -> bool {
         matches!(self.line, Line::Run { .. })
@@ -88,9 +98,15 @@ impl Regions {
     }
 
     /// A frame stood here: the line goes on after it.
-    pub(crate) fn pass_frame(&mut self) {
-        self.line = Line::Body;
+    pub(crate) fn pass_frame(&mut self, ended_line: bool) {
+        if let Line::Run { mark, length, at_start } = self.line
+            && self.fence.is_none()
+            && (length < 3 || !at_start)
+        {
+            self.backticks(mark, length);
+        }
         self.blank = false;
+        self.line = if ended_line { self.new_line() } else { Line::Body };
     }
 
     /// Reads one character.

@@ -34,7 +34,9 @@ pub(crate) struct Thread {
     pub(crate) index: Option<Words>,
     pub(crate) kind: Option<Words>,
     suffix: Option<Words>,
-    /// How many literals have been read since the thread was last counted.
+    /// How many pieces of literals have been read.
+    pub(crate) pieces: u16,
+    /// How many telling literals have been read since the last body.
     pub(crate) literals: u16,
     /// Whether it has passed the point after which this can only be a call.
     pub(crate) committed: bool,
@@ -88,6 +90,7 @@ impl Thread {
             index: None,
             kind: None,
             suffix: None,
+            pieces: 0,
             literals: 0,
             committed: false,
             skipped: false,
@@ -101,6 +104,12 @@ impl Thread {
             line: FenceLine::Before,
             odd: false,
         }
+    }
+
+    /// Moves past the body it stands at, which may have ended with a line break.
+    pub(crate) fn past_body_line(self, ended_line: bool) -> Self {
+        let line = if ended_line { FenceLine::Start } else { FenceLine::Before };
+        Thread { line, ..self.past_body() }
     }
 
     /// Moves past the body it stands at.
@@ -432,6 +441,7 @@ fn follow(program: &Program, scratch: &mut Scratch, list: &mut Vec<Thread>, thre
 
 fn apply(mark: Mark, thread: &mut Thread, position: usize) {
     match mark {
+        Mark::Piece => thread.pieces += 1,
         Mark::Literal => thread.literals += 1,
         Mark::Commit => thread.committed = true,
         Mark::Skipped => thread.skipped = true,
@@ -455,7 +465,8 @@ fn apply(mark: Mark, thread: &mut Thread, position: usize) {
 /// Matches a finished word against its pattern and binds its slots.
 fn bind(program: &Program, scratch: &Scratch, thread: &mut Thread, pattern: u16, run: Words) -> bool {
     let text = scratch.get(run);
-    if text.is_empty() || !text.chars().all(is_word_character) {
+    // A slash makes a closing tag, never a name.
+    if text.is_empty() || text.starts_with(['/', '!', '?']) || !text.chars().all(is_word_character) {
         return false;
     }
     let slots = &program.patterns[pattern as usize].slots;

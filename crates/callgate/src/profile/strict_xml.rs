@@ -187,7 +187,8 @@ impl StreamReport {
 }
 
 pub(super) fn code(code: Code) -> Option<&'static str> {
-    (code.entry().severity == Severity::Error).then(|| error_type(code).word())
+    let is_own = code.entry().severity == Severity::Error && code != Code::Sibling;
+    is_own.then(|| error_type(code).word())
 }
 
 pub(super) fn error_type(code: Code) -> ErrorType {

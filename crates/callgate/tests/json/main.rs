@@ -297,7 +297,7 @@ fn commas_and_colons() {
     lossless(
         "{“a”：1，“b”：2}",
         r#"{"a":1,"b":2}"#,
-        &["typographic-quotes", "odd-separator", "typographic-quotes", "odd-separator"].as_slice(),
+        &["typographic-quotes", "odd-separator", "typographic-quotes", "odd-separator"],
     );
     lossless(
         "{a=1, 'b'=>2}",

@@ -159,7 +159,8 @@ pub(crate) mod strict_xml {
     /// In this profile every block that cannot be read is malformed, whatever is wrong inside of it.
     pub(super) fn refine(outcome: &mut Outcome, profile: &Profile) {
         for problem in &mut outcome.problems {
-            if problem.code.as_deref() == profile.code(callgate::Code::Malformed) {
+            let alone = problem.kind != callgate::Code::Sibling.kind();
+            if alone && problem.code.as_deref() == profile.code(callgate::Code::Malformed) {
                 problem.kind = "malformed".to_owned();
             }
         }

@@ -299,7 +299,8 @@ pub(crate) fn difference(a: &[Event<'static>], b: &[Event<'static>]) -> Option<S
         return None;
     }
     let at = a.iter().zip(b).take_while(|(a, b)| a == b).count();
-    Some(format!("event {at}: {:?} against {:?}", a.get(at), b.get(at)))
+    let shown = |event: Option<&Event<'static>>| excerpt(&format!("{event:?}")).into_owned();
+    Some(format!("event {at}: {} against {}", shown(a.get(at)), shown(b.get(at))))
 }
 
 /// The processor time this thread has used, so that other work of the machine does not count.
