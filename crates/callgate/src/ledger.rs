@@ -55,6 +55,8 @@ pub(crate) struct Ledger {
     /// How much of the positions belongs to the end of the prompt.
     pub(crate) base: usize,
     entries: Vec<Entry>,
+    /// Markup that may go on.
+    markup: Option<Span>,
     pending: Option<Pending>,
     queue: Vec<Queued>,
     queued: usize,
@@ -141,9 +143,21 @@ impl Out<'_, '_> {
 
     /// Bytes that only hold the format together.
     pub(crate) fn markup(&mut self, span: Span) {
-        if let Some((span, _)) = self.clip(span).filter(|(span, _)| !span.is_empty()) {
-            self.ledger.has_text = true;
-            self.send(Event::Markup { span }, 0);
+        let Some((span, _)) = self.clip(span).filter(|(span, _)| !span.is_empty()) else { return };
+        self.ledger.has_text = true;
+        match &mut self.ledger.markup {
+            Some(open) if open.end == span.start => open.end = span.end,
+            _ => {
+                self.flush_markup();
+                self.ledger.markup = Some(span);
+            }
+        }
+    }
+
+    /// Markup waits for what follows, so that it comes in one piece however the input was cut.
+    fn flush_markup(&mut self) {
+        if let Some(span) = self.ledger.markup.take() {
+            self.pass(Event::Markup { span }, 0);
         }
     }
 
@@ -216,6 +230,7 @@ impl Out<'_, '_> {
         }
         let entry = self.ledger.entries.len();
         if self.ledger.pending.is_some() {
+            self.flush_markup();
             self.ledger.queued += raw.len();
             self.ledger.queue.push(Queued::Attempt { entry, raw });
         }
@@ -232,6 +247,7 @@ impl Out<'_, '_> {
 
     /// Lets a call out before the response is over. Its id is the model's, or new so far.
     fn release_early(&mut self, mut call: Box<Call>, max_calls: usize) {
+        self.flush_markup();
         let ids = &mut self.ledger.ids;
         if call.id.is_empty() || ids.contains(&call.id) {
             call.id = ids.fresh();
@@ -254,6 +270,7 @@ impl Out<'_, '_> {
 
     /// From here on events wait until it is decided whether what follows is a call.
     pub(crate) fn pend(&mut self, pending: Pending) {
+        self.flush_markup();
         self.ledger.pending.get_or_insert(pending);
     }
 
@@ -262,6 +279,7 @@ impl Out<'_, '_> {
         if self.ledger.pending != Some(pending) {
             return;
         }
+        self.flush_markup();
         self.ledger.pending = None;
         self.ledger.queued = 0;
         let queue = std::mem::take(&mut self.ledger.queue);
@@ -319,6 +337,7 @@ impl Out<'_, '_> {
 
     /// Judges the response as a whole and lets everything out.
     pub(crate) fn finish(&mut self, gate: &Compiled, reason: FinishReason) {
+        self.flush_markup();
         self.resolve(Pending::Inline, true);
         self.resolve(Pending::Thought, true);
         let alone = self.only_fence_is_queued();
@@ -397,6 +416,11 @@ impl Out<'_, '_> {
     // ---- sending ----
 
     fn send(&mut self, event: Event<'_>, bytes: usize) {
+        self.flush_markup();
+        self.pass(event, bytes);
+    }
+
+    fn pass(&mut self, event: Event<'_>, bytes: usize) {
         if self.ledger.pending.is_none() {
             (self.sink)(event);
             return;

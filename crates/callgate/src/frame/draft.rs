@@ -502,6 +502,10 @@ impl Draft {
                 }
             }
             DraftBody::Code(code) => {
+                // Formats that send bare code mean the one tool that runs it.
+                if attempt.name == Name::Missing {
+                    attempt.name = Name::Written("python".to_owned());
+                }
                 let mut json = String::from("{\"code\": \"");
                 escape_into(&mut json, &code);
                 json.push_str("\"}");

@@ -51,6 +51,8 @@ struct Context {
     stops: Vec<u8>,
     /// Whether it may end without a closer, where another frame of its dialect begins.
     may_lack_closer: bool,
+    /// The text frame inside of which something is skipped.
+    outer: Option<Box<Context>>,
 }
 
 /// What the end of a refused call is recognised by.
@@ -97,6 +99,8 @@ pub(crate) struct Machine {
     /// Threads at a body that could have begun while others were still reading literals, and where that was.
     parked: Vec<Thread>,
     parked_at: usize,
+    /// The preferred thread of the last set that had one.
+    lead: Option<Thread>,
     /// The best end of the frame so far: the thread, and how much of the held text belongs to it.
     best: Option<(Thread, usize)>,
     held: String,
@@ -131,6 +135,7 @@ impl Machine {
             stops: Vec::new(),
             parked: Vec::new(),
             parked_at: 0,
+            lead: None,
             best: None,
             held: String::new(),
             held_start: 0,
@@ -362,27 +367,31 @@ impl Machine {
             let excess = self.space.len() - limit;
             let space = std::mem::take(&mut self.space);
             let start = self.position - space.len();
-            out.text(&space[..excess], Span::new(start, start + excess), self.in_reasoning());
+            self.give(&space[..excess], start, out);
             self.space.push_str(&space[excess..]);
             self.after_frame = false;
         }
     }
 
     fn hand_out(&mut self, text: &str, out: &mut Out<'_, '_>) {
-        let span = Span::new(self.position, self.position + text.len());
+        self.give(text, self.position, out);
+        self.position += text.len();
+    }
+
+    /// Hands out text as what the open context makes of it.
+    fn give(&self, text: &str, start: usize, out: &mut Out<'_, '_>) {
+        let span = Span::new(start, start + text.len());
         match self.context.as_ref().map(|context| &context.kind) {
             Some(Body::Skip) => out.markup(span),
             Some(Body::Reasoning { .. }) => out.text(text, span, true),
             _ => out.text(text, span, false),
         }
-        self.position = span.end;
     }
 
     fn flush_space(&mut self, out: &mut Out<'_, '_>) {
         if !self.space.is_empty() {
-            let start = self.position - self.space.len();
-            out.text(&self.space, Span::new(start, self.position), self.in_reasoning());
-            self.space.clear();
+            let space = std::mem::take(&mut self.space);
+            self.give(&space, self.position - space.len(), out);
         }
     }
 
@@ -390,13 +399,9 @@ impl Machine {
     fn claim_space(&mut self, before: usize, frame_start: usize, out: &mut Out<'_, '_>) {
         let length = self.space.len();
         let markup = if self.after_frame { length } else { before.min(length) };
-        let start = frame_start - length;
-        if markup < length {
-            let text = &self.space[..length - markup];
-            out.text(text, Span::new(start, start + length - markup), self.in_reasoning());
-        }
+        let space = std::mem::take(&mut self.space);
+        self.give(&space[..length - markup], frame_start - length, out);
         out.markup(Span::new(frame_start - markup, frame_start));
-        self.space.clear();
     }
 
     fn apply(&mut self, change: Change, out: &mut Out<'_, '_>) {
@@ -483,6 +488,7 @@ impl Machine {
 
     /// After a character was read: is a call certain, is the frame over, does a body begin?
     fn after_step(&mut self, gate: &Compiled, out: &mut Out<'_, '_>) {
+        self.lead = self.threads.iter().next().copied();
         if let Some(thread) = self.threads.matched(&gate.program) {
             self.best = Some((*thread, self.held.len()));
         }
@@ -867,7 +873,8 @@ impl Machine {
             _ => String::new(),
         };
         let waiting = std::mem::take(&mut self.waiting);
-        self.context = Some(Context { waiting, record: frame.record, kind, stops, may_lack_closer });
+        let outer = self.context.take().filter(|_| kind == Body::Skip).map(Box::new);
+        self.context = Some(Context { waiting, record: frame.record, kind, stops, may_lack_closer, outer });
         self.regions.reset();
         self.after_frame = true;
         self.state = State::Outside;
@@ -1274,10 +1281,17 @@ impl Machine {
                 self.regions.reset();
             }
             FrameKind::Text | FrameKind::Reasoning | FrameKind::Noise => {
-                let trail = match self.context.take().map(|context| context.kind) {
+                // Noise that skips nothing stands inside of whatever is open and leaves it open.
+                let closes = frame.kind != FrameKind::Noise
+                    || self.context.as_ref().is_some_and(|context| context.kind == Body::Skip);
+                let closed = if closes { self.context.take() } else { None };
+                let trail = match closed.as_ref().map(|context| &context.kind) {
                     Some(Body::Reasoning { trail, .. }) => trail.len(),
                     _ => 0,
                 };
+                if let Some(outer) = closed.and_then(|context| context.outer) {
+                    self.context = Some(*outer);
+                }
                 // The closer ends a context that was opened before; noise has none and leaves text as it is.
                 if frame.kind == FrameKind::Reasoning {
                     out.resolve(Pending::Thought, false);
@@ -1308,12 +1322,9 @@ impl Machine {
         let length = self.space.len();
         let markup = trail.min(length);
         let start = self.held_start - length;
-        if markup < length {
-            let end = start + length - markup;
-            out.text(&self.space[..length - markup], Span::new(start, end), true);
-        }
+        let space = std::mem::take(&mut self.space);
+        out.text(&space[..length - markup], Span::new(start, start + length - markup), true);
         out.markup(Span::new(self.held_start - markup, self.held_start));
-        self.space.clear();
     }
 
     /// The call is broken: it is skipped to its end.
@@ -1323,7 +1334,8 @@ impl Machine {
             .iter()
             .find(|thread| thread.committed)
             .or_else(|| self.threads.iter().next())
-            .copied();
+            .copied()
+            .or(self.lead);
         let Some(draft) = &mut self.draft else { return };
         draft.findings.extend(finding);
         let Some(thread) = thread else { return };

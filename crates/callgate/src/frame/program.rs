@@ -231,9 +231,19 @@ impl Compiler {
         for (open, close) in &pairs {
             self.calls(index, listening, open, close, FrameKind::Calls);
         }
+        let none = Template::default();
         if !record.open.iter().all(Template::is_empty) && record.call.iter().any(Record::is_unmistakable) {
-            let none = Template::default();
             self.calls(index, listening, &none, &none, FrameKind::Wrapperless);
+        }
+        // Where the wrapper is part of the call itself, the call without it begins at its inner opener.
+        let inner: Vec<Template> =
+            record.bare.iter().flat_map(|bare| record.call.iter().filter_map(|call| without_wrapper(call, bare))).collect();
+        if !inner.is_empty() {
+            let inner = Listening {
+                record: Arc::new(Record { call: inner, ..(**record).clone() }),
+                chosen: listening.chosen,
+            };
+            self.calls(index, &inner, &none, &none, FrameKind::Wrapperless);
         }
         for (templates, kind) in [
             (&record.text, FrameKind::Text),
@@ -455,7 +465,7 @@ impl Compiler {
                     self.literal(record, text, !left_raw, !right_raw);
                     if next_to_suffix {
                         self.pieces = pieces;
-                    } else if self.pieces > 1 && self.in_call && !text.trim().is_empty() {
+                    } else if self.pieces > 1 && self.in_call && !record.known && !text.is_empty() {
                         self.mark(Mark::Commit);
                     }
                     if !gap.is_empty() {
@@ -778,6 +788,16 @@ fn first_bytes(ops: &[Op], start: Pc) -> Vec<(u8, bool)> {
         }
     }
     found
+}
+
+/// A call from its inner opener on, if that stands behind a wrapper in its first literal.
+fn without_wrapper(call: &Template, bare: &str) -> Option<Template> {
+    let at = call.head().find(bare).filter(|at| *at > 0)?;
+    let mut inner = call.clone();
+    if let Some(Part::Literal(first)) = inner.parts.first_mut() {
+        first.drain(..at);
+    }
+    Some(inner)
 }
 
 /// The closer of a template if it is the opener with a slash in it (`<think>`, `</think>`): such a closer means the
