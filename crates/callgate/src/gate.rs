@@ -89,9 +89,9 @@ impl Gate {
         self.inner.registry.as_ref()
     }
 
-    /// The dialects that were chosen by name or profile.
+    /// The dialects whose calls are live.
     pub fn live(&self) -> impl Iterator<Item = &Record> {
-        self.inner.records.iter().filter(|listening| listening.chosen).map(|listening| &*listening.record)
+        self.inner.records.iter().filter(|listening| listening.live).map(|listening| &*listening.record)
     }
 }
 
@@ -147,7 +147,7 @@ impl GateBuilder {
         let policy = self.policy.unwrap_or_else(|| self.profile.policy());
         check(&policy)?;
         let mut records: Vec<Listening> =
-            self.records.into_iter().map(|record| Listening { record: Arc::new(record), chosen: true }).collect();
+            self.records.into_iter().map(|record| Listening { record: Arc::new(record), chosen: true, live: true }).collect();
         let names: Vec<String> = self
             .dialects
             .unwrap_or_else(|| self.profile.dialects().iter().map(|name| (*name).to_owned()).collect());
@@ -169,13 +169,13 @@ impl GateBuilder {
                 });
             }
             if records.iter().all(|listening| listening.record.name != record.name) {
-                records.push(Listening { record: Arc::new(record.clone()), chosen: true });
+                records.push(Listening { record: Arc::new(record.clone()), chosen: true, live: true });
             }
         }
         if auto || self.profile.listens() {
             for record in dialect::builtin().iter().filter(|record| record.auto) {
                 if records.iter().all(|listening| listening.record.name != record.name) {
-                    records.push(Listening { record: Arc::new(record.clone()), chosen: false });
+                    records.push(Listening { record: Arc::new(record.clone()), chosen: false, live: auto });
                 }
             }
         }

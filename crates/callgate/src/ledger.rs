@@ -320,6 +320,14 @@ impl Out<'_, '_> {
         }
     }
 
+    /// The last attempt of the text is refused for what follows it.
+    pub(crate) fn revoke_last(&mut self, finding: Finding) {
+        let finding = self.place(finding);
+        if let Some(entry) = self.ledger.entries.iter_mut().rev().find(|entry| !entry.native) {
+            entry.revoked.get_or_insert(finding);
+        }
+    }
+
     /// A call in a format that is not switched on was left as text.
     pub(crate) fn note_foreign(&mut self) {
         self.ledger.foreign = true;

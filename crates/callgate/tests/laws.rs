@@ -14,7 +14,7 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Value, json};
 use support::corpus::{DIALECT_SAMPLES, LISTENERS, Listener, OTHER_SAMPLES, Sample, samples};
-use support::soup::{self, TOOLS, any_json, broken_json, byte_soup, cuts, openers, places, soup};
+use support::soup::{self, Bytes, TOOLS, any_json, broken_json, byte_soup, cuts, openers, places, soup};
 use support::{
     Feed, assert_linear, difference, ended, excerpt, hold, native_events, obeyed, over_samples,
     partition_fault, profile, response, text,
@@ -92,7 +92,7 @@ fn promise_02_chunks_do_not_matter_to_other_texts() {
 
 #[test]
 fn promise_02_chunks_do_not_matter_to_soups_and_broken_characters() {
-    hold(1500, (any_gate(), byte_soup(14), cuts(8)), |(listener, input, cuts)| {
+    hold(1500, (any_gate(), byte_soup(14), cuts(8)), |(listener, Bytes(input), cuts)| {
         let feed = Feed::new(&listener.gate);
         let whole = feed.whole(&input);
         obeyed(difference(&feed.cut(&input, &places(&cuts, input.len())), &whole))?;
@@ -146,7 +146,7 @@ fn promise_03_no_byte_is_lost() {
 
 #[test]
 fn promise_03_no_byte_of_broken_utf8_is_lost() {
-    hold(400, (any_gate(), byte_soup(10)), |(listener, input)| {
+    hold(400, (any_gate(), byte_soup(10)), |(listener, Bytes(input))| {
         obeyed(partition_fault(&Feed::new(&listener.gate).bytewise(&input), input.len()))
     });
 }
@@ -186,17 +186,30 @@ fn promise_04_no_attempt_is_silent() {
     over_soups(1000, |gate, input| verdict_fault(&Feed::new(gate).whole(input.as_bytes())));
 }
 
-/// A call that is cut anywhere after its name is refused or reported, never only text.
+/// Where a text has said enough to be a call and nothing else: after the name if a marker stands before it, otherwise
+/// after the first key of its arguments, since an object with a name alone may be data.
+fn decided(sample: &Sample, call: &Call) -> Option<usize> {
+    let frame = call.span?;
+    let written = sample.text.get(frame.start..frame.end)?;
+    let after = |word: &str, from: usize| Some(from + written.get(from..)?.find(word)? + word.len());
+    let name = after(&call.name, 0)?;
+    let record = dialect::named(&call.dialect)?;
+    let marked = openers(record).into_iter().any(|opener| written.starts_with(opener));
+    let value = call.value();
+    let key = || after(value.as_object()?.keys().min_by_key(|key| written[name..].find(key.as_str()))?, name);
+    let end = if marked { Some(name) } else { key() };
+    // A name or key is whole only when something follows it.
+    end.map(|end| frame.start + end + 2)
+}
+
+/// A call that is cut anywhere after it was decided is refused or reported, never only text.
 #[test]
 fn promise_04_a_call_cut_short_is_not_silent() {
     over_samples(DIALECT_SAMPLES.iter(), |sample| {
         let feed = sample.feed();
         let whole = response(&feed.whole(sample.text.as_bytes()));
         let call = whole.calls.first()?;
-        let frame = call.span?;
-        let name = sample.text.get(frame.start..frame.end)?.find(&call.name)?;
-        let after_name = frame.start + name + call.name.len() + 2;
-        let silent = (after_name..frame.end).find(|&end| {
+        let silent = (decided(sample, call)?..call.span?.end).step_by(3).find(|&end| {
             let cut = response(&feed.whole(&sample.text.as_bytes()[..end]));
             cut.calls.is_empty() && cut.rejected.is_empty() && cut.findings.is_empty()
         });
@@ -410,7 +423,9 @@ fn promise_07_dead_regions_stay_dead() {
                 return Some(format!("in a {region}, {} runs", call.name));
             }
             let said = !response.findings.is_empty() || !response.rejected.is_empty();
-            (!said).then(|| format!("nothing is said about a call in a {region}"))
+            // The marks of a quotation may stand inside of a marker that has lines, and then there is no call.
+            let intact = region != "quotation" || !sample.text.contains('\n');
+            (intact && !said).then(|| format!("nothing is said about a call in a {region}"))
         })
     });
 }
@@ -441,7 +456,7 @@ fn promise_08_feeding_never_fails() {
     let native =
         (proptest::option::of(0..3usize), proptest::option::of(soup(3)), proptest::option::of(soup(3)));
     let strategy = (any_gate(), byte_soup(16), cuts(4), finish, proptest::option::of(native), soup(2));
-    hold(1500, strategy, |(listener, input, cuts, finish, native, tail)| {
+    hold(1500, strategy, |(listener, Bytes(input), cuts, finish, native, tail)| {
         let gate = &listener.gate;
         let mut session = gate.session().with_prompt_tail(&tail).with_id_prefix(&tail);
         session.untrusted(&tail);

@@ -117,6 +117,10 @@ pub(crate) struct Machine {
     /// White space that is markup if it comes next.
     after: String,
     refusal: Refusal,
+    /// Closers that must not follow the last call.
+    watch: Option<Refusal>,
+    /// Whether the last frame was an object that must stand by itself.
+    stands_alone: bool,
     /// Everything of the current frame before this position is accounted for.
     accounted: usize,
     attempts: usize,
@@ -147,6 +151,8 @@ impl Machine {
             after_frame: true,
             after: String::new(),
             refusal: Refusal::default(),
+            watch: None,
+            stands_alone: false,
             accounted: 0,
             attempts: 0,
             fresh: true,
@@ -356,7 +362,9 @@ impl Machine {
         }
         let words_end = text.trim_end_matches(|c: char| c.is_ascii_whitespace()).len();
         if words_end > 0 {
+            let glued = self.space.is_empty();
             self.flush_space(out);
+            self.check_what_follows(&text[..words_end], glued, out);
             self.hand_out(&text[..words_end], out);
             self.after_frame = false;
         }
@@ -376,6 +384,26 @@ impl Machine {
     fn hand_out(&mut self, text: &str, out: &mut Out<'_, '_>) {
         self.give(text, self.position, out);
         self.position += text.len();
+    }
+
+    /// Text after a call can show that it was none, or that one of its values was cut.
+    fn check_what_follows(&mut self, text: &str, glued: bool, out: &mut Out<'_, '_>) {
+        let position = self.position;
+        if std::mem::take(&mut self.stands_alone)
+            && glued
+            && text.starts_with(|c: char| c.is_alphanumeric() || matches!(c, ')' | '"' | '\'' | '`'))
+        {
+            let finding = Finding::new(Code::Malformed).at(Span::new(position, position));
+            out.revoke_last(finding.message("the object is a part of something larger"));
+        }
+        if let Some(watch) = &mut self.watch {
+            let found = text.bytes().enumerate().find_map(|(at, byte)| watch.read(byte).map(|_| at));
+            if let Some(at) = found {
+                let at = position + at;
+                out.revoke_last(Finding::new(Code::SuspectValueEnd).at(Span::new(at, at + 1)));
+                self.watch = None;
+            }
+        }
     }
 
     /// Hands out text as what the open context makes of it.
@@ -580,6 +608,8 @@ impl Machine {
                     out.pend(pending);
                 }
                 self.after.clear();
+                self.watch = None;
+                self.stands_alone = false;
                 true
             }
             Admission::Dead(_) | Admission::Ignored => {
@@ -663,25 +693,38 @@ impl Machine {
 
     /// No thread takes the character. True if it was read all the same.
     fn mismatch(&mut self, gate: &Compiled, c: char, out: &mut Out<'_, '_>) -> bool {
+        let only_closers = self.held.chars().all(|c| c.is_whitespace() || matches!(c, '}' | ']' | ')'));
+        // Around an object that nothing marks, a bracket belongs to the text.
+        let is_marked = self.lead.is_some_and(|lead| {
+            let frame = self.frame_of(gate, &lead);
+            !frame.unmarked || frame.fence
+        });
+        let is_closer = matches!(c, '}' | ']' | ')') && only_closers && is_marked;
+        let goes_on = self.threads.iter().any(|thread| gate.program.ops[thread.pc as usize] != Op::Match);
         if let Some((thread, length)) = self.best {
+            // A closer may be missing here, or come after a bracket too many: what follows tells.
+            if is_closer && goes_on && self.follows_json() {
+                self.extra_closer(c);
+                return true;
+            }
             let tail = self.held.split_off(length);
             self.position -= tail.len();
+            if let Some(draft) = &mut self.draft {
+                let end = self.position;
+                draft.repairs.retain(|repair| repair.code != RepairCode::ExtraCloser || repair.span.start < end);
+            }
             self.frame_done(gate, thread, self.position, out);
             self.run(gate, &tail, out);
             return false;
+        }
+        if is_closer && self.follows_json() {
+            self.extra_closer(c);
+            return true;
         }
         let Some(draft) = &mut self.draft else {
             self.give_up(gate, out);
             return false;
         };
-        let follows_json = matches!(draft.body, DraftBody::Json { .. });
-        let only_closers = self.held.chars().all(|c| c.is_whitespace() || matches!(c, '}' | ']' | ')'));
-        if follows_json && matches!(c, '}' | ']' | ')') && only_closers {
-            draft.repaired(RepairCode::ExtraCloser, self.position, self.position + 1);
-            self.held.push(c);
-            self.position += 1;
-            return true;
-        }
         let wants_body = self.threads.at_body(&gate.program).next().is_some();
         let at = Span::new(self.position, self.position + c.len_utf8());
         let finding = if wants_body && matches!(draft.body, DraftBody::None) {
@@ -693,6 +736,19 @@ impl Machine {
         };
         self.refuse(gate, Some(finding.at(at)), out);
         false
+    }
+
+    fn follows_json(&self) -> bool {
+        self.draft.as_ref().is_some_and(|draft| matches!(draft.body, DraftBody::Json { .. }))
+    }
+
+    /// Takes a closing bracket that closes nothing.
+    fn extra_closer(&mut self, c: char) {
+        if let Some(draft) = &mut self.draft {
+            draft.repaired(RepairCode::ExtraCloser, self.position, self.position + 1);
+        }
+        self.held.push(c);
+        self.position += 1;
     }
 
     /// The held text is no frame: its first character is text, the rest is read again.
@@ -1036,6 +1092,7 @@ impl Machine {
         let waiting = std::mem::take(&mut self.waiting);
         let after = waiting.iter().map(|thread| thread.past_body());
         self.threads.start(&gate.program, &mut self.scratch, after, self.position);
+        self.lead = self.threads.iter().next().copied();
         self.state = State::Matching;
         if !self.speculative {
             self.held.clear();
@@ -1273,6 +1330,11 @@ impl Machine {
                 self.end_call(gate, thread, call_end, true, out);
                 out.markup(Span::new(self.accounted, end));
                 self.regions.pass_frame(self.held.ends_with('\n'));
+                self.stands_alone = frame.unmarked && !frame.fence;
+                self.watch = (!frame.closers.is_empty()).then(|| Refusal {
+                    literals: frame.closers.iter().map(|closer| (closer.clone(), Resync::CallEnd)).collect(),
+                    ..Refusal::default()
+                });
             }
             FrameKind::ReasoningEnd => {
                 self.flush_space(out);

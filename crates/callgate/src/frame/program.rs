@@ -141,8 +141,12 @@ pub(crate) struct Frame {
     pub(crate) unmarked: bool,
     /// Whether it may only start at the start of a line.
     pub(crate) line_start: bool,
-    /// Whether it is chosen by name or profile, and not merely listening.
+    /// Whether its calls are live, and not merely noticed.
     pub(crate) live: bool,
+    /// Whether it was chosen by name.
+    pub(crate) chosen: bool,
+    /// Literals that end parameters and calls: after a call they mean that a value may have been cut.
+    pub(crate) closers: Vec<String>,
     /// Where the frame goes on after one of its calls.
     pub(crate) next_call: Pc,
     /// Literals at which a refused call ends.
@@ -178,8 +182,10 @@ pub(crate) struct Program {
 #[derive(Clone, Debug)]
 pub(crate) struct Listening {
     pub(crate) record: Arc<Record>,
-    /// Chosen by name or profile: every opener listens and its calls are live.
+    /// Chosen by name: every opener listens, not only the unmistakable ones.
     pub(crate) chosen: bool,
+    /// Whether its calls are live, and not merely noticed.
+    pub(crate) live: bool,
 }
 
 /// Compiles the records that listen.
@@ -242,6 +248,7 @@ impl Compiler {
             let inner = Listening {
                 record: Arc::new(Record { call: inner, ..(**record).clone() }),
                 chosen: listening.chosen,
+                live: listening.live,
             };
             self.calls(index, &inner, &none, &none, FrameKind::Wrapperless);
         }
@@ -346,6 +353,16 @@ impl Compiler {
             self.emit(Op::Space);
             self.template(record, close, fence);
         }
+        if kind == FrameKind::Wrapperless && !record.close.iter().all(Template::is_empty) {
+            // The closer of the missing wrapper may be there all the same.
+            let split = self.emit(Op::Split(0, 0));
+            self.emit(Op::Space);
+            if let Some(close) = record.close.first() {
+                self.template(record, close, false);
+            }
+            let out = self.here();
+            self.patch(split, Op::Split(split + 1, out));
+        }
         self.emit(Op::Match);
         let tail = if close.is_empty() { calls[0] } else { close };
         let after = tail.literals().last().map_or("", |l| &l[l.trim_end().len()..]).to_owned();
@@ -373,6 +390,10 @@ impl Compiler {
         self.end(after, ends, openers);
         if let Some(frame) = self.program.frames.last_mut() {
             frame.next_call = next_call;
+            if !record.param.is_empty() {
+                frame.closers = lasts(&record.param);
+                frame.closers.extend(call_ends.iter().cloned());
+            }
             frame.call_ends = call_ends;
         }
     }
@@ -408,9 +429,11 @@ impl Compiler {
             fence,
             unmarked,
             line_start: listening.record.lines || fence,
-            live: listening.chosen,
+            live: listening.live,
+            chosen: listening.chosen,
             next_call: 0,
             call_ends: Vec::new(),
+            closers: Vec::new(),
             ends: Vec::new(),
             openers: Vec::new(),
         };
@@ -519,7 +542,7 @@ impl Compiler {
                     // The closing line of a fence reads the white space before it, to see the line break.
                     let fence_next =
                         fence && matches!(parts.get(i + 1), Some(Part::Literal(l)) if l.trim() == "```");
-                    if !slot.is_raw() && !fence_next {
+                    if !slot.is_raw() && !fence_next && i + 1 < parts.len() {
                         self.emit(Op::Space);
                     }
                     body_seen = true;
@@ -614,7 +637,7 @@ impl Compiler {
             let is_marker = after_prompt.starts_with(['<', '[']);
             self.patch(skip, if is_marker { Op::Prompt(next) } else { Op::Jump(skip + 1) });
             // Only a dialect that was chosen may take for granted what its prompt ends with.
-            if self.program.frames.last().is_some_and(|frame| frame.live) {
+            if self.program.frames.last().is_some_and(|frame| frame.chosen) {
                 self.program.prompt_starts.push(next);
             }
             rest = &rest[record.prompt.len()..];
@@ -718,7 +741,7 @@ impl Compiler {
         let program = &mut self.program;
         for frame in 0..program.frames.len() {
             let start = program.frames[frame].start;
-            let chosen = program.frames[frame].live;
+            let chosen = program.frames[frame].chosen;
             for (byte, via_prompt) in first_bytes(&program.ops, start) {
                 // A header that starts with a word is only a header right after the prompt.
                 if via_prompt && !matches!(byte, b'<' | b'[') {

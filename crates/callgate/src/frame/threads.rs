@@ -15,6 +15,7 @@ pub(crate) struct Scratch {
     stamps: Vec<u32>,
     stamp: u32,
     spare: Vec<Thread>,
+    ways: Vec<Thread>,
 }
 
 /// A range of [`Scratch::words`].
@@ -387,56 +388,48 @@ fn repeated(op: Op, thread: &Thread) -> Option<Words> {
 
 /// Adds a thread and everything it can reach without reading a byte, the preferred way first.
 fn follow(program: &Program, scratch: &mut Scratch, list: &mut Vec<Thread>, thread: Thread, position: usize) {
-    // The ways still to be followed; programs branch a few times at most between two bytes.
-    let mut ways = [thread; 24];
-    let mut open = 1;
-    while open > 0 {
-        open -= 1;
-        let mut thread = ways[open];
+    let mut ways = std::mem::take(&mut scratch.ways);
+    ways.push(thread);
+    while let Some(mut thread) = ways.pop() {
         let op = program.ops[thread.pc as usize];
         if thread.offset == 0 && !scratch.first_visit(thread.pc) {
             continue;
         }
-        let mut also = |way: Thread, open: &mut usize| {
-            if let Some(free) = ways.get_mut(*open) {
-                *free = way;
-                *open += 1;
-            }
-        };
         match op {
             Op::Split(first, second) => {
-                also(Thread { pc: second, ..thread }, &mut open);
-                also(Thread { pc: first, ..thread }, &mut open);
+                ways.push(Thread { pc: second, ..thread });
+                ways.push(Thread { pc: first, ..thread });
             }
             Op::Prompt(next) => {
-                also(Thread { pc: next, ..thread }, &mut open);
-                also(Thread { pc: thread.pc + 1, ..thread }, &mut open);
+                ways.push(Thread { pc: next, ..thread });
+                ways.push(Thread { pc: thread.pc + 1, ..thread });
             }
-            Op::Jump(to) => also(Thread { pc: to, ..thread }, &mut open),
+            Op::Jump(to) => ways.push(Thread { pc: to, ..thread }),
             Op::Mark(mark) => {
                 thread.pc += 1;
                 apply(mark, &mut thread, position);
-                also(thread, &mut open);
+                ways.push(thread);
             }
             Op::Space => {
                 list.push(thread);
-                also(Thread { pc: thread.pc + 1, ..thread }, &mut open);
+                ways.push(Thread { pc: thread.pc + 1, ..thread });
             }
             Op::Line => {
                 list.push(thread);
-                also(Thread { pc: thread.pc + 1, malformed: true, ..thread }, &mut open);
+                ways.push(Thread { pc: thread.pc + 1, malformed: true, ..thread });
             }
             Op::Suffix if thread.suffix.is_none() => {
                 list.push(thread);
                 let empty = scratch.words.len() as u32;
-                also(Thread { pc: thread.pc + 1, suffix: Some((empty, empty)), ..thread }, &mut open);
+                ways.push(Thread { pc: thread.pc + 1, suffix: Some((empty, empty)), ..thread });
             }
             Op::Suffix | Op::Repeat(_) if repeated(op, &thread).is_none() => {
-                also(Thread { pc: thread.pc + 1, ..thread }, &mut open);
+                ways.push(Thread { pc: thread.pc + 1, ..thread });
             }
             _ => list.push(thread),
         }
     }
+    scratch.ways = ways;
 }
 
 fn apply(mark: Mark, thread: &mut Thread, position: usize) {

@@ -9,7 +9,7 @@ pub(crate) mod soup;
 
 use std::borrow::Cow;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use callgate::{Event, FinishReason, Gate, NativeDelta, Profile, Registry, Response, Span};
 use corpus::Sample;
@@ -303,33 +303,26 @@ pub(crate) fn difference(a: &[Event<'static>], b: &[Event<'static>]) -> Option<S
     Some(format!("event {at}: {} against {}", shown(a.get(at)), shown(b.get(at))))
 }
 
-/// The processor time this thread has used, so that other work of the machine does not count.
-fn processor_time() -> Option<Duration> {
-    let line = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    line.split(' ').next()?.parse().ok().map(Duration::from_nanos)
-}
-
-/// How long the work takes: processor time where the system tells it, otherwise time on the wall.
-pub(crate) fn cost(work: impl FnOnce()) -> Duration {
-    let (wall, before) = (std::time::Instant::now(), processor_time());
+/// How long the work takes.
+fn cost(work: impl FnOnce()) -> Duration {
+    let start = Instant::now();
     work();
-    match (before, processor_time()) {
-        (Some(before), Some(after)) => after.saturating_sub(before),
-        _ => wall.elapsed(),
-    }
+    start.elapsed()
 }
 
 /// Fails where sixteen times the input costs much more than sixteen times the work. A quadratic step would cost
-/// 256 times as much, so the bound of 64 has room for caches and allocation and none for re-scanning.
+/// 256 times as much, so the bound of 64 has room for caches and allocation and none for re-scanning. The best of
+/// several runs counts, so that other work of the machine does not.
 pub(crate) fn assert_linear(what: &str, small: usize, mut work: impl FnMut(usize)) {
-    const GROWTH: usize = 16;
-    let mut best = |size: usize| (0..3).map(|_| cost(|| work(size))).min().unwrap_or_default();
-    // Below a fifth of a millisecond the clock and the first touch of memory decide, not the work.
-    let base = best(small).max(Duration::from_micros(200));
-    let grown = best(small * GROWTH);
+    const GROWTH: u32 = 16;
+    let large = small * GROWTH as usize;
+    // Below a tenth of a millisecond the clock and the first touch of memory decide, not the work.
+    let base = (0..5).map(|_| cost(|| work(small))).min().unwrap_or_default().max(Duration::from_micros(100));
+    let mut grown = (0..6).map(|_| cost(|| work(large)));
+    let best = grown.find(|grown| *grown < base * 4 * GROWTH);
     assert!(
-        grown < base * (4 * GROWTH as u32),
-        "{what}: {small} units cost {base:?}, {} units cost {grown:?}",
-        small * GROWTH
+        best.is_some(),
+        "{what}: {small} units cost {base:?}, {large} units more than {:?}",
+        base * 4 * GROWTH
     );
 }

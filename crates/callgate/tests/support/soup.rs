@@ -1,6 +1,7 @@
 //! Generators: hostile soups of marker fragments, and calls with arguments of known type to render and read back.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::sync::LazyLock;
 
 use callgate::dialect::{self, Record};
@@ -145,15 +146,25 @@ pub(crate) fn soup(fragments: usize) -> impl Strategy<Value = String> {
     vec(fragment(), 0..fragments).prop_map(|fragments| fragments.concat())
 }
 
+/// Bytes that can be read when a test shows them.
+#[derive(Clone)]
+pub(crate) struct Bytes(pub(crate) Vec<u8>);
+
+impl fmt::Debug for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "b\"{}\"", self.0.escape_ascii())
+    }
+}
+
 /// Bytes that are mostly a soup, with bytes thrown in that are not UTF-8.
-pub(crate) fn byte_soup(fragments: usize) -> impl Strategy<Value = Vec<u8>> {
+pub(crate) fn byte_soup(fragments: usize) -> impl Strategy<Value = Bytes> {
     (soup(fragments), vec((any::<Index>(), any::<u8>()), 0..6)).prop_map(|(soup, thrown)| {
         let mut bytes = soup.into_bytes();
         for (place, byte) in thrown {
             let place = place.index(bytes.len() + 1);
             bytes.insert(place, byte);
         }
-        bytes
+        Bytes(bytes)
     })
 }
 

@@ -1,0 +1,175 @@
+//! The page of the policy: every knob with its values, read from the source's own comments, and its value per profile.
+
+use callgate::Profile;
+use serde_json::Value;
+
+use super::{MADE, profile, sentence};
+
+const SOURCE: &str = include_str!("../../src/policy.rs");
+
+const HEAD: &str = "\
+# Policy
+
+What the gate allows is data. A profile has a policy; change single knobs by building on it:
+
+```rust
+use callgate::policy::{Policy, RepairPolicy};
+use callgate::{Gate, Profile};
+
+let policy = Policy { repair: RepairPolicy::Off, max_calls: 4, ..Profile::standard().policy() };
+let gate = Gate::builder().policy(policy).build()?;
+```
+
+`callgate config show --profile NAME` prints the same values at the terminal.
+
+";
+
+/// What a knob's comment does not say.
+const REMARKS: &[(&str, &str)] = &[
+    ("release", "A gate with `early` cannot be built beside `partial = all-or-nothing`, `on_excess = reject` or `position = trailing`: these can still revoke a call."),
+    ("on_malformed", "A statement for hosts: the events are the same for both values."),
+    ("echo", "A place for the guard against echoed calls, which does not exist yet: the value has no effect."),
+];
+
+/// The page.
+pub(crate) fn page() -> String {
+    let items = items();
+    let policies: Vec<Value> = Profile::NAMES
+        .iter()
+        .map(|name| serde_json::to_value(profile(name).policy()).unwrap_or_else(|error| panic!("{error}")))
+        .collect();
+    let mut page = format!("{MADE}{HEAD}## By profile\n\nWhat differs from `standard` is bold.\n\n");
+    page.push_str(&format!("| knob | {} |\n|---|{}\n", Profile::NAMES.join(" | "), "---|".repeat(policies.len())));
+    let mut sections = String::new();
+    for knob in knobs(&items) {
+        let values: Vec<String> = policies.iter().map(|policy| knob.value(policy)).collect();
+        let cells = values.iter().map(|value| if *value == values[0] { value.clone() } else { format!("**{value}**") });
+        let cells: Vec<String> = cells.collect();
+        page.push_str(&format!("| [`{}`](#{}) | {} |\n", knob.path, knob.anchor(), cells.join(" | ")));
+        sections.push_str(&section(&knob, &items, &values[0]));
+    }
+    page + "\n## The knobs\n" + &sections
+}
+
+fn section(knob: &Knob, items: &[Item], standard: &str) -> String {
+    let mut section = format!("\n### `{}`\n\n{} Default: {standard}.\n", knob.path, sentence(knob.words));
+    if let Some(choice) = items.iter().find(|item| item.name == knob.kind && item.is_enum) {
+        section.push_str(&format!("\n{}\n\n| value | meaning |\n|---|---|\n", choice.words));
+        for variant in &choice.members {
+            section.push_str(&format!("| `{}` | {} |\n", kebab(&variant.name), variant.words));
+        }
+        let listed = choice.members.iter().any(|variant| kebab(&variant.name) == standard);
+        assert!(listed, "{} = {standard} is none of the variants of {}", knob.path, knob.kind);
+    }
+    if let Some((_, remark)) = REMARKS.iter().find(|(path, _)| *path == knob.path) {
+        section.push_str(&format!("\n{remark}\n"));
+    }
+    section
+}
+
+/// One value of the policy.
+struct Knob<'a> {
+    /// Where it stands, as in `limits.depth`.
+    path: String,
+    words: &'a str,
+    /// The name of its Rust type.
+    kind: &'a str,
+}
+
+impl Knob<'_> {
+    fn value(&self, policy: &Value) -> String {
+        let value = self.path.split('.').fold(policy, |value, key| &value[key]);
+        match (value, value.as_u64()) {
+            (_, Some(bytes)) if self.words.contains("in bytes") && bytes % (1 << 20) == 0 => {
+                format!("{} MiB", bytes >> 20)
+            }
+            (_, Some(bytes)) if self.words.contains("in bytes") && bytes % (1 << 10) == 0 => {
+                format!("{} KiB", bytes >> 10)
+            }
+            (Value::String(text), _) if self.kind == "String" && text.is_empty() => "none".to_owned(),
+            (Value::String(text), _) if self.kind == "String" => format!("`{text}`"),
+            (Value::String(word), _) => word.clone(),
+            (Value::Null, _) => panic!("the policy has no {}", self.path),
+            (other, _) => other.to_string(),
+        }
+    }
+
+    /// The anchor that a heading of the path has.
+    fn anchor(&self) -> String {
+        self.path.replace('.', "")
+    }
+}
+
+/// The knobs in the order of the source, those of inner structs in their place.
+fn knobs(items: &[Item]) -> Vec<Knob<'_>> {
+    let members = |name: &str| items.iter().find(|item| item.name == name && !item.is_enum).map(|item| &item.members);
+    let mut knobs = Vec::new();
+    for member in members("Policy").into_iter().flatten() {
+        match members(&member.kind) {
+            None => knobs.push(Knob { path: member.name.clone(), words: &member.words, kind: &member.kind }),
+            Some(inner) => knobs.extend(inner.iter().map(|inner| {
+                let path = format!("{}.{}", member.name, inner.name);
+                Knob { path, words: &inner.words, kind: &inner.kind }
+            })),
+        }
+    }
+    knobs
+}
+
+/// A struct or enum of the source with its comments.
+struct Item {
+    name: String,
+    is_enum: bool,
+    words: String,
+    members: Vec<Member>,
+}
+
+/// A field or variant.
+struct Member {
+    name: String,
+    words: String,
+    kind: String,
+}
+
+/// The public structs and enums of the source. It is formatted, so a line is a field, a variant or a comment.
+fn items() -> Vec<Item> {
+    let mut items: Vec<Item> = Vec::new();
+    let mut words = String::new();
+    let mut open = false;
+    for line in SOURCE.lines() {
+        let trimmed = line.trim();
+        if let Some(comment) = trimmed.strip_prefix("/// ") {
+            words = format!("{words} {comment}").trim().to_owned();
+            continue;
+        }
+        if trimmed.starts_with("#[") {
+            continue;
+        }
+        let words = std::mem::take(&mut words);
+        let head = |keyword: &str| line.strip_prefix(keyword).and_then(|rest| rest.strip_suffix(" {"));
+        if let Some(name) = head("pub enum ").or_else(|| head("pub struct ")) {
+            let is_enum = line.starts_with("pub enum");
+            items.push(Item { name: name.to_owned(), is_enum, words, members: Vec::new() });
+            open = true;
+        } else if line == "}" {
+            open = false;
+        } else if open && let Some(item) = items.last_mut() {
+            let member = trimmed.trim_end_matches(',').trim_start_matches("pub ");
+            let (name, kind) = member.split_once(": ").unwrap_or((member, ""));
+            item.members.push(Member { name: name.to_owned(), words, kind: kind.to_owned() });
+        }
+    }
+    items
+}
+
+/// A variant as it is written in JSON.
+fn kebab(variant: &str) -> String {
+    let mut word = String::new();
+    for c in variant.chars() {
+        if c.is_uppercase() && !word.is_empty() {
+            word.push('-');
+        }
+        word.extend(c.to_lowercase());
+    }
+    word
+}

@@ -1,0 +1,65 @@
+//! The parts of the README that are made: the library example, the profiles and the families of dialects.
+
+use callgate::{Profile, dialect};
+
+use super::{block, profile};
+
+const EXAMPLE: &str = include_str!("readme_example.rs");
+
+/// How the dialects of each family write a call.
+const FAMILIES: &[(char, &str)] = &[
+    ('A', "a marker and a JSON object"),
+    ('B', "a marker and a list"),
+    ('C', "name, marker, arguments"),
+    ('D', "tags with named parameters"),
+    ('E', "tags for keys and values"),
+    ('F', "Python calls"),
+    ('G', "private literals"),
+    ('H', "channels"),
+    ('I', "nothing but the shape"),
+];
+
+/// The README with its made parts fresh.
+pub(crate) fn page(there: &str) -> String {
+    let mut page = there.to_owned();
+    for (part, text) in [("example", example()), ("profiles", profiles()), ("dialects", dialects())] {
+        page = replaced(&page, part, &text);
+    }
+    page
+}
+
+/// A page with the text between the marks of a part replaced.
+fn replaced(page: &str, part: &str, text: &str) -> String {
+    let (start, end) = (format!("<!-- made: {part} -->\n"), "<!-- end -->");
+    let found = page.split_once(&start).and_then(|(before, rest)| Some((before, rest.split_once(end)?.1)));
+    let Some((before, after)) = found else { panic!("the README has no part `{part}`") };
+    format!("{before}{start}{text}{end}{after}")
+}
+
+fn example() -> String {
+    let (_, code) = EXAMPLE.split_once("\n\n").unwrap_or(("", EXAMPLE));
+    block("rust", &code.replace("pub fn main", "fn main"))
+}
+
+fn profiles() -> String {
+    let mut table = String::from("| profile | what it is |\n|---|---|\n");
+    for name in Profile::NAMES {
+        let summary = profile(name).summary().replace('|', "\\|").replace("```json", "fenced `json`").replace('<', "&lt;");
+        table.push_str(&format!("| `{name}` | {summary} |\n"));
+    }
+    table
+}
+
+fn dialects() -> String {
+    let records = dialect::builtin();
+    let mut table = format!("{} dialects are built in:\n\n| family | number | among them |\n|---|---|---|\n", records.len());
+    let mut counted = 0;
+    for (family, words) in FAMILIES {
+        let names: Vec<&str> = records.iter().filter(|r| r.family == *family).map(|r| &*r.name).collect();
+        counted += names.len();
+        let some: Vec<String> = names.iter().take(4).map(|name| format!("`{name}`")).collect();
+        table.push_str(&format!("| {words} | {} | {} |\n", names.len(), some.join(", ")));
+    }
+    assert_eq!(counted, records.len(), "a built-in dialect has no family");
+    table
+}

@@ -1,0 +1,148 @@
+//! Situations: how to come to the codes that no text alone can show, each a few lines that do it.
+
+use callgate::batch::{Gates, scan_line};
+use callgate::profile::strict_xml::{ErrorType, Strikes};
+use callgate::{Code, Event, FinishReason, Gate, Response, Session};
+use serde_json::{Value, json};
+
+use super::{gate, gate_with, profile, said, tools};
+
+/// A way to come to a code.
+pub(crate) struct Situation {
+    pub(crate) code: Code,
+    /// What happens, for the page.
+    pub(crate) words: &'static str,
+    /// Does it, and returns the codes that came of it.
+    pub(crate) codes: fn() -> Vec<Code>,
+}
+
+/// The situation that shows a code.
+pub(crate) fn of(code: Code) -> Option<&'static Situation> {
+    ALL.iter().find(|situation| situation.code == code)
+}
+
+const CALL: &str = "<tool_call>{\"name\": \"look\", \"arguments\": {\"q\": \"a\"}}</tool_call>";
+
+/// Every situation.
+pub(crate) const ALL: &[Situation] = &[
+    Situation {
+        code: Code::ForeignDialect,
+        words: "a gate of the profile `strict` with one dialect chosen by name, and a call in another",
+        codes: || {
+            let builder = Gate::builder().profile(profile("strict")).tools(tools()).dialect("mistral");
+            codes(&builder.build().unwrap_or_else(|error| panic!("{error}")).parse(CALL))
+        },
+    },
+    Situation {
+        code: Code::ShadowedByNative,
+        words: "a structured call, and another call in the text of the same response",
+        codes: || {
+            feed(&gate("standard"), |session, sink| {
+                session.push(CALL, sink);
+                let call = json!([{"id": "1", "function": {"name": "look", "arguments": "{\"q\": \"a\"}"}}]);
+                session.native_calls(&call, sink);
+            })
+        },
+    },
+    Situation {
+        code: Code::TooManyCalls,
+        words: "more calls than the policy's `max_calls`, where `on_excess` is `report`",
+        codes: || codes(&gate_with("standard", |policy| policy.max_calls = 1).parse(&CALL.repeat(2))),
+    },
+    Situation {
+        code: Code::HeldLimit,
+        words: "a JSON object that may still become a call when it is longer than the policy's `limits.held`",
+        codes: || {
+            let gate = gate_with("action", |policy| policy.limits.held = 32);
+            codes(&gate.parse(&format!("{{\"note\": \"{}\"}}", "word ".repeat(20))))
+        },
+    },
+    Situation {
+        code: Code::PushAfterFinish,
+        words: "a chunk after the end of the response",
+        codes: || {
+            feed(&gate("standard"), |session, sink| {
+                session.finish(FinishReason::Stop, sink);
+                session.push("more", sink);
+            })
+        },
+    },
+    Situation {
+        code: Code::MissingFunction,
+        words: "a structured call without the member `function`",
+        codes: || {
+            feed(&gate("structured"), |session, sink| session.native_calls(&json!([{"id": "1"}]), sink))
+        },
+    },
+    Situation {
+        code: Code::TooDeep,
+        words: "arguments that are nested deeper than the policy's `limits.depth`",
+        codes: || {
+            let deep = CALL.replace("\"a\"", "[[[\"a\"]]]");
+            codes(&gate_with("standard", |policy| policy.limits.depth = 2).parse(&deep))
+        },
+    },
+    Situation {
+        code: Code::TooLarge,
+        words: "arguments that are longer than the policy's `limits.arguments`",
+        codes: || codes(&gate_with("standard", |policy| policy.limits.arguments = 8).parse(CALL)),
+    },
+    Situation {
+        code: Code::RepairBudget,
+        words: "arguments that need more repairs than the policy's `limits.repairs`",
+        codes: || {
+            let broken = CALL.replace("{\"q\": \"a\"}", "{q: 'a',}");
+            codes(&gate_with("standard", |policy| policy.limits.repairs = 1).parse(&broken))
+        },
+    },
+    Situation {
+        code: Code::InvalidUtf8,
+        words: "the byte `FF` in the text",
+        codes: || feed(&gate("standard"), |session, sink| session.push_bytes(b"caf\xff", sink)),
+    },
+    Situation {
+        code: Code::InvalidUtf8Call,
+        words: "the byte `FF` inside a call",
+        codes: || {
+            let (before, after) = CALL.split_once("a\"}").unwrap_or_default();
+            feed(&gate("standard"), |session, sink| {
+                session.push(before, sink);
+                session.push_bytes(b"\xff\"}", sink);
+                session.push(after, sink);
+            })
+        },
+    },
+    Situation {
+        code: Code::BadLine,
+        words: "a line for `callgate scan` that is not a JSON object",
+        codes: || {
+            let line = scan_line("not JSON", &mut Gates::default()).line;
+            let line: Value = serde_json::from_str(&line).unwrap_or_default();
+            line["error"]["code"].as_str().and_then(Code::from_word).into_iter().collect()
+        },
+    },
+    Situation {
+        code: Code::MaxMistakes,
+        words: "the third refused response in a row, counted by `profile::strict_xml::Strikes`, whose error has this type",
+        codes: || {
+            let gate = gate("strict-xml");
+            let mut strikes = Strikes::default();
+            let last = (0..3).filter_map(|_| strikes.judge(&gate.parse("No call."), &gate)).last();
+            last.filter(|error| error.kind == ErrorType::MaxMistakes).map(|_| Code::MaxMistakes).into_iter().collect()
+        },
+    },
+];
+
+fn codes(response: &Response) -> Vec<Code> {
+    said(response).iter().map(|finding| finding.code).collect()
+}
+
+/// Feeds a session and collects what it says.
+fn feed(gate: &Gate, steps: impl FnOnce(&mut Session, &mut dyn FnMut(Event<'_>))) -> Vec<Code> {
+    let mut collector = Response::collector();
+    let mut session = gate.session();
+    let mut sink = |event: Event<'_>| collector.push(event);
+    steps(&mut session, &mut sink);
+    session.finish(FinishReason::Stop, &mut sink);
+    codes(&collector.finish(FinishReason::Stop))
+}
