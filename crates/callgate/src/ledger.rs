@@ -195,11 +195,24 @@ impl Out<'_, '_> {
     /// An attempt has been read: it is judged at once and waits for the end of the response.
     pub(crate) fn attempt(&mut self, gate: &Compiled, attempt: Attempt) {
         if let (Meaning::Answer(text), Some(span)) = (&attempt.meaning, attempt.span) {
-            self.text(&text.clone(), span, false);
+            self.answer(text, &attempt.raw, span);
             return;
         }
         let start = attempt.span.map_or(0, |span| span.start);
         self.admit(gate, attempt, (start, 0), false);
+    }
+
+    /// An answer in an object of its own: the string is text, the object around it markup. Where the string is
+    /// escaped, its text stands for the whole object.
+    fn answer(&mut self, text: &str, raw: &str, span: Span) {
+        let mut places = raw.match_indices(text).map(|(at, _)| at).filter(|_| !text.is_empty());
+        let inner = match (places.next(), places.next()) {
+            (Some(at), None) => Span::new(span.start + at, span.start + at + text.len()),
+            _ => span,
+        };
+        self.markup(Span::new(span.start, inner.start));
+        self.text(text, inner, false);
+        self.markup(Span::new(inner.end, span.end));
     }
 
     /// A structured provider call is complete.

@@ -167,6 +167,12 @@ impl Session {
         self.native.pending()
     }
 
+    /// How many bytes the framing has read so far, bytes that were read again counted again. It is at most a small
+    /// multiple of the input, whatever the input and however it was cut.
+    pub fn work(&self) -> u64 {
+        self.machine.work()
+    }
+
     fn is_over(&self, has_input: bool, sink: &mut dyn FnMut(Event<'_>)) -> bool {
         if self.finished && has_input {
             sink(Event::Finding(Finding::new(Code::PushAfterFinish)));

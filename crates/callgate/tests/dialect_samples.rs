@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use callgate::{Event, dialect};
 use serde_json::Value;
-use support::guard::guarded;
+use support::guard::{guarded, in_parallel};
 use support::{Feed, calls_fault, dialect_gate, excerpt, fixture, fold, response, text};
 
 /// Samples that are read differently on purpose: dialect, case, and why.
@@ -53,7 +53,11 @@ fn samples_are_read_as_expected_however_they_are_cut() {
     let mut rates: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     let mut faults = Vec::new();
     let mut expected_faults = Vec::new();
-    for row in &rows {
+    let results = in_parallel(&rows, |row| {
+        let label = format!("{}/{}", text(row, "dialect"), text(row, "case"));
+        dialect::named(text(row, "dialect")).and_then(|_| guarded(&label, || sample_fault(row)))
+    });
+    for (row, fault) in rows.iter().zip(results) {
         let (name, case) = (text(row, "dialect"), text(row, "case"));
         if dialect::named(name).is_none() {
             faults.push(format!("{name}: there is no such dialect"));
@@ -61,7 +65,7 @@ fn samples_are_read_as_expected_however_they_are_cut() {
         }
         let rate = rates.entry(name).or_default();
         rate.1 += 1;
-        match guarded(&format!("{name}/{case}"), || sample_fault(row)) {
+        match fault {
             None => rate.0 += 1,
             Some(_) if is_known(name, case) => expected_faults.push((name, case)),
             Some(fault) => {

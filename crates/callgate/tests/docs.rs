@@ -7,6 +7,8 @@
 
 #[path = "docs/findings.rs"]
 mod findings;
+#[path = "docs/map.rs"]
+mod map;
 #[path = "docs/policy.rs"]
 mod policy;
 #[path = "docs/readme.rs"]
@@ -45,6 +47,11 @@ fn the_page_of_the_policy_is_fresh() {
 #[test]
 fn the_readme_is_fresh() {
     assert_fresh("README.md", &readme::page(&read("README.md")));
+}
+
+#[test]
+fn the_map_of_the_code_is_fresh() {
+    assert_fresh("ARCHITECTURE.md", &map::page(&read("ARCHITECTURE.md")));
 }
 
 #[test]
@@ -126,6 +133,14 @@ fn assert_fresh(path: &str, fresh: &str) {
         "{path} is stale, first in line {number}:\n  there  {old}\n  fresh  {new}\n\
          `UPDATE=1 cargo test -p callgate --test docs` rewrites it"
     );
+}
+
+/// A page with the text between the marks of a part replaced.
+fn replaced(page: &str, part: &str, text: &str) -> String {
+    let (start, end) = (format!("<!-- made: {part} -->\n"), "<!-- end -->");
+    let found = page.split_once(&start).and_then(|(before, rest)| Some((before, rest.split_once(end)?.1)));
+    let Some((before, after)) = found else { panic!("no part `{part}` is marked in the page") };
+    format!("{before}{start}{text}{end}{after}")
 }
 
 /// The tools that the examples call.

@@ -252,13 +252,10 @@ impl Draft {
     /// What is known of the name and the arguments of an object that is still being read.
     pub(crate) fn look_at_object(&mut self, record: &Record) {
         let DraftBody::Json { reader, object: true, arguments } = &mut self.body else { return };
-        if reader.failure().is_some() {
-            return;
-        }
         let (text, tape) = (reader.text(), reader.tape());
         if self.name.is_none() {
             for shape in record.object.iter().filter(|shape| shape.is_call()) {
-                if let Some(node) = find(shape, &Content::Name, text, tape)
+                if let Some(node) = find_first(shape, &Content::Name, text, tape)
                     && tape.nodes()[node].end <= text.len()
                     && let Some(name) = tape.string(text, node)
                     && !name.is_empty()
@@ -274,7 +271,7 @@ impl Draft {
         }
         if self.name.is_some() && arguments.is_none() {
             *arguments = record.object.iter().filter(|shape| shape.is_call()).find_map(|shape| {
-                find(shape, &Content::Arguments, text, tape)
+                find_first(shape, &Content::Arguments, text, tape)
                     .or_else(|| named_arguments(shape, text, tape).map(|(_, node)| node))
             });
         }
@@ -464,6 +461,18 @@ impl Draft {
         }
     }
 
+    /// Closes the object of the parameters, once the call is known to be over.
+    pub(crate) fn close_params(&mut self, record: &Record) {
+        if matches!(self.body, DraftBody::None) && !record.param.is_empty() {
+            self.body = DraftBody::Params(Params::default());
+        }
+        if let DraftBody::Params(params) = &mut self.body
+            && params.value.is_none()
+        {
+            params.json.push_str(if params.keys.is_empty() { "{}" } else { "}" });
+        }
+    }
+
     /// Closes what is left open at the end of the frame and gives the attempt over to be judged.
     pub(crate) fn finish(mut self, record: &Record, end: usize, closed: bool, unmarked: bool) -> Attempt {
         let mut attempt = Attempt {
@@ -486,20 +495,13 @@ impl Draft {
             body_start: self.body_start,
         };
         match self.body {
-            // A format with parameters writes none for a call without arguments.
-            DraftBody::None if !record.param.is_empty() => {
-                attempt.text_born = true;
-                attempt.arguments = json_arguments("{}".to_owned());
-            }
             DraftBody::None => {}
-            DraftBody::Params(mut params) => {
+            DraftBody::Params(params) => {
                 attempt.text_born = true;
-                if params.value.is_some() {
-                    attempt.arguments = Arguments::Broken;
-                } else {
-                    params.json.push_str(if params.keys.is_empty() { "{}" } else { "}" });
-                    attempt.arguments = json_arguments(params.json);
-                }
+                attempt.arguments = match params.value {
+                    Some(_) => Arguments::Broken,
+                    None => json_arguments(params.json),
+                };
             }
             DraftBody::Code(code) => {
                 // Formats that send bare code mean the one tool that runs it.
@@ -693,6 +695,21 @@ fn at_path(path: &[Vec<String>], text: &str, tape: &Tape) -> Option<usize> {
             return None;
         }
         node = spellings.iter().find_map(|key| tape.member(text, node, key))?;
+    }
+    Some(node)
+}
+
+/// The first member of a shape that holds this: what comes later must not change what is already shown.
+fn find_first(shape: &Shape, content: &Content, text: &str, tape: &Tape) -> Option<usize> {
+    let member = shape.members.iter().find(|member| member.content == *content)?;
+    let mut node = 0;
+    for spellings in &member.path {
+        if tape.nodes().get(node)?.kind != Kind::Object {
+            return None;
+        }
+        node = tape
+            .children(node)
+            .find(|child| tape.key(text, *child).is_some_and(|key| spellings.iter().any(|s| *s == key)))?;
     }
     Some(node)
 }

@@ -105,6 +105,9 @@ pub(crate) struct Machine {
     best: Option<(Thread, usize)>,
     held: String,
     held_start: usize,
+    /// What the threads that look for the end of a body have read.
+    look: String,
+    look_start: usize,
     draft: Option<Draft>,
     /// Whether the draft may still turn out to be text.
     speculative: bool,
@@ -124,6 +127,8 @@ pub(crate) struct Machine {
     /// Everything of the current frame before this position is accounted for.
     accounted: usize,
     attempts: usize,
+    /// How many bytes have been read, those read again counted again.
+    work: u64,
     /// Whether the first byte is still to come.
     fresh: bool,
 }
@@ -143,6 +148,8 @@ impl Machine {
             best: None,
             held: String::new(),
             held_start: 0,
+            look: String::new(),
+            look_start: 0,
             draft: None,
             speculative: false,
             context: None,
@@ -155,6 +162,7 @@ impl Machine {
             stands_alone: false,
             accounted: 0,
             attempts: 0,
+            work: 0,
             fresh: true,
         }
     }
@@ -169,6 +177,11 @@ impl Machine {
         self.state != State::Outside
     }
 
+    /// How many bytes have been read, those read again counted again.
+    pub(crate) fn work(&self) -> u64 {
+        self.work
+    }
+
     /// Takes the next attempt number, for calls that do not come through the text.
     pub(crate) fn next_attempt(&mut self) -> usize {
         self.attempts += 1;
@@ -177,6 +190,7 @@ impl Machine {
 
     /// Reads more of the response.
     pub(crate) fn run(&mut self, gate: &Compiled, text: &str, out: &mut Out<'_, '_>) {
+        self.work += text.len() as u64;
         let mut rest = text;
         while !rest.is_empty() {
             let used = match self.state {
@@ -198,6 +212,10 @@ impl Machine {
         }
         let span = Span::new(self.position, self.position + bytes);
         if let Some(draft) = &mut self.draft {
+            if self.state == State::Looking {
+                self.held_start = self.look_start;
+                std::mem::swap(&mut self.held, &mut self.look);
+            }
             if self.state == State::Matching || self.state == State::Looking {
                 // Whatever the threads were reading, this is no part of it.
                 draft.findings.push(Finding::new(Code::InvalidUtf8Call).at(span));
@@ -309,6 +327,7 @@ impl Machine {
         }
         let in_run = self.regions.in_run();
         let in_dead = self.regions.fence.is_some() || self.regions.quotation;
+        let in_code = self.regions.inline_before_frame();
         let thinks = self.context.is_none() && self.may_think();
         let starts = program.starts[byte as usize]
             .iter()
@@ -320,7 +339,7 @@ impl Machine {
                     _ => true,
                 };
                 let is_call = matches!(frame.kind, FrameKind::Calls | FrameKind::Wrapperless);
-                fits && (is_call || !in_dead) && !(frame.fence && (in_run || in_dead))
+                fits && (is_call || !(in_dead || in_code)) && !(frame.fence && (in_run || in_dead))
             })
             .map(|pc| Thread::new(*pc, position));
         self.threads.start(program, &mut self.scratch, starts, position);
@@ -721,10 +740,17 @@ impl Machine {
             self.extra_closer(c);
             return true;
         }
-        let Some(draft) = &mut self.draft else {
+        if self.draft.is_none() {
+            // A character that only shares its first byte with an opener is text at once, or it would be tried again.
+            let is_first = self.held.is_empty();
+            if is_first {
+                self.held.push(c);
+                self.position += c.len_utf8();
+            }
             self.give_up(gate, out);
-            return false;
-        };
+            return is_first;
+        }
+        let Some(draft) = &mut self.draft else { return false };
         let wants_body = self.threads.at_body(&gate.program).next().is_some();
         let at = Span::new(self.position, self.position + c.len_utf8());
         let finding = if wants_body && matches!(draft.body, DraftBody::None) {
@@ -1149,8 +1175,8 @@ impl Machine {
         let ended_line = self.draft.as_ref().is_some_and(Draft::is_at_line_start);
         let after = self.waiting.iter().map(|thread| thread.past_body_line(ended_line));
         self.threads.start(&gate.program, &mut self.scratch, after, self.position);
-        self.held.clear();
-        self.held_start = self.position;
+        self.look.clear();
+        self.look_start = self.position;
         self.state = State::Looking;
     }
 
@@ -1161,8 +1187,8 @@ impl Machine {
                 self.threads.end_words(&gate.program, &mut self.scratch, self.position);
                 self.drop_unknown(gate);
             }
-            if self.held.len() >= LONGEST_HEADER || !self.step(gate, c) {
-                let is_first = self.held.is_empty();
+            if self.look.len() >= LONGEST_HEADER || !self.step(gate, c) {
+                let is_first = self.look.is_empty();
                 self.look_failed(gate, out);
                 if is_first && self.state == State::Value {
                     self.value_text(gate, &rest[used..used + c.len_utf8()]);
@@ -1170,7 +1196,7 @@ impl Machine {
                 }
                 return used;
             }
-            self.held.push(c);
+            self.look.push(c);
             self.position += c.len_utf8();
             used += c.len_utf8();
             if self.is_end(gate, false) {
@@ -1226,27 +1252,27 @@ impl Machine {
     }
 
     fn look_failed(&mut self, gate: &Compiled, out: &mut Out<'_, '_>) {
-        let held = std::mem::take(&mut self.held);
+        let look = std::mem::take(&mut self.look);
         self.threads.clear();
-        self.position = self.held_start;
+        self.position = self.look_start;
         if self.reads_value() {
             self.state = State::Value;
-            let first = held.chars().next().map_or(0, char::len_utf8);
-            self.value_text(gate, &held[..first]);
-            self.run(gate, &held[first..], out);
+            let first = look.chars().next().map_or(0, char::len_utf8);
+            self.value_text(gate, &look[..first]);
+            self.run(gate, &look[first..], out);
             return;
         }
         self.state = State::Json;
         if let Some(DraftBody::Json { reader, .. }) = self.draft.as_mut().map(|draft| &mut draft.body) {
             reader.resume();
         }
-        self.run(gate, &held, out);
+        self.run(gate, &look, out);
     }
 
     /// The body has ended where the look began, and the threads have already read on.
     fn end_body(&mut self, gate: &Compiled, out: &mut Out<'_, '_>) {
         let skipped = self.threads.iter().all(|thread| thread.skipped);
-        let start = self.held_start;
+        let start = self.look_start;
         if let Some(draft) = &mut self.draft {
             if let DraftBody::Json { reader, .. } = &mut draft.body {
                 if let Some(finding) = close_reader(reader, start) {
@@ -1259,9 +1285,23 @@ impl Machine {
                 draft.end_value(Span::new(draft.body_start.unwrap_or(start).min(start), start));
             }
         }
+        if self.speculative {
+            // The state is set first: what is no call leaves it for the text.
+            self.state = State::Matching;
+            let position = std::mem::replace(&mut self.position, start);
+            let is_call = self.settle_speculation(gate, ReaderState::Done, out);
+            if !is_call {
+                let look = std::mem::take(&mut self.look);
+                self.run(gate, &look, out);
+                return;
+            }
+            self.position = position;
+        }
         self.show(gate, out);
         self.waiting.clear();
         self.state = State::Matching;
+        self.held_start = start;
+        std::mem::swap(&mut self.held, &mut self.look);
         self.after_step(gate, out);
     }
 
@@ -1308,6 +1348,13 @@ impl Machine {
         } else if draft.name.is_none() {
             draft.name = thread.name.map(|name| self.scratch.get(name).to_owned());
         }
+        draft.close_params(record);
+        if draft.started
+            && draft.findings.is_empty()
+            && let Some(delta) = draft.unshown().map(str::to_owned)
+        {
+            out.delta(draft.number, &delta);
+        }
         if draft.id.is_none() {
             draft.id = thread.id.map(|id| self.scratch.get(id).to_owned());
         }
@@ -1337,7 +1384,7 @@ impl Machine {
                 });
             }
             FrameKind::ReasoningEnd => {
-                self.flush_space(out);
+                self.claim_space(0, self.held_start, out);
                 out.markup(Span::new(self.held_start, end));
                 out.late_reasoning_end(Span::new(self.held_start, end));
                 self.regions.reset();
@@ -1362,6 +1409,9 @@ impl Machine {
                     self.regions.reset();
                 } else {
                     self.claim_space(0, self.held_start, out);
+                }
+                if frame.kind == FrameKind::Text {
+                    self.regions.reset();
                 }
                 out.markup(Span::new(self.held_start, end));
             }
@@ -1538,7 +1588,7 @@ impl Machine {
             State::Looking => {
                 self.threads.end_input(&gate.program, &mut self.scratch, end);
                 let is_json = !self.reads_value();
-                if self.is_end(gate, true) || is_json && self.held.trim_start().len() > 1 {
+                if self.is_end(gate, true) || is_json && self.look.trim_start().len() > 1 {
                     self.end_body(gate, out);
                 } else {
                     self.look_failed(gate, out);
@@ -1582,8 +1632,18 @@ impl Machine {
     fn finish_json(&mut self, gate: &Compiled, reason: FinishReason, out: &mut Out<'_, '_>) {
         let end = self.position;
         if self.speculative {
-            self.held_is_text(gate, out);
-            return;
+            // What can only be a call is one even if its end never came.
+            let is_call = self.waiting.first().is_some_and(|thread| {
+                let record = &gate.records[self.frame_of(gate, thread).record].record;
+                self.draft.as_ref().is_some_and(|draft| draft.is_certain(record, |name| gate.knows(name)))
+            });
+            if !is_call || !self.settle_speculation(gate, ReaderState::Reading, out) {
+                if self.state != State::Outside {
+                    self.held_is_text(gate, out);
+                }
+                return;
+            }
+            self.show(gate, out);
         }
         let thread = self.waiting.first().copied();
         let is_dangerous = self

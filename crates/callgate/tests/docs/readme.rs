@@ -2,7 +2,7 @@
 
 use callgate::{Profile, dialect};
 
-use super::{block, profile};
+use super::{block, profile, replaced};
 
 const EXAMPLE: &str = include_str!("readme_example.rs");
 
@@ -28,17 +28,9 @@ pub(crate) fn page(there: &str) -> String {
     page
 }
 
-/// A page with the text between the marks of a part replaced.
-fn replaced(page: &str, part: &str, text: &str) -> String {
-    let (start, end) = (format!("<!-- made: {part} -->\n"), "<!-- end -->");
-    let found = page.split_once(&start).and_then(|(before, rest)| Some((before, rest.split_once(end)?.1)));
-    let Some((before, after)) = found else { panic!("the README has no part `{part}`") };
-    format!("{before}{start}{text}{end}{after}")
-}
-
 fn example() -> String {
     let (_, code) = EXAMPLE.split_once("\n\n").unwrap_or(("", EXAMPLE));
-    block("rust", &code.replace("pub fn main", "fn main"))
+    block("rust", &code.replace("pub(crate) fn main", "fn main"))
 }
 
 fn profiles() -> String {

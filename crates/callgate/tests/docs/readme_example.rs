@@ -2,7 +2,7 @@
 
 use callgate::{Event, FinishReason, Gate, Registry};
 
-pub fn main() -> Result<(), Box<dyn std::error::Error>> {
+pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     let tools = Registry::from_json(
         r#"[{"name": "get_weather", "parameters": {"type": "object", "required": ["city"],
              "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}}}]"#,

@@ -34,6 +34,7 @@ or `lenient` for a guess, and the tools `look` (`q`: string, required) and `put`
 
 /// A call that needs a repair that no value alone shows.
 const CALLS: &[(RepairCode, &str)] = &[
+    (RepairCode::WrongOpener, "<start_function_call>call:look(q:<escape>tide<escape>)<end_function_call>"),
     (RepairCode::BlankArguments, "<tool_call>{\"name\": \"put\", \"arguments\": null}</tool_call>"),
     (
         RepairCode::ArgumentsInString,

@@ -1,0 +1,284 @@
+//! Workloads: what the contestants read, made from a fixed seed, with the right answer beside each text.
+
+use serde_json::{Value, json};
+
+/// A call as a contestant reports it.
+#[derive(Clone, Debug, Default)]
+pub struct CallMade {
+    pub name: String,
+    /// The arguments as JSON text.
+    pub arguments: String,
+}
+
+/// What a contestant makes of a text.
+#[derive(Clone, Debug, Default)]
+pub struct Answer {
+    pub text: String,
+    pub calls: Vec<CallMade>,
+}
+
+impl Answer {
+    /// Compares with the right answer: calls by name and value, text without the white space around it.
+    pub fn fault(&self, right: &Answer) -> Option<&'static str> {
+        let value = |call: &CallMade| serde_json::from_str::<Value>(&call.arguments).ok();
+        if self.calls.len() != right.calls.len() {
+            return Some("wrong number of calls");
+        }
+        for (mine, theirs) in self.calls.iter().zip(&right.calls) {
+            if mine.name != theirs.name {
+                return Some("wrong name");
+            }
+            if value(mine).is_none() || value(mine) != value(theirs) {
+                return Some("wrong arguments");
+            }
+        }
+        (self.text.trim() != right.text.trim()).then_some("wrong text")
+    }
+}
+
+/// What is asked of the contestants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Task {
+    /// Read a response in this dialect.
+    Response(&'static str),
+    /// Read one broken JSON value.
+    Repair,
+}
+
+/// A text to read, and what is in it.
+pub struct Workload {
+    pub name: &'static str,
+    pub what: &'static str,
+    pub task: Task,
+    pub text: String,
+    pub right: Answer,
+}
+
+/// All workloads of the comparison.
+pub fn all() -> Vec<Workload> {
+    vec![
+        short(),
+        four(),
+        large("call-100k", "one hermes call of 100 KB, its string full of escapes", 100 << 10),
+        large("call-1m", "one hermes call of 1 MB, its string full of escapes", 1 << 20),
+        tagged(),
+        plain(),
+        pythonic(),
+        broken(),
+    ]
+}
+
+/// The tools of every gate and every peer, in the form OpenAI gives them.
+pub fn tools() -> Value {
+    let tool = |name: &str, description: &str, properties: Value, required: Value| {
+        json!({"type": "function", "function": {"name": name, "description": description, "parameters":
+            {"type": "object", "properties": properties, "required": required}}})
+    };
+    json!([
+        tool(
+            "write_file",
+            "Writes a file.",
+            json!({"path": {"type": "string"}, "content": {"type": "string"}}),
+            json!(["path", "content"])
+        ),
+        tool("read_file", "Reads a file.", json!({"path": {"type": "string"}}), json!(["path"])),
+        tool(
+            "search",
+            "Searches the tree.",
+            json!({"query": {"type": "string", "minLength": 1}, "paths": {"type": "array", "items": {"type": "string"}},
+                "limit": {"type": "integer", "minimum": 1}, "regex": {"type": "boolean"}}),
+            json!(["query"])
+        ),
+        tool(
+            "forecast",
+            "The weather of the next days.",
+            json!({"city": {"type": "string"}, "days": {"type": "integer", "minimum": 1, "maximum": 14},
+                "units": {"enum": ["metric", "imperial"]}, "hours": {"type": "array", "items": {"type": "integer"}}}),
+            json!(["city"])
+        ),
+        tool("run", "Runs a command.", json!({"command": {"type": "string"}}), json!(["command"])),
+    ])
+}
+
+/// A source file of about this many bytes, with quotes, backslashes, tabs, tags and characters beyond ASCII.
+pub fn source_text(size: usize) -> String {
+    const LINES: [&str; 8] = [
+        "fn step(&mut self, at: usize) -> Option<&'static str> {",
+        "\tlet path = \"C:\\\\work\\\\notes.md\"; // keep the \"quotes\"",
+        "\tif at < self.len && self.rest[at] == b'\\n' { return None; }",
+        "\tprintln!(\"{}\\t{:?}\", at, self.name);",
+        "    <div class=\"row\">größer, naïve, 東京</div>",
+        "\tassert_eq!(regex.find(r\"\\d+\\.\\w*\"), Some(\"3.x\"));",
+        "    let map = {\"a\": [1, 2, 3], \"b\": {\"c\": null}};",
+        "}",
+    ];
+    let mut text = String::with_capacity(size + 80);
+    let mut random = Random(7);
+    while text.len() < size {
+        text.push_str(LINES[random.below(LINES.len())]);
+        text.push('\n');
+    }
+    // A value in tags cannot end in white space that is its own.
+    text.push_str("// end");
+    text
+}
+
+/// Cuts a text into chunks of at least this many bytes, between characters.
+pub fn chunks(text: &str, size: usize) -> Vec<&str> {
+    let mut chunks = Vec::with_capacity(text.len() / size + 1);
+    let mut rest = text;
+    while !rest.is_empty() {
+        let mut end = size.min(rest.len());
+        while !rest.is_char_boundary(end) {
+            end += 1;
+        }
+        let (chunk, after) = rest.split_at(end);
+        chunks.push(chunk);
+        rest = after;
+    }
+    chunks
+}
+
+/// A small generator of numbers: the same ones in every run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % limit
+    }
+}
+
+fn call(name: &str, arguments: &Value) -> CallMade {
+    CallMade { name: name.to_owned(), arguments: arguments.to_string() }
+}
+
+fn hermes(call: &CallMade) -> String {
+    format!("<tool_call>\n{{\"name\": \"{}\", \"arguments\": {}}}\n</tool_call>", call.name, call.arguments)
+}
+
+fn short() -> Workload {
+    let text = "I will look for the places that still use the old name.";
+    let made = call(
+        "search",
+        &json!({"query": "old_name\\(", "paths": ["src/gate", "src/frame", "tests"], "limit": 20, "regex": true}),
+    );
+    Workload {
+        name: "short",
+        what: "one sentence and a hermes call of 200 bytes",
+        task: Task::Response("hermes"),
+        text: format!("{text}\n{}", hermes(&made)),
+        right: Answer { text: text.to_owned(), calls: vec![made] },
+    }
+}
+
+fn four() -> Workload {
+    let calls: Vec<CallMade> = (0..4)
+        .map(|n| call("write_file", &json!({"path": format!("src/part{n}.rs"), "content": source_text(800)})))
+        .collect();
+    let frames: Vec<String> = calls.iter().map(hermes).collect();
+    let text = "Four files are needed.";
+    Workload {
+        name: "four",
+        what: "one sentence and four hermes calls of 1 KB",
+        task: Task::Response("hermes"),
+        text: format!("{text}\n{}", frames.join("\n")),
+        right: Answer { text: text.to_owned(), calls },
+    }
+}
+
+fn large(name: &'static str, what: &'static str, size: usize) -> Workload {
+    // Escaping makes the text about a sixth longer.
+    let made = call("write_file", &json!({"path": "src/lib.rs", "content": source_text(size * 6 / 7)}));
+    Workload {
+        name,
+        what,
+        task: Task::Response("hermes"),
+        text: hermes(&made),
+        right: Answer { text: String::new(), calls: vec![made] },
+    }
+}
+
+fn tagged() -> Workload {
+    let content = source_text((100 << 10) * 6 / 7);
+    let text = format!(
+        "<tool_call>\n<function=write_file>\n<parameter=path>\nsrc/lib.rs\n</parameter>\n\
+         <parameter=content>\n{content}\n</parameter>\n</function>\n</tool_call>"
+    );
+    Workload {
+        name: "xml-100k",
+        what: "the arguments of call-100k as qwen3-coder tags",
+        task: Task::Response("qwen3-coder"),
+        text,
+        right: Answer {
+            text: String::new(),
+            calls: vec![call("write_file", &json!({"path": "src/lib.rs", "content": content}))],
+        },
+    }
+}
+
+fn plain() -> Workload {
+    const WORDS: [&str; 16] = [
+        "a", "gate", "{", "<", "reads", "the", "text", "if x < y", "{ok}", "and", "<b>", "then", "says",
+        "so,", "again.", "größer",
+    ];
+    let mut random = Random(11);
+    let mut text = String::new();
+    let mut since_break = 0;
+    while text.len() < 64 << 10 {
+        text.push_str(WORDS[random.below(WORDS.len())]);
+        since_break += 1;
+        text.push(if since_break % 12 == 0 { '\n' } else { ' ' });
+    }
+    text.push_str("Done.");
+    Workload {
+        name: "text-64k",
+        what: "64 KB of text with stray `{` and `<`, no call",
+        task: Task::Response("hermes"),
+        right: Answer { text: text.clone(), calls: Vec::new() },
+        text,
+    }
+}
+
+fn pythonic() -> Workload {
+    let cities = ["Lisbon", "Tromsø", "Ulaanbaatar", "São Paulo"];
+    let mut calls = Vec::new();
+    let mut written = Vec::new();
+    for (days, city) in (3..).zip(cities) {
+        calls.push(call(
+            "forecast",
+            &json!({"city": city, "days": days, "units": "metric", "hours": [0, 3, 6, 9, 12, 15, 18, 21]}),
+        ));
+        written.push(format!(
+            "forecast(city=\"{city}\", days={days}, units='metric', hours=[0, 3, 6, 9, 12, 15, 18, 21])"
+        ));
+    }
+    Workload {
+        name: "pythonic",
+        what: "four pythonic calls of 90 bytes",
+        task: Task::Response("pythonic"),
+        text: format!("[{}]", written.join(", ")),
+        right: Answer { text: String::new(), calls },
+    }
+}
+
+fn broken() -> Workload {
+    let mut text = String::from("{records: [");
+    let mut records = Vec::new();
+    let mut random = Random(13);
+    while text.len() < 100 << 10 {
+        let (id, score) = (records.len(), random.below(1000));
+        text.push_str(&format!(
+            "\n  {{id: {id}, 'name': 'item {id}', score: {score}, tags: ['new', 'red',], note: 'the \"best\" of all',}},"
+        ));
+        records.push(json!({"id": id, "name": format!("item {id}"), "score": score, "tags": ["new", "red"],
+            "note": "the \"best\" of all"}));
+    }
+    Workload {
+        name: "repair-100k",
+        what: "100 KB of broken JSON: single quotes, trailing commas, unquoted keys, missing closers",
+        task: Task::Repair,
+        text,
+        right: Answer { text: String::new(), calls: vec![call("", &json!({ "records": records }))] },
+    }
+}
