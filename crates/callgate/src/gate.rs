@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::dialect::{self, Record};
 use crate::frame::program::{Listening, Program, compile};
+use crate::frame::threads::second_bytes;
 use crate::policy::{Excess, Partial, Policy, Position, Release};
 use crate::profile::Profile;
 use crate::registry::{Registry, nearest};
@@ -36,6 +37,8 @@ pub struct Gate {
 #[derive(Debug)]
 pub(crate) struct Compiled {
     pub(crate) program: Program,
+    /// Per first byte of an opener, the bytes that can follow it.
+    pub(crate) seconds: Vec<Vec<bool>>,
     pub(crate) records: Vec<Listening>,
     pub(crate) registry: Option<Registry>,
     pub(crate) policy: Policy,
@@ -180,9 +183,9 @@ impl GateBuilder {
             }
         }
         let program = compile(&records);
-        Ok(Gate {
-            inner: Arc::new(Compiled { program, records, registry: self.registry, policy, profile: self.profile }),
-        })
+        let seconds = second_bytes(&program);
+        let (registry, profile) = (self.registry, self.profile);
+        Ok(Gate { inner: Arc::new(Compiled { program, seconds, records, registry, policy, profile }) })
     }
 }
 

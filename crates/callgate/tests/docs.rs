@@ -27,7 +27,8 @@ use callgate::{Code, Finding, Gate, Profile, Registry, Response};
 use serde_json::json;
 
 /// The first line of a page that is made as a whole.
-const MADE: &str = "<!-- Made from the library's tables by `UPDATE=1 cargo test -p callgate --test docs`. -->\n";
+const MADE: &str =
+    "<!-- Made from the library's tables by `UPDATE=1 cargo test -p callgate --test docs`. -->\n";
 
 #[test]
 fn the_page_of_findings_is_fresh() {
@@ -90,7 +91,8 @@ fn every_example_of_a_repair_needs_it() {
 fn every_link_of_the_documents_leads_somewhere() {
     let pages = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"].map(root);
     let docs = std::fs::read_dir(root("docs")).unwrap_or_else(|error| panic!("docs: {error}"));
-    let docs = docs.flatten().map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|e| e == "md"));
+    let docs =
+        docs.flatten().map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|e| e == "md"));
     let faults: Vec<String> = pages.into_iter().chain(docs).flat_map(|page| dead_links(&page)).collect();
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
@@ -101,7 +103,9 @@ fn dead_links(page: &Path) -> Vec<String> {
     let folder = page.parent().unwrap_or(page);
     let targets = text.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(target, _)| target);
     targets
-        .filter(|target| !target.contains("://") && !target.starts_with('#') && !target.contains(char::is_whitespace))
+        .filter(|target| {
+            !target.contains("://") && !target.starts_with('#') && !target.contains(char::is_whitespace)
+        })
         .filter(|target| !folder.join(target.split('#').next().unwrap_or(target)).exists())
         .map(|target| format!("{} links to {target}, which is not there", page.display()))
         .collect()

@@ -113,9 +113,7 @@ fn openers_without_end() {
     let gate = gate();
     let response = survived(&gate, &"<tool_call>".repeat(20_000));
     assert!(response.calls.is_empty() && !response.findings.is_empty());
-    assert_linear("openers", 2_000, |count| {
-        drop(Feed::new(&gate).whole("<tool_call>".repeat(count).as_bytes()))
-    });
+    assert_linear("openers", &gate, "<tool_call>".repeat(20_000).as_bytes(), 4096);
 }
 
 fn separators_without_end() {
@@ -124,14 +122,16 @@ fn separators_without_end() {
         format!("<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>{}", "<｜tool▁sep｜>".repeat(count))
     };
     assert!(survived(&gate, &input(10_000)).calls.is_empty());
-    assert_linear("separators", 1_000, |count| drop(Feed::new(&gate).whole(input(count).as_bytes())));
+    assert_linear("separators", &gate, input(10_000).as_bytes(), 4096);
 }
 
 fn escaped_quotes_without_end() {
-    let input = |count: usize| format!("{{\"a\": \"{}", "\\\"".repeat(count));
-    assert_linear("escaped quotes", 16_000, |count| drop(repair(&input(count), 64)));
-    let quotes = |count: usize| format!("{{\"a\": \"{}", "x\" ".repeat(count));
-    assert_linear("bare quotes", 16_000, |count| drop(repair(&quotes(count), 64)));
+    // A million of them: quadratic work would not come to its end, and the guard around each attack says so.
+    for unit in ["\\\"", "x\" "] {
+        let input = format!("{{\"a\": \"{}", unit.repeat(1_000_000));
+        let repaired = repair(&input, 64);
+        assert!(repaired.is_ok_and(|repaired| !repaired.repairs.is_empty()), "{unit}");
+    }
 }
 
 fn a_number_of_a_million_digits() {
@@ -142,7 +142,7 @@ fn a_number_of_a_million_digits() {
     let response = survived(&gate, &input(1_000_000));
     let kept = response.calls.first().is_some_and(|call| call.arguments.len() > 1_000_000);
     assert!(kept || response.rejected.len() == 1, "neither kept nor refused");
-    assert_linear("digits", 20_000, |digits| drop(Feed::new(&gate).whole(input(digits).as_bytes())));
+    assert_linear("digits", &gate, input(1_000_000).as_bytes(), 4096);
 }
 
 fn numbers_that_are_none() {
@@ -167,7 +167,7 @@ fn eight_hundred_thousand_attributes() {
         format!("<invoke{attributes}>")
     };
     assert!(support::response(&Feed::new(&gate).whole(input(800_000).as_bytes())).calls.is_empty());
-    assert_linear("attributes", 2_000, |count| drop(Feed::new(&gate).whole(input(count).as_bytes())));
+    assert_linear("attributes", &gate, input(20_000).as_bytes(), 4096);
 }
 
 fn two_megabytes_byte_by_byte() {
@@ -176,7 +176,7 @@ fn two_megabytes_byte_by_byte() {
         format!("<tool_call>{{\"name\":\"f\",\"arguments\":{{\"a\":\"{}\"}}}}</tool_call>", "x".repeat(bytes))
     };
     assert_eq!(survived(&gate, &input(2_000_000)).calls.len(), 1);
-    assert_linear("a long string", 50_000, |bytes| drop(Feed::new(&gate).bytewise(input(bytes).as_bytes())));
+    assert_linear("a long string", &gate, input(500_000).as_bytes(), 1);
 }
 
 fn bytes_that_are_no_characters() {
@@ -298,7 +298,7 @@ fn very_many_calls() {
     session.finish(FinishReason::Stop, &mut sink);
     assert_eq!(accepted, gate.policy().max_calls);
     assert!(refused > 0, "the calls over the limit were not refused");
-    assert_linear("calls", 500, |count| drop(Feed::new(&gate).whole(call.repeat(count).as_bytes())));
+    assert_linear("calls", &gate, call.repeat(5_000).as_bytes(), 4096);
 }
 
 fn a_call_in_a_thought() {

@@ -315,6 +315,11 @@ fn promise_05_nothing_is_invented() {
         let found = response(events)
             .calls
             .iter()
+            // A format of bare code has one argument whose key is the format's, not the model's.
+            .filter(|call| {
+                let record = dialect::named(&call.dialect);
+                !record.is_some_and(|record| record.call.iter().any(|call| call.has(dialect::Slot::Code)))
+            })
             .find_map(|call| invention(call, input).map(|what| (call.clone(), what)));
         found.map(|(call, what)| format!("{}: {what} of {call:?} is not in the input", gate.profile().name()))
     };
@@ -391,8 +396,9 @@ fn promise_06_repair_is_deterministic_and_idempotent() {
 
 // ---- 7: dead regions stay dead ----
 
-/// Dialects whose own frame is the region in question.
-const LIVING_REGIONS: &[&str] = &[];
+/// Dialects whose calls cannot be told from text but by what the prompt ended with: in the middle of a text there is
+/// nothing to report.
+const PROMPT_ONLY: &[&str] = &["glm4-legacy"];
 
 /// A call that is shown in code, a quotation or a thought; the fence is longer than any in the samples.
 fn dead_forms(sample: &Sample) -> Vec<(&'static str, String)> {
@@ -419,7 +425,7 @@ fn promise_07_dead_regions_stay_dead() {
         plain && sample.row["expect"]["calls"].as_array().is_some_and(|calls| !calls.is_empty())
     };
     over_samples(DIALECT_SAMPLES.iter().filter(shown), |sample| {
-        if LIVING_REGIONS.contains(&text(&sample.row, "dialect")) {
+        if PROMPT_ONLY.contains(&text(&sample.row, "dialect")) {
             return None;
         }
         dead_forms(sample).into_iter().find_map(|(region, form)| {
@@ -536,10 +542,8 @@ fn promise_08_structured_calls_of_any_shape() {
 fn promise_09_every_marker_repeated_is_linear() {
     let gate = support::gate("standard", &TOOLS);
     for literal in soup::LITERALS.iter() {
-        assert_linear(literal, 4096, |bytes| {
-            let input = literal.repeat(bytes / literal.len() + 1);
-            drop(Feed::new(&gate).whole(input.as_bytes()));
-        });
+        let input = literal.repeat(65536 / literal.len() + 1);
+        assert_linear(literal, &gate, input.as_bytes(), input.len());
     }
 }
 
@@ -565,10 +569,8 @@ fn promise_09_every_opened_frame_is_linear() {
                 format!("{opener}look"),
                 format!("{opener}{{\"name\": \"look\", \"arguments\": {{\"q\": \""),
             ] {
-                assert_linear(&format!("{}: {head}{unit}…", record.name), 2048, |bytes| {
-                    let input = format!("{head}{}", unit.repeat(bytes / unit.len() + 1));
-                    drop(Feed::new(gate).whole(input.as_bytes()));
-                });
+                let input = format!("{head}{}", unit.repeat(16384 / unit.len() + 1));
+                assert_linear(&format!("{}: {head}{unit}…", record.name), gate, input.as_bytes(), 4096);
             }
         }
     }
@@ -579,10 +581,8 @@ fn promise_09_soups_fed_byte_by_byte_are_linear() {
     let gate = support::gate("standard", &TOOLS);
     let soups: Vec<&Sample> = DIALECT_SAMPLES.iter().step_by(40).collect();
     for sample in soups {
-        assert_linear(&sample.id, 2048, |bytes| {
-            let input = sample.text.repeat(bytes / sample.text.len() + 1);
-            drop(Feed::new(&gate).bytewise(input.as_bytes()));
-        });
+        let input = sample.text.repeat(32768 / sample.text.len() + 1);
+        assert_linear(&sample.id, &gate, input.as_bytes(), 1);
     }
 }
 

@@ -198,7 +198,11 @@ impl Draft {
         let kept = self.raw.len() == self.raw_len;
         self.raw_len = self.raw_len.saturating_sub(bytes);
         if kept {
-            self.raw.truncate(self.raw_len);
+            let mut end = self.raw_len;
+            while !self.raw.is_char_boundary(end) {
+                end -= 1;
+            }
+            self.raw.truncate(end);
         }
     }
 
@@ -263,7 +267,7 @@ impl Draft {
                     self.name = Some(name.into_owned());
                     break;
                 }
-                if let Some((name, _)) = named_arguments(shape, text, tape) {
+                if let Some((name, _)) = first_named(shape, text, tape) {
                     self.name = Some(name);
                     break;
                 }
@@ -272,7 +276,7 @@ impl Draft {
         if self.name.is_some() && arguments.is_none() {
             *arguments = record.object.iter().filter(|shape| shape.is_call()).find_map(|shape| {
                 find_first(shape, &Content::Arguments, text, tape)
-                    .or_else(|| named_arguments(shape, text, tape).map(|(_, node)| node))
+                    .or_else(|| first_named(shape, text, tape).map(|(_, node)| node))
             });
         }
     }
@@ -461,10 +465,16 @@ impl Draft {
         }
     }
 
-    /// Closes the object of the parameters, once the call is known to be over.
+    /// Closes the object of the parameters (or of the code that is the only one), once the call is known to be over.
     pub(crate) fn close_params(&mut self, record: &Record) {
         if matches!(self.body, DraftBody::None) && !record.param.is_empty() {
             self.body = DraftBody::Params(Params::default());
+        }
+        if let DraftBody::Code(code) = &self.body {
+            let mut json = String::from("{\"code\": \"");
+            escape_into(&mut json, code);
+            json.push('"');
+            self.body = DraftBody::Params(Params { json, keys: vec!["code".to_owned()], value: None });
         }
         if let DraftBody::Params(params) = &mut self.body
             && params.value.is_none()
@@ -503,16 +513,8 @@ impl Draft {
                     None => json_arguments(params.json),
                 };
             }
-            DraftBody::Code(code) => {
-                // Formats that send bare code mean the one tool that runs it.
-                if attempt.name == Name::Missing {
-                    attempt.name = Name::Written("python".to_owned());
-                }
-                let mut json = String::from("{\"code\": \"");
-                escape_into(&mut json, &code);
-                json.push_str("\"}");
-                attempt.arguments = json_arguments(json);
-            }
+            // The call's end has turned it into parameters.
+            DraftBody::Code(_) => attempt.arguments = Arguments::Broken,
             DraftBody::Json { reader, object, .. } => {
                 let base = self.body_start.unwrap_or(0);
                 attempt.repairs.extend(reader.repairs().iter().cloned().map(|mut repair| {
@@ -724,6 +726,14 @@ fn named_arguments(shape: &Shape, text: &str, tape: &Tape) -> Option<(String, us
         return None;
     }
     Some((tape.key(text, only)?.into_owned(), only))
+}
+
+/// Name and arguments of an object whose first key is the name, as far as it has been read.
+fn first_named(shape: &Shape, text: &str, tape: &Tape) -> Option<(String, usize)> {
+    shape.members.iter().find(|member| member.content == Content::NamedArguments)?;
+    tape.nodes().first().filter(|root| root.kind == Kind::Object)?;
+    let first = tape.children(0).next()?;
+    Some((tape.key(text, first)?.into_owned(), first))
 }
 
 /// How many bytes at the end of `text` may be the start of, or all of, `trail`.

@@ -268,7 +268,7 @@ impl Machine {
                 }
             }
             let byte = bytes[i];
-            if self.may_begin(gate, byte) {
+            if self.may_begin(gate, byte, bytes.get(i + 1)) {
                 self.emit(gate, &rest[from..i], out);
                 from = i;
                 if self.begin(gate, byte, false) {
@@ -299,9 +299,13 @@ impl Machine {
         bytes.iter().position(matters).unwrap_or(bytes.len())
     }
 
-    fn may_begin(&self, gate: &Compiled, byte: u8) -> bool {
-        gate.program.anchors[byte as usize] && !gate.program.starts[byte as usize].is_empty()
-            || self.context.as_ref().is_some_and(|context| context.stops.contains(&byte))
+    fn may_begin(&self, gate: &Compiled, byte: u8, next: Option<&u8>) -> bool {
+        if self.context.as_ref().is_some_and(|context| context.stops.contains(&byte)) {
+            return true;
+        }
+        // A look at the next byte, where it is here already, spares most marks of plain text the threads.
+        let could_go_on = next.is_none_or(|next| gate.seconds[byte as usize][*next as usize]);
+        gate.program.anchors[byte as usize] && could_go_on && !gate.program.starts[byte as usize].is_empty()
     }
 
     /// Starts threads for everything that can begin with this byte here. False if nothing can.
@@ -539,7 +543,13 @@ impl Machine {
         if let Some(thread) = self.threads.matched(&gate.program) {
             self.best = Some((*thread, self.held.len()));
         }
-        let all_committed = self.threads.iter().all(|thread| thread.committed);
+        // While something else than a call could end here, no call is certain.
+        let ends_otherwise = self.best.is_some_and(|(best, _)| {
+            !matches!(self.frame_of(gate, &best).kind, FrameKind::Calls | FrameKind::Wrapperless)
+        });
+        let all_committed = !ends_otherwise
+            && self.parked.is_empty()
+            && self.threads.iter().all(|thread| thread.committed);
         let lead = self.threads.iter().next().copied().filter(|_| all_committed);
         if let Some(lead) = lead {
             if !self.ensure_draft(gate, lead, out) {
@@ -788,7 +798,9 @@ impl Machine {
             let frame = self.frame_of(gate, thread);
             matches!(frame.kind, FrameKind::Calls) && !frame.unmarked
         };
-        let marker = self.threads.iter().find(|thread| thread.pieces > 0 && is_call(thread)).copied();
+        let is_marker = |thread: &Thread| thread.pieces > 0 && is_call(thread);
+        let last = self.lead.filter(|lead| self.held_start <= lead.call_start && is_marker(lead));
+        let marker = self.threads.iter().find(|thread| is_marker(thread)).copied().or(last);
         if let Some(thread) = marker {
             let record = &gate.records[self.frame_of(gate, &thread).record].record;
             let code = if record.lines && thread.name.is_some() {
@@ -873,9 +885,15 @@ impl Machine {
             }
             _ => {}
         }
+        if *body == Body::Code && self.regions.inline_before_frame() {
+            // Code runs to the end of the response, so the end of the inline code would never be seen.
+            out.finding_once(Finding::new(Code::DeadRegion).at(Span::new(self.held_start, self.position)));
+            self.held_is_text(gate, out);
+            return;
+        }
         self.stops = self.stops_after(gate);
         let is_new = self.draft.as_ref().is_none_or(|draft| draft.call != first.calls);
-        if frame.unmarked && is_new && self.draft.is_none() && !first.committed {
+        if is_unmarked(frame, &first) && is_new && self.draft.is_none() && !first.committed {
             self.speculative = true;
             let number = self.attempts;
             self.draft = Some(Draft::new(number, first.calls, first.call_start));
@@ -916,6 +934,11 @@ impl Machine {
                 self.state = State::Value;
             }
             _ => {
+                // Formats that send bare code mean the one tool that runs it.
+                let name = draft.name.get_or_insert_with(|| "python".to_owned());
+                if !std::mem::replace(&mut draft.started, true) {
+                    out.started(draft.number, name, record.name.clone());
+                }
                 draft.body = DraftBody::Code(String::new());
                 draft.body_start = Some(position);
                 self.state = State::Value;
@@ -1219,8 +1242,9 @@ impl Machine {
             let at_match = op == Op::Match;
             let begins_value = matches!(op, Op::Body(_));
             if !thread.skipped {
-                let closed = thread.pieces > self.waiting.first().map_or(0, |waiting| waiting.pieces);
-                return thread.literals >= 2 || begins_value || closed && (at_match || at_end_of_input && thread.literals >= 1);
+                return thread.literals >= 2
+                    || begins_value
+                    || thread.literals >= 1 && (at_match || at_end_of_input);
             }
             // Without its closer, a value ends only before a parameter that is still to come, at the start of a
             // line, or before the closers of the call.
@@ -1358,7 +1382,7 @@ impl Machine {
         if draft.id.is_none() {
             draft.id = thread.id.map(|id| self.scratch.get(id).to_owned());
         }
-        let attempt = draft.finish(record, end, closed, frame.unmarked);
+        let attempt = draft.finish(record, end, closed, is_unmarked(frame, &thread));
         self.speculative = false;
         self.accounted = end;
         out.attempt(gate, attempt);
@@ -1710,6 +1734,11 @@ impl Refusal {
         }
         found
     }
+}
+
+/// Whether nothing but the shape of what follows says that this is a call.
+fn is_unmarked(frame: &Frame, thread: &Thread) -> bool {
+    frame.unmarked && (frame.fence || thread.pieces == 0)
 }
 
 /// Whether a body can begin with this character.

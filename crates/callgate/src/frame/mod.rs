@@ -4,4 +4,4 @@ pub(crate) mod draft;
 pub(crate) mod machine;
 pub(crate) mod program;
 mod region;
-mod threads;
+pub(crate) mod threads;

@@ -52,7 +52,7 @@ pub(crate) enum Op {
 /// What a thread has passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mark {
-    /// A piece of a literal.
+    /// A piece of a literal that is long enough to be a marker.
     Piece,
     /// The end of a closer or of another literal that is long enough to tell by itself where a value ends.
     Literal,
@@ -683,7 +683,9 @@ impl Compiler {
                 self.mark(Mark::Skipped);
             } else {
                 self.bytes(record, spelling);
-                self.mark(Mark::Piece);
+                if spelling.trim().len() >= SHORTEST_SIGN {
+                    self.mark(Mark::Piece);
+                }
             }
             jumps.push(self.emit(Op::Jump(0)));
             if let Some(split) = split {
@@ -700,10 +702,10 @@ impl Compiler {
 
     fn plain_text(&mut self, record: &Record, text: &str) {
         self.bytes(record, text);
-        if !text.trim().is_empty() {
+        if text.trim().len() >= SHORTEST_SIGN {
             self.mark(Mark::Piece);
-            self.pieces += 1;
         }
+        self.pieces += usize::from(!text.trim().is_empty());
     }
 
     /// Bytes, with each run of white space made free: some between two word characters, any elsewhere.

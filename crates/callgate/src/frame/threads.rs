@@ -7,6 +7,35 @@ use super::program::{Mark, Op, Pc, Program};
 /// The longest name, key or id that is read.
 const LONGEST_WORD: usize = 256;
 
+/// Per first byte, the bytes that can follow it in an opener. Most marks in plain text are ruled out by this.
+pub(crate) fn second_bytes(program: &Program) -> Vec<Vec<bool>> {
+    let mut scratch = Scratch::default();
+    let second = |byte: u8, scratch: &mut Scratch| {
+        let mut follows = vec![false; 256];
+        let mut threads = Threads::default();
+        let starts = program.starts[byte as usize].iter().map(|pc| Thread::new(*pc, 0));
+        threads.start(program, scratch, starts, 0);
+        if threads.is_empty() || threads.at_body(program).next().is_some() {
+            follows.fill(true);
+            return follows;
+        }
+        if threads.step(program, scratch, byte, 0) == Step::Alive {
+            for thread in &threads.list {
+                match program.ops[thread.pc as usize] {
+                    Op::Byte(next) => follows[next as usize] = true,
+                    Op::Space | Op::Space1 | Op::Line => {
+                        b" \t\n\r\x0b\x0c".iter().for_each(|space| follows[*space as usize] = true);
+                    }
+                    _ => follows.fill(true),
+                }
+            }
+        }
+        scratch.reset();
+        follows
+    };
+    (0..=255).map(|byte| second(byte, &mut scratch)).collect()
+}
+
 /// What the threads of a set have in common: the words they have read, and stamps for keeping the set small.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {

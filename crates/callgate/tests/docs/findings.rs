@@ -59,15 +59,22 @@ fn section(code: Code) -> String {
     }
     let example = &entry.example;
     if example.text.is_empty() {
-        section.push_str(&format!("\n*Example*, profile `{}`: an output of no bytes at all.\n", example.profile));
+        section.push_str(&format!(
+            "\n*Example*, profile `{}`: an output of no bytes at all.\n",
+            example.profile
+        ));
     } else {
         let text = block("text", example.text);
         section.push_str(&format!("\n*Example*, profile `{}`:\n\n{text}", example.profile));
     }
     let response = gate(example.profile).parse(example.text);
     if let Some(finding) = said(&response).into_iter().find(|finding| finding.code == code) {
-        let place = finding.span.map(|span| format!(" (bytes {} to {})", span.start, span.end));
-        section.push_str(&format!("\nThe gate says: {}{}\n", finding.message, place.unwrap_or_default()));
+        let place = match finding.span {
+            None => "about the whole response",
+            Some(span) if span.is_empty() => &format!("at byte {}", span.start),
+            Some(span) => &format!("bytes {} to {}", span.start, span.end),
+        };
+        section.push_str(&format!("\nThe gate says, {place}: {}\n", finding.message));
     }
     section
 }
@@ -80,5 +87,6 @@ pub(crate) fn example_fault(code: Code) -> Option<String> {
     }
     let response = gate(example.profile).parse(example.text);
     let found: Vec<Code> = said(&response).iter().map(|finding| finding.code).collect();
-    (!found.contains(&code)).then(|| format!("the example of {code} gives {found:?}, calls {:?}", response.calls))
+    (!found.contains(&code))
+        .then(|| format!("the example of {code} gives {found:?}, calls {:?}", response.calls))
 }

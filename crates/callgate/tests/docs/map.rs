@@ -20,7 +20,8 @@ pub(crate) fn page(there: &str) -> String {
 fn table(folder: &str) -> String {
     let mut table = format!("| `{folder}/` | what it is for |\n|---|---|\n");
     for path in sources(&root(folder)) {
-        let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let text =
+            std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let name = path.strip_prefix(root(folder)).unwrap_or(&path).display().to_string();
         let purpose = purpose(&text);
         assert!(!purpose.is_empty(), "{name} does not say in its first line what it is for");
@@ -34,7 +35,8 @@ fn sources(folder: &Path) -> Vec<std::path::PathBuf> {
     let mut found = Vec::new();
     let mut open = vec![folder.to_owned()];
     while let Some(folder) = open.pop() {
-        let entries = std::fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+        let entries =
+            std::fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
         for path in entries.flatten().map(|entry| entry.path()) {
             if path.is_dir() {
                 open.push(path);
@@ -44,7 +46,8 @@ fn sources(folder: &Path) -> Vec<std::path::PathBuf> {
         }
     }
     let rank = |path: &Path| {
-        let leads = path.file_name().is_some_and(|name| name == "mod.rs" || name == "lib.rs" || name == "main.rs");
+        let leads =
+            path.file_name().is_some_and(|name| name == "mod.rs" || name == "lib.rs" || name == "main.rs");
         let module = if leads { path.parent().unwrap_or(path).to_owned() } else { path.with_extension("") };
         (module, !leads)
     };

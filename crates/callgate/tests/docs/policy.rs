@@ -26,9 +26,23 @@ let gate = Gate::builder().policy(policy).build()?;
 
 /// What a knob's comment does not say.
 const REMARKS: &[(&str, &str)] = &[
-    ("release", "A gate with `early` cannot be built beside `partial = all-or-nothing`, `on_excess = reject` or `position = trailing`: these can still revoke a call."),
+    (
+        "truncated",
+        "`complete` needs the reason why the output ended: with `FinishReason::Unknown`, as in `Gate::parse`, a cut-off value in the text is refused.",
+    ),
+    (
+        "reasoning",
+        "Dialects in which a call may end the thought (`ends_thought`) decide at the end of the response. `sole` means the same as `dead` here.",
+    ),
+    (
+        "release",
+        "A gate with `early` cannot be built beside `partial = all-or-nothing`, `on_excess = reject` or `position = trailing`: these can still revoke a call.",
+    ),
     ("on_malformed", "A statement for hosts: the events are the same for both values."),
-    ("echo", "A place for the guard against echoed calls, which does not exist yet: the value has no effect."),
+    (
+        "echo",
+        "A place for the guard against echoed calls, which does not exist yet: the value has no effect.",
+    ),
 ];
 
 /// The page.
@@ -39,11 +53,17 @@ pub(crate) fn page() -> String {
         .map(|name| serde_json::to_value(profile(name).policy()).unwrap_or_else(|error| panic!("{error}")))
         .collect();
     let mut page = format!("{MADE}{HEAD}## By profile\n\nWhat differs from `standard` is bold.\n\n");
-    page.push_str(&format!("| knob | {} |\n|---|{}\n", Profile::NAMES.join(" | "), "---|".repeat(policies.len())));
+    page.push_str(&format!(
+        "| knob | {} |\n|---|{}\n",
+        Profile::NAMES.join(" | "),
+        "---|".repeat(policies.len())
+    ));
     let mut sections = String::new();
     for knob in knobs(&items) {
         let values: Vec<String> = policies.iter().map(|policy| knob.value(policy)).collect();
-        let cells = values.iter().map(|value| if *value == values[0] { value.clone() } else { format!("**{value}**") });
+        let cells = values
+            .iter()
+            .map(|value| if *value == values[0] { value.clone() } else { format!("**{value}**") });
         let cells: Vec<String> = cells.collect();
         page.push_str(&format!("| [`{}`](#{}) | {} |\n", knob.path, knob.anchor(), cells.join(" | ")));
         sections.push_str(&section(&knob, &items, &values[0]));
@@ -54,7 +74,7 @@ pub(crate) fn page() -> String {
 fn section(knob: &Knob, items: &[Item], standard: &str) -> String {
     let mut section = format!("\n### `{}`\n\n{} Default: {standard}.\n", knob.path, sentence(knob.words));
     if let Some(choice) = items.iter().find(|item| item.name == knob.kind && item.is_enum) {
-        section.push_str(&format!("\n{}\n\n| value | meaning |\n|---|---|\n", choice.words));
+        section.push_str("\n| value | meaning |\n|---|---|\n");
         for variant in &choice.members {
             section.push_str(&format!("| `{}` | {} |\n", kebab(&variant.name), variant.words));
         }
@@ -102,7 +122,8 @@ impl Knob<'_> {
 
 /// The knobs in the order of the source, those of inner structs in their place.
 fn knobs(items: &[Item]) -> Vec<Knob<'_>> {
-    let members = |name: &str| items.iter().find(|item| item.name == name && !item.is_enum).map(|item| &item.members);
+    let members =
+        |name: &str| items.iter().find(|item| item.name == name && !item.is_enum).map(|item| &item.members);
     let mut knobs = Vec::new();
     for member in members("Policy").into_iter().flatten() {
         match members(&member.kind) {
@@ -116,15 +137,14 @@ fn knobs(items: &[Item]) -> Vec<Knob<'_>> {
     knobs
 }
 
-/// A struct or enum of the source with its comments.
+/// A struct or enum of the source.
 struct Item {
     name: String,
     is_enum: bool,
-    words: String,
     members: Vec<Member>,
 }
 
-/// A field or variant.
+/// A field or variant with its comment.
 struct Member {
     name: String,
     words: String,
@@ -149,7 +169,7 @@ fn items() -> Vec<Item> {
         let head = |keyword: &str| line.strip_prefix(keyword).and_then(|rest| rest.strip_suffix(" {"));
         if let Some(name) = head("pub enum ").or_else(|| head("pub struct ")) {
             let is_enum = line.starts_with("pub enum");
-            items.push(Item { name: name.to_owned(), is_enum, words, members: Vec::new() });
+            items.push(Item { name: name.to_owned(), is_enum, members: Vec::new() });
             open = true;
         } else if line == "}" {
             open = false;

@@ -36,7 +36,11 @@ fn example() -> String {
 fn profiles() -> String {
     let mut table = String::from("| profile | what it is |\n|---|---|\n");
     for name in Profile::NAMES {
-        let summary = profile(name).summary().replace('|', "\\|").replace("```json", "fenced `json`").replace('<', "&lt;");
+        let summary = profile(name)
+            .summary()
+            .replace('|', "\\|")
+            .replace("```json", "fenced `json`")
+            .replace('<', "&lt;");
         table.push_str(&format!("| `{name}` | {summary} |\n"));
     }
     table
@@ -44,7 +48,10 @@ fn profiles() -> String {
 
 fn dialects() -> String {
     let records = dialect::builtin();
-    let mut table = format!("{} dialects are built in:\n\n| family | number | among them |\n|---|---|---|\n", records.len());
+    let mut table = format!(
+        "{} dialects are built in:\n\n| family | number | among them |\n|---|---|---|\n",
+        records.len()
+    );
     let mut counted = 0;
     for (family, words) in FAMILIES {
         let names: Vec<&str> = records.iter().filter(|r| r.family == *family).map(|r| &*r.name).collect();

@@ -16,8 +16,8 @@ its safety class.
 
 The class in the table is the usual one; where the text says so, a single repair may be less safe, never safer. The
 policy's knob [`repair`](policy.md#repair) says which are allowed: `off` none, `lossless` the first class, `full` both.
-`callgate repair` makes all of them, `callgate repair --strict` only the lossless ones. `callgate explain CODE` shows any
-of them at the terminal.
+`callgate repair` makes all of the first table, `callgate repair --strict` only the lossless ones. `callgate explain CODE`
+shows any repair at the terminal.
 
 The examples are run by the tests. `⏎` is a line break.
 
@@ -44,15 +44,15 @@ const CALLS: &[(RepairCode, &str)] = &[
         RepairCode::DuplicateKey,
         "<tool_call>{\"name\": \"look\", \"arguments\": {\"q\": \"cats\", \"q\": \"dogs\"}}</tool_call>",
     ),
-    (
-        RepairCode::MissingTag,
-        "<tool_call>\n<function=look>\n<parameter=q>\ncats\n</function>\n</tool_call>",
-    ),
+    (RepairCode::MissingTag, "<tool_call>\n<function=look>\n<parameter=q>\ncats\n</function>\n</tool_call>"),
     (
         RepairCode::UnevenFraming,
         "<tool_call>\n<function=put>\n<parameter=text>\ncats</parameter>\n</function>\n</tool_call>",
     ),
-    (RepairCode::MangledName, "<tool_call>{\"name\": \"look.look\", \"arguments\": {\"q\": \"cats\"}}</tool_call>"),
+    (
+        RepairCode::MangledName,
+        "<tool_call>{\"name\": \"look.look\", \"arguments\": {\"q\": \"cats\"}}</tool_call>",
+    ),
     (
         RepairCode::RepeatedEnvelope,
         "<tool_call>{\"name\": \"look\", \"arguments\": {\"name\": \"look\", \"arguments\": {\"q\": \"cats\"}}}</tool_call>",
@@ -61,7 +61,8 @@ const CALLS: &[(RepairCode, &str)] = &[
 
 /// The page.
 pub(crate) fn page() -> String {
-    let mut page = format!("{MADE}{HEAD}| code | class | what it does | from | to |\n|---|---|---|---|---|\n");
+    let mut page =
+        format!("{MADE}{HEAD}| code | class | what it does | from | to |\n|---|---|---|---|---|\n");
     for code in RepairCode::ALL.iter().filter(|code| call(**code).is_none()) {
         let entry = code.entry();
         let (from, to) = (cell(entry.input), cell(entry.output));
@@ -70,7 +71,12 @@ pub(crate) fn page() -> String {
     page.push_str(IN_CALLS);
     for (code, text) in CALLS {
         let entry = code.entry();
-        page.push_str(&format!("\n### {code}\n\n{}: {}\n\n{}", entry.safety, sentence(entry.message), block("text", text)));
+        page.push_str(&format!(
+            "\n### {code}\n\n{} ({})\n\n{}",
+            sentence(entry.message),
+            entry.safety,
+            block("text", text)
+        ));
         if let Some((arguments, _)) = read(*code, text) {
             page.push_str(&format!("\nis read as the arguments `{arguments}`.\n"));
         }

@@ -128,7 +128,10 @@ pub(crate) const ALL: &[Situation] = &[
             let gate = gate("strict-xml");
             let mut strikes = Strikes::default();
             let last = (0..3).filter_map(|_| strikes.judge(&gate.parse("No call."), &gate)).last();
-            last.filter(|error| error.kind == ErrorType::MaxMistakes).map(|_| Code::MaxMistakes).into_iter().collect()
+            last.filter(|error| error.kind == ErrorType::MaxMistakes)
+                .map(|_| Code::MaxMistakes)
+                .into_iter()
+                .collect()
         },
     },
 ];

@@ -9,7 +9,6 @@ pub(crate) mod soup;
 
 use std::borrow::Cow;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use callgate::{Event, FinishReason, Gate, NativeDelta, Profile, Registry, Response, Span};
 use corpus::Sample;
@@ -303,26 +302,16 @@ pub(crate) fn difference(a: &[Event<'static>], b: &[Event<'static>]) -> Option<S
     Some(format!("event {at}: {} against {}", shown(a.get(at)), shown(b.get(at))))
 }
 
-/// How long the work takes.
-fn cost(work: impl FnOnce()) -> Duration {
-    let start = Instant::now();
-    work();
-    start.elapsed()
-}
-
-/// Fails where sixteen times the input costs much more than sixteen times the work. A quadratic step would cost
-/// 256 times as much, so the bound of 64 has room for caches and allocation and none for re-scanning. The best of
-/// several runs counts, so that other work of the machine does not.
-pub(crate) fn assert_linear(what: &str, small: usize, mut work: impl FnMut(usize)) {
-    const GROWTH: u32 = 16;
-    let large = small * GROWTH as usize;
-    // Below a tenth of a millisecond the clock and the first touch of memory decide, not the work.
-    let base = (0..5).map(|_| cost(|| work(small))).min().unwrap_or_default().max(Duration::from_micros(100));
-    let mut grown = (0..6).map(|_| cost(|| work(large)));
-    let best = grown.find(|grown| *grown < base * 4 * GROWTH);
-    assert!(
-        best.is_some(),
-        "{what}: {small} units cost {base:?}, {large} units more than {:?}",
-        base * 4 * GROWTH
-    );
+/// Fails where the framing reads more than a small multiple of its input. Work is counted, not timed: a quadratic
+/// step would read each byte thousands of times at these sizes, however busy the machine is.
+pub(crate) fn assert_linear(what: &str, gate: &Gate, input: &[u8], piece: usize) {
+    const TIMES: u64 = 12;
+    let mut session = gate.session();
+    for piece in input.chunks(piece) {
+        session.push_bytes(piece, &mut |_| {});
+    }
+    session.finish(FinishReason::Stop, &mut |_| {});
+    let bound = TIMES * input.len() as u64 + 4096;
+    let work = session.work();
+    assert!(work <= bound, "{}: {} bytes were read as {work}", excerpt(what), input.len());
 }
