@@ -75,7 +75,8 @@ impl Gates {
     /// The gate for a line, compiled once for equal tools, dialect and profile.
     fn get(&mut self, line: &Map<String, Value>) -> Result<Gate, Finding> {
         let part = |key: &str| line.get(key).filter(|value| !value.is_null()).map(Value::to_string);
-        let key = [part("tools"), part("dialect"), part("profile")].map(Option::unwrap_or_default).join("\u{0}");
+        let key =
+            [part("tools"), part("dialect"), part("profile")].map(Option::unwrap_or_default).join("\u{0}");
         if let Some(gate) = self.compiled.get(&key) {
             return Ok(gate.clone());
         }
@@ -90,10 +91,9 @@ impl Gates {
     fn build(&self, line: &Map<String, Value>) -> Result<Gate, Finding> {
         let profile = match line.get("profile") {
             None | Some(Value::Null) => self.profile,
-            Some(name) => name
-                .as_str()
-                .and_then(Profile::named)
-                .ok_or_else(|| bad(format!("there is no profile {name}; known are {}", Profile::NAMES.join(", "))))?,
+            Some(name) => name.as_str().and_then(Profile::named).ok_or_else(|| {
+                bad(format!("there is no profile {name}; known are {}", Profile::NAMES.join(", ")))
+            })?,
         };
         let mut builder = Gate::builder().profile(profile);
         for record in &self.records {
@@ -187,7 +187,9 @@ fn read(line: &Map<String, Value>, gates: &mut Gates) -> Result<Response, Findin
     }
     match line.get("untrusted") {
         Some(Value::String(text)) => session.untrusted(text),
-        Some(Value::Array(texts)) => texts.iter().filter_map(Value::as_str).for_each(|text| session.untrusted(text)),
+        Some(Value::Array(texts)) => {
+            texts.iter().filter_map(Value::as_str).for_each(|text| session.untrusted(text))
+        }
         _ => {}
     }
     let mut collector = Response::collector();

@@ -60,7 +60,13 @@ impl Compiled {
 impl Gate {
     /// Starts with the profile `standard` and no tool list.
     pub fn builder() -> GateBuilder {
-        GateBuilder { profile: Profile::standard(), policy: None, registry: None, dialects: None, records: Vec::new() }
+        GateBuilder {
+            profile: Profile::standard(),
+            policy: None,
+            registry: None,
+            dialects: None,
+            records: Vec::new(),
+        }
     }
 
     /// A session for one response.
@@ -149,8 +155,11 @@ impl GateBuilder {
     pub fn build(self) -> Result<Gate, GateError> {
         let policy = self.policy.unwrap_or_else(|| self.profile.policy());
         check(&policy)?;
-        let mut records: Vec<Listening> =
-            self.records.into_iter().map(|record| Listening { record: Arc::new(record), chosen: true, live: true }).collect();
+        let mut records: Vec<Listening> = self
+            .records
+            .into_iter()
+            .map(|record| Listening { record: Arc::new(record), chosen: true, live: true })
+            .collect();
         let names: Vec<String> = self
             .dialects
             .unwrap_or_else(|| self.profile.dialects().iter().map(|name| (*name).to_owned()).collect());
@@ -167,7 +176,9 @@ impl GateBuilder {
             if record.known && self.registry.is_none() {
                 return Err(GateError {
                     code: "needs-tools",
-                    message: format!("the dialect `{name}` needs a tool list: the tools' names are its markers"),
+                    message: format!(
+                        "the dialect `{name}` needs a tool list: the tools' names are its markers"
+                    ),
                     help: "give the tool list, or choose another dialect".to_owned(),
                 });
             }

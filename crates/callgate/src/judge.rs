@@ -207,7 +207,8 @@ fn judge_name(gate: &Compiled, attempt: &mut Attempt, findings: &mut Vec<Finding
 /// The one registered name that a mangled one stands for: doubled, or glued to words of its format and a number.
 fn unmangled(gate: &Compiled, written: &str, affixes: &[String]) -> Option<String> {
     let registry = gate.registry.as_ref()?;
-    let is_gap = |text: &str| text.is_empty() || text.chars().all(|c| matches!(c, '.' | ':' | '_' | '-' | '/'));
+    let is_gap =
+        |text: &str| text.is_empty() || text.chars().all(|c| matches!(c, '.' | ':' | '_' | '-' | '/'));
     let is_tail = |text: &str| {
         let digits = text.trim_start_matches(['.', ':', '_', '-']);
         digits.chars().all(|c| c.is_ascii_digit())
@@ -222,9 +223,12 @@ fn unmangled(gate: &Compiled, written: &str, affixes: &[String]) -> Option<Strin
         }
         affixes.iter().chain([&String::new()]).any(|affix| {
             written.strip_prefix(affix.as_str()).is_some_and(|rest| {
-                let rest = if affix.is_empty() { rest } else { rest.trim_start_matches(['.', ':', '_', '-']) };
+                let rest =
+                    if affix.is_empty() { rest } else { rest.trim_start_matches(['.', ':', '_', '-']) };
                 let tail = rest.strip_prefix(name);
-                tail.is_some_and(|tail| is_tail(tail) && !(affix.is_empty() && (tail.is_empty() || affixes.is_empty())))
+                tail.is_some_and(|tail| {
+                    is_tail(tail) && !(affix.is_empty() && (tail.is_empty() || affixes.is_empty()))
+                })
             })
         })
     });
@@ -283,7 +287,10 @@ fn judge_arguments(
             Some(Kind::Number) => "a number",
             _ => "a literal",
         };
-        findings.push(Finding::new(Code::ArgumentsNotObject).message(format!("the arguments are {what}, not an object")));
+        findings.push(
+            Finding::new(Code::ArgumentsNotObject)
+                .message(format!("the arguments are {what}, not an object")),
+        );
         return (None, None);
     }
     if let Some(node) = tape.duplicate(&text) {
@@ -332,7 +339,10 @@ fn judge_repairs(gate: &Compiled, attempt: &Attempt, from: usize, findings: &mut
             continue;
         }
         let at_end = !attempt.closed
-            && matches!(repair.code, RepairCode::MissingCloser | RepairCode::UnclosedString | RepairCode::MissingTag);
+            && matches!(
+                repair.code,
+                RepairCode::MissingCloser | RepairCode::UnclosedString | RepairCode::MissingTag
+            );
         let code = if at_end {
             Code::Truncated
         } else if repair.code == RepairCode::LoneSurrogate {

@@ -326,7 +326,11 @@ impl Out<'_, '_> {
             Some(span) if span.len() == raw.len() => {
                 entry.dropped = true;
                 let text = Cow::Owned(raw);
-                (self.sink)(if reasoning { Event::Reasoning { text, span } } else { Event::Text { text, span } });
+                (self.sink)(if reasoning {
+                    Event::Reasoning { text, span }
+                } else {
+                    Event::Text { text, span }
+                });
                 (self.sink)(Event::Finding(finding));
             }
             _ => entry.revoked = Some(finding),
@@ -368,7 +372,8 @@ impl Out<'_, '_> {
         entries.sort_by_key(|entry| entry.order);
         rules(gate, reason, &mut entries);
         let has_entries = !entries.is_empty();
-        let has_calls = entries.iter().any(|entry| entry.revoked.is_none() && matches!(entry.verdict, Verdict::Call(_)));
+        let has_calls =
+            entries.iter().any(|entry| entry.revoked.is_none() && matches!(entry.verdict, Verdict::Call(_)));
         self.release(entries);
         for (code, count) in std::mem::take(&mut self.ledger.remarks) {
             if count > REPEATS {
@@ -498,12 +503,15 @@ fn rules(gate: &Compiled, reason: FinishReason, entries: &mut [Entry]) {
     let stands = |entry: &Entry| entry.revoked.is_none() && matches!(entry.verdict, Verdict::Call(_));
     if reason == FinishReason::Length {
         for entry in entries.iter_mut().filter(|entry| !entry.closed && !entry.native) {
-            let finding = Finding::new(Code::Truncated).message("the output limit was reached inside the call");
+            let finding =
+                Finding::new(Code::Truncated).message("the output limit was reached inside the call");
             entry.revoked.get_or_insert(finding);
         }
     }
     if entries.iter().any(|entry| entry.native) {
-        for entry in entries.iter_mut().filter(|entry| !entry.native && matches!(entry.verdict, Verdict::Call(_))) {
+        for entry in
+            entries.iter_mut().filter(|entry| !entry.native && matches!(entry.verdict, Verdict::Call(_)))
+        {
             entry.revoked.get_or_insert_with(|| Finding::new(Code::ShadowedByNative));
         }
     }
@@ -520,8 +528,10 @@ fn rules(gate: &Compiled, reason: FinishReason, entries: &mut [Entry]) {
         for entry in entries.iter_mut().filter(|entry| matches!(entry.verdict, Verdict::Call(_))) {
             seen += 1;
             let excess = match policy.on_excess {
-                Excess::Reject => Finding::new(Code::Ambiguous)
-                    .message(format!("{calls} calls in one response, {} allowed; none was run", policy.max_calls)),
+                Excess::Reject => Finding::new(Code::Ambiguous).message(format!(
+                    "{calls} calls in one response, {} allowed; none was run",
+                    policy.max_calls
+                )),
                 Excess::Report if seen > policy.max_calls => Finding::new(Code::TooManyCalls)
                     .message(format!("this is call {seen}, and {} are allowed", policy.max_calls)),
                 Excess::Report => continue,

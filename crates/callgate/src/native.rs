@@ -58,7 +58,13 @@ impl Native {
         self.open.iter().filter(|call| !call.done).count()
     }
 
-    pub(crate) fn delta(&mut self, gate: &Compiled, machine: &mut Machine, delta: NativeDelta<'_>, out: &mut Out<'_, '_>) {
+    pub(crate) fn delta(
+        &mut self,
+        gate: &Compiled,
+        machine: &mut Machine,
+        delta: NativeDelta<'_>,
+        out: &mut Out<'_, '_>,
+    ) {
         let at = self.find(gate, machine, &delta);
         let Some(call) = self.open.get_mut(at) else { return };
         call.has_function = true;
@@ -100,7 +106,13 @@ impl Native {
     }
 
     /// Reads a whole list.
-    pub(crate) fn list(&mut self, gate: &Compiled, machine: &mut Machine, calls: &Value, out: &mut Out<'_, '_>) {
+    pub(crate) fn list(
+        &mut self,
+        gate: &Compiled,
+        machine: &mut Machine,
+        calls: &Value,
+        out: &mut Out<'_, '_>,
+    ) {
         let Value::Array(calls) = calls else { return };
         for call in calls {
             let id = call.get("id").and_then(Value::as_str);
@@ -160,8 +172,10 @@ impl Native {
                 _ => false,
             };
             // Without an index, a second name after the arguments begins a new call.
-            let named_again =
-                delta.index.is_none() && id.is_none() && delta.name.is_some_and(|n| !n.is_empty()) && call.length > 0;
+            let named_again = delta.index.is_none()
+                && id.is_none()
+                && delta.name.is_some_and(|n| !n.is_empty())
+                && call.length > 0;
             if !is_new && !named_again {
                 return at;
             }
@@ -243,12 +257,14 @@ impl Open {
             End::Failed => whole = !(cut_short && self.reader.in_string()),
             End::Closable => whole = !cut_short && self.reader.close(),
             End::CutOff => {
-                let may_guess = gate.policy.truncated == TruncatedPolicy::Complete && !cut_short && !is_dangerous;
+                let may_guess =
+                    gate.policy.truncated == TruncatedPolicy::Complete && !cut_short && !is_dangerous;
                 whole = may_guess && self.reader.close();
             }
         }
         if !whole {
-            findings.push(Finding::new(Code::Truncated).at(at).message("the output ends inside the arguments"));
+            findings
+                .push(Finding::new(Code::Truncated).at(at).message("the output ends inside the arguments"));
         }
         let failure = self.reader.failure().cloned();
         let mut attempt = Attempt {
@@ -277,11 +293,8 @@ impl Open {
         } else if end != End::Blank && whole {
             let (text, tape, repairs) = self.reader.into_parts();
             attempt.repairs = repairs;
-            attempt.arguments = if text.trim() == "null" {
-                Arguments::Blank
-            } else {
-                Arguments::Json { text, tape }
-            };
+            attempt.arguments =
+                if text.trim() == "null" { Arguments::Blank } else { Arguments::Json { text, tape } };
         } else if !whole {
             attempt.arguments = Arguments::Broken;
         }

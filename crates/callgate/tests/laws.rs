@@ -194,6 +194,10 @@ fn decided(sample: &Sample, call: &Call) -> Option<usize> {
     let after = |word: &str, from: usize| Some(from + written.get(from..)?.find(word)? + word.len());
     let name = after(&call.name, 0)?;
     let record = dialect::named(&call.dialect)?;
+    // Bare code has no name in the text.
+    if record.call.iter().any(|call| call.has(dialect::Slot::Code)) {
+        return None;
+    }
     // A fence is a marker of text as well.
     let marked =
         openers(record).into_iter().any(|opener| written.starts_with(opener) && !opener.starts_with('`'));

@@ -8,11 +8,8 @@ use crate::json::{End, Kind, Reader, Repair, RepairCode, Safety, Tape, escape_in
 use crate::schema::{CompiledTool, TypeSet, type_text};
 
 /// What a value may be that its format says is not a string.
-const NOT_STRING: TypeSet = TypeSet::NULL
-    .or(TypeSet::BOOLEAN)
-    .or(TypeSet::NUMBER)
-    .or(TypeSet::ARRAY)
-    .or(TypeSet::OBJECT);
+const NOT_STRING: TypeSet =
+    TypeSet::NULL.or(TypeSet::BOOLEAN).or(TypeSet::NUMBER).or(TypeSet::ARRAY).or(TypeSet::OBJECT);
 
 /// What was read of an attempt, ready to be judged.
 #[derive(Debug)]
@@ -288,8 +285,9 @@ impl Draft {
         record.object.iter().chain(&record.error).any(|shape| {
             let constant = shape.members.iter().any(|member| match &member.content {
                 Content::Constant(wanted) if shape.is_call() || record.error.contains(shape) => {
-                    at_path(&member.path, text, tape)
-                        .is_some_and(|node| tape.nodes()[node].end <= text.len() && tape.raw(text, node) == wanted)
+                    at_path(&member.path, text, tape).is_some_and(|node| {
+                        tape.nodes()[node].end <= text.len() && tape.raw(text, node) == wanted
+                    })
                 }
                 _ => false,
             });
@@ -655,9 +653,9 @@ fn unclaimed(attempt: &mut Attempt, record: &Record, text: &str, tape: &Tape) {
             let written = constant
                 .and_then(|member| at_path(&member.path, text, tape))
                 .map_or_else(|| "none".to_owned(), |n| tape.raw(text, n).trim_matches('"').to_owned());
-            attempt.findings.push(
-                Finding::new(Code::UnknownType).message(format!("unknown response type: {written}")),
-            );
+            attempt
+                .findings
+                .push(Finding::new(Code::UnknownType).message(format!("unknown response type: {written}")));
         }
         None if attempt.unmarked => attempt.meaning = Meaning::Data,
         None => attempt.name = Name::Missing,
@@ -740,9 +738,7 @@ fn first_named(shape: &Shape, text: &str, tape: &Tape) -> Option<(String, usize)
 fn held_back(text: &str, trail: &str) -> usize {
     (1..=trail.len().min(text.len()))
         .rev()
-        .find(|&n| {
-            text.is_char_boundary(text.len() - n) && trail.starts_with(&text[text.len() - n..])
-        })
+        .find(|&n| text.is_char_boundary(text.len() - n) && trail.starts_with(&text[text.len() - n..]))
         .unwrap_or(0)
 }
 

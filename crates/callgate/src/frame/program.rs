@@ -242,8 +242,11 @@ impl Compiler {
             self.calls(index, listening, &none, &none, FrameKind::Wrapperless);
         }
         // Where the wrapper is part of the call itself, the call without it begins at its inner opener.
-        let inner: Vec<Template> =
-            record.bare.iter().flat_map(|bare| record.call.iter().filter_map(|call| without_wrapper(call, bare))).collect();
+        let inner: Vec<Template> = record
+            .bare
+            .iter()
+            .flat_map(|bare| record.call.iter().filter_map(|call| without_wrapper(call, bare)))
+            .collect();
         if !inner.is_empty() {
             let inner = Listening {
                 record: Arc::new(Record { call: inner, ..(**record).clone() }),
@@ -292,7 +295,8 @@ impl Compiler {
             .call
             .iter()
             .filter(|call| {
-                kind == FrameKind::Calls && (listening.chosen || !open.is_empty() || Record::is_unmistakable(call))
+                kind == FrameKind::Calls
+                    && (listening.chosen || !open.is_empty() || Record::is_unmistakable(call))
                     || kind == FrameKind::Wrapperless && Record::is_unmistakable(call)
             })
             .collect();
@@ -369,7 +373,9 @@ impl Compiler {
         let lasts = |templates: &[Template]| -> Vec<String> {
             // A closer that repeats the name keeps its placeholder, to be filled in where it is needed.
             let last = |t: &Template| match t.parts.as_slice() {
-                [.., Part::Literal(before), Part::Slot(Slot::Name), Part::Literal(after)] if after.trim().len() == 1 => {
+                [.., Part::Literal(before), Part::Slot(Slot::Name), Part::Literal(after)]
+                    if after.trim().len() == 1 =>
+                {
                     Some(format!("{}{{name}}{}", before.trim(), after.trim()))
                 }
                 [.., Part::Literal(l)] if l.trim().len() > 1 => Some(l.trim().to_owned()),
@@ -410,14 +416,7 @@ impl Compiler {
         self.end(after, Vec::new(), Vec::new());
     }
 
-    fn begin(
-        &mut self,
-        index: usize,
-        listening: &Listening,
-        kind: FrameKind,
-        fence: bool,
-        unmarked: bool,
-    ) {
+    fn begin(&mut self, index: usize, listening: &Listening, kind: FrameKind, fence: bool, unmarked: bool) {
         self.pieces = 0;
         self.first_literal = true;
         self.in_call = false;

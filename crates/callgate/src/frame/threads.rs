@@ -254,15 +254,11 @@ impl Threads {
                     thread.pc += u32::from(is_enough);
                     follow(program, scratch, &mut next, thread, position + 1);
                 }
-                Op::Fence(info) => {
-                    if read_fence(&mut thread, program.infos[info as usize].as_bytes(), byte) {
-                        follow(program, scratch, &mut next, thread, position + 1);
-                    }
+                Op::Fence(info) if read_fence(&mut thread, program.infos[info as usize].as_bytes(), byte) => {
+                    follow(program, scratch, &mut next, thread, position + 1);
                 }
-                Op::FenceEnd => {
-                    if read_fence_end(&mut thread, byte) {
-                        follow(program, scratch, &mut next, thread, position + 1);
-                    }
+                Op::FenceEnd if read_fence_end(&mut thread, byte) => {
+                    follow(program, scratch, &mut next, thread, position + 1);
                 }
                 Op::Word(_) if is_word_byte(byte) => {
                     let start = thread.word.unwrap_or(word_at);
@@ -327,11 +323,7 @@ impl Threads {
             let run = (start, scratch.words.len() as u32);
             match program.ops[thread.pc as usize] {
                 Op::Suffix => thread.suffix = Some(run),
-                Op::Word(pattern) => {
-                    if !bind(program, scratch, &mut thread, pattern, run) {
-                        continue;
-                    }
-                }
+                Op::Word(pattern) if !bind(program, scratch, &mut thread, pattern, run) => continue,
                 _ => {}
             }
             thread.pc += 1;
@@ -568,7 +560,9 @@ fn read_fence(thread: &mut Thread, info: &[u8], byte: u8) -> bool {
         FenceLine::Run(n) if n >= 3 && info.first() == Some(&byte.to_ascii_lowercase()) => FenceLine::Info(1),
         FenceLine::Gap if matches!(byte, b' ' | b'\t') => FenceLine::Gap,
         FenceLine::Gap if info.first() == Some(&byte.to_ascii_lowercase()) => FenceLine::Info(1),
-        FenceLine::Info(n) if info.get(n as usize) == Some(&byte.to_ascii_lowercase()) => FenceLine::Info(n + 1),
+        FenceLine::Info(n) if info.get(n as usize) == Some(&byte.to_ascii_lowercase()) => {
+            FenceLine::Info(n + 1)
+        }
         FenceLine::Info(n) if n as usize == info.len() && byte.is_ascii_whitespace() => FenceLine::Rest,
         FenceLine::Rest if byte != thread.fence.0 => FenceLine::Rest,
         _ => return false,

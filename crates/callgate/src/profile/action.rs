@@ -85,9 +85,9 @@ impl ParseResult {
             match decisive {
                 None => Kind::Text,
                 // A call that cannot be read, or not told from an example, stays what it is: text.
-                Some(Code::BadJson | Code::Truncated | Code::UnknownType | Code::NotTerminal | Code::Malformed) => {
-                    Kind::Text
-                }
+                Some(
+                    Code::BadJson | Code::Truncated | Code::UnknownType | Code::NotTerminal | Code::Malformed,
+                ) => Kind::Text,
                 Some(_) => Kind::Error,
             }
         };

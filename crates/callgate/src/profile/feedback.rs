@@ -12,7 +12,11 @@ use crate::response::Response;
 /// How much of what the model wrote is quoted back.
 const QUOTE: usize = 400;
 
-pub(super) fn feedback(profile: &Profile, response: &Response, registry: Option<&Registry>) -> Option<String> {
+pub(super) fn feedback(
+    profile: &Profile,
+    response: &Response,
+    registry: Option<&Registry>,
+) -> Option<String> {
     let refused: Vec<&Rejected> = response.rejected.iter().collect();
     let errors: Vec<&Finding> =
         response.findings.iter().filter(|finding| finding.severity() == Severity::Error).collect();
@@ -40,7 +44,9 @@ pub(super) fn feedback(profile: &Profile, response: &Response, registry: Option<
     for finding in errors {
         let _ = writeln!(text, "{}", line(profile, finding, ""));
     }
-    if profile.kind == Kind::StrictXml && let Some(registry) = registry {
+    if profile.kind == Kind::StrictXml
+        && let Some(registry) = registry
+    {
         strict_format(&mut text, &refused, registry);
     }
     text.push_str("\nCorrect this and answer again. Send only what was refused.\n");
@@ -102,10 +108,16 @@ fn strict_format(text: &mut String, refused: &[&Rejected], registry: &Registry) 
     let Some(tool) = named.or_else(|| registry.tools().next()) else { return };
     let arguments = prompt::arguments(tool);
     let call = RenderCall { id: None, name: &tool.tool.name, arguments: &arguments };
-    let Some(json_form) = dialect::named("tool-xml").and_then(|record| record.render(&[call], None, None).ok()) else {
+    let Some(json_form) =
+        dialect::named("tool-xml").and_then(|record| record.render(&[call], None, None).ok())
+    else {
         return;
     };
-    let _ = writeln!(text, "\nThe strict XML format, with a JSON body:\n{json_form}\n\nor with parameter tags:\n<{}>", tool.tool.name);
+    let _ = writeln!(
+        text,
+        "\nThe strict XML format, with a JSON body:\n{json_form}\n\nor with parameter tags:\n<{}>",
+        tool.tool.name
+    );
     for key in tool.required() {
         let _ = writeln!(text, "  <{key}>value</{key}>");
     }

@@ -9,8 +9,8 @@ pub mod structured;
 
 use crate::finding::Code;
 use crate::policy::{
-    Coerce, DuplicateKeys, Excess, ExtraArgs, Foreign, NameRule, OnMalformed, Partial, Policy, Position, Region,
-    RepairPolicy, RequireCall, TruncatedPolicy,
+    Coerce, DuplicateKeys, Excess, ExtraArgs, Foreign, NameRule, OnMalformed, Partial, Policy, Position,
+    Region, RepairPolicy, RequireCall, TruncatedPolicy,
 };
 use crate::registry::Registry;
 use crate::response::Response;
@@ -79,7 +79,9 @@ impl Profile {
             Kind::Standard => "native calls and every unmistakable dialect; lossless repair and coercion",
             Kind::Strict => "the same formats, no repair, no coercion, all or nothing",
             Kind::Lenient => "full repair, guesses reported, unmistakable calls in fences are live",
-            Kind::Action => "one JSON object with \"type\": \"action\" or \"error\" at the end of the response",
+            Kind::Action => {
+                "one JSON object with \"type\": \"action\" or \"error\" at the end of the response"
+            }
             Kind::Structured => "native calls only, fully repaired, with codes ACODE-TLP-001 and on",
             Kind::Fenced => "only ```json blocks with a top-level \"tool\"; all other JSON is left alone",
             Kind::Labelled => "TOOL_CALL: and ARGS: lines, many calls",

@@ -11,7 +11,13 @@ pub(super) fn prompt(profile: &Profile, registry: &Registry) -> String {
     let mut text = String::from("# Tools\n\nYou may call these tools:\n\n");
     for tool in registry.tools() {
         let description = tool.tool.description.trim();
-        let _ = writeln!(text, "- `{}`{}{}", tool.tool.name, if description.is_empty() { "" } else { ": " }, description);
+        let _ = writeln!(
+            text,
+            "- `{}`{}{}",
+            tool.tool.name,
+            if description.is_empty() { "" } else { ": " },
+            description
+        );
         let _ = writeln!(text, "  parameters: {}", tool.tool.parameters);
     }
     text.push_str("\n# Format\n\n");

@@ -50,7 +50,8 @@ impl ParseResult {
             .filter_map(|rejected| {
                 let first = rejected.findings.first()?;
                 let count = rejected.findings.len();
-                let all: Vec<&str> = rejected.findings.iter().map(|finding| finding.message.as_ref()).collect();
+                let all: Vec<&str> =
+                    rejected.findings.iter().map(|finding| finding.message.as_ref()).collect();
                 let message = match first.code.kind() {
                     "schema" if count > 1 => format!("{count} validation errors: {}", all.join("; ")),
                     _ => all.join("; "),

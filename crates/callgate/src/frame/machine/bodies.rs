@@ -1,0 +1,528 @@
+//! Bodies: JSON and values inside of frames, and where they end.
+
+use crate::dialect::is_word_character;
+use crate::finding::{Code, Finding, Span};
+use crate::gate::Compiled;
+use crate::json::{Reader, RepairCode, State as ReaderState};
+use crate::ledger::Out;
+
+use super::super::draft::{Draft, DraftBody, Meaning, close_reader};
+use super::super::program::{Body, Frame, FrameKind, Op};
+use super::super::threads::{Scratch, Thread, Threads};
+use super::{Context, LONGEST_HEADER, Machine, State};
+
+impl Machine {
+    /// Begins to read the body at which these threads stand; the first decides which.
+    pub(super) fn enter(&mut self, gate: &Compiled, threads: Vec<Thread>, out: &mut Out<'_, '_>) {
+        let program = &gate.program;
+        let Some(first) = threads.first().copied() else { return };
+        let Op::Body(index) = program.ops[first.pc as usize] else { return };
+        let body = &program.bodies[index as usize];
+        let frame_index = program.owner[first.pc as usize] as usize;
+        let frame = &program.frames[frame_index];
+        let record = gate.records[frame.record].record.clone();
+        self.parked.clear();
+        self.best = None;
+        let same = |thread: &Thread| match program.ops[thread.pc as usize] {
+            Op::Body(other) => {
+                let owner =
+                    &gate.records[program.frames[program.owner[thread.pc as usize] as usize].record].record;
+                program.bodies[other as usize] == *body
+                    && owner.syntax == record.syntax
+                    && owner.quote == record.quote
+            }
+            _ => false,
+        };
+        self.waiting = threads.iter().filter(|thread| same(thread)).copied().collect();
+        match body {
+            Body::Text | Body::Reasoning { .. } | Body::Skip => {
+                self.open_context(gate, frame_index, body.clone(), out);
+                return;
+            }
+            _ => {}
+        }
+        if *body == Body::Code && self.regions.inline_before_frame() {
+            // Code runs to the end of the response, so the end of the inline code would never be seen.
+            out.finding_once(Finding::new(Code::DeadRegion).at(Span::new(self.held_start, self.position)));
+            self.held_is_text(gate, out);
+            return;
+        }
+        self.stops = self.stops_after(gate);
+        let is_new = self.draft.as_ref().is_none_or(|draft| draft.call != first.calls);
+        if is_unmarked(frame, &first) && is_new && self.draft.is_none() && !first.committed {
+            self.speculative = true;
+            let number = self.attempts;
+            self.draft = Some(Draft::new(number, first.calls, first.call_start));
+        } else if !self.ensure_draft(gate, first, out) {
+            return;
+        } else {
+            self.announce_name(gate, first, out);
+        }
+        let position = self.position;
+        if !self.speculative {
+            self.settle_held(gate, position);
+        }
+        let Some(draft) = &mut self.draft else { return };
+        if first.malformed {
+            draft.findings.push(
+                Finding::new(Code::Malformed)
+                    .at(Span::new(draft.start, position))
+                    .message("a line break that the format needs is missing"),
+            );
+        }
+        match body {
+            Body::Object | Body::Arguments { .. } => {
+                let mut reader = Reader::new(record.syntax)
+                    .with_depth(gate.policy.limits.depth + usize::from(*body == Body::Object))
+                    .with_stops(&self.stops);
+                if let Some(quote) = &record.quote {
+                    reader = reader.with_quote(quote.clone());
+                }
+                draft.body = DraftBody::Json {
+                    reader: Box::new(reader),
+                    object: *body == Body::Object,
+                    arguments: None,
+                };
+                draft.body_start = Some(position);
+                self.state = State::Json;
+            }
+            Body::Value { lead, trail } => {
+                let key = first.key.map_or("", |key| self.scratch.get(key));
+                let kind = first.kind.map(|kind| self.scratch.get(kind));
+                let tool = draft.name.as_deref().and_then(|name| gate.tool(name));
+                draft.begin_value(&record, key, kind, tool, lead, trail, position);
+                draft.body_start.get_or_insert(position);
+                self.state = State::Value;
+            }
+            _ => {
+                // Formats that send bare code mean the one tool that runs it.
+                let name = draft.name.get_or_insert_with(|| "python".to_owned());
+                if !std::mem::replace(&mut draft.started, true) {
+                    out.started(draft.number, name, record.name.clone());
+                }
+                draft.body = DraftBody::Code(String::new());
+                draft.body_start = Some(position);
+                self.state = State::Value;
+            }
+        }
+        if !self.speculative {
+            self.held_start = position;
+        }
+    }
+
+    /// The name from the header, where the header has one.
+    pub(super) fn announce_name(&mut self, gate: &Compiled, thread: Thread, out: &mut Out<'_, '_>) {
+        let Some(name) = thread.name else { return };
+        let name = self.scratch.get(name).to_owned();
+        let dialect = gate.records[self.frame_of(gate, &thread).record].record.name.clone();
+        let Some(draft) = &mut self.draft else { return };
+        draft.odd = thread.odd;
+        draft.id = thread.id.map(|id| self.scratch.get(id).to_owned());
+        if !std::mem::replace(&mut draft.started, true) {
+            out.started(draft.number, &name, dialect);
+        }
+        draft.name = Some(name);
+    }
+
+    pub(super) fn open_context(
+        &mut self,
+        gate: &Compiled,
+        frame_index: usize,
+        kind: Body,
+        out: &mut Out<'_, '_>,
+    ) {
+        let frame = &gate.program.frames[frame_index];
+        let record = &gate.records[frame.record].record;
+        self.claim_space(
+            record.before.len().max(usize::from(frame.kind != FrameKind::Text) * 2),
+            self.held_start,
+            out,
+        );
+        out.markup(Span::new(self.held_start, self.position));
+        self.held.clear();
+        self.threads.clear();
+        let stops = self.stops_after(gate);
+        let may_lack_closer = self.waiting.iter().any(|thread| could_skip(gate, thread.past_body()));
+        self.after = match &kind {
+            Body::Reasoning { lead, .. } => lead.clone(),
+            _ => String::new(),
+        };
+        let waiting = std::mem::take(&mut self.waiting);
+        let outer = self.context.take().filter(|_| kind == Body::Skip).map(Box::new);
+        self.context = Some(Context { waiting, record: frame.record, kind, stops, may_lack_closer, outer });
+        self.regions.reset();
+        self.after_frame = true;
+        self.state = State::Outside;
+    }
+
+    /// The bytes with which what follows the body can start.
+    pub(super) fn stops_after(&mut self, gate: &Compiled) -> Vec<u8> {
+        let mut ends = Threads::default();
+        let waiting: Vec<Thread> = self.waiting.iter().map(|thread| thread.past_body()).collect();
+        ends.start(&gate.program, &mut self.scratch, waiting, self.position);
+        let mut stops = Vec::new();
+        for thread in ends.iter() {
+            match gate.program.ops[thread.pc as usize] {
+                Op::Byte(byte) if !stops.contains(&byte) => stops.push(byte),
+                Op::FenceEnd => stops.extend([b'`', b'~']),
+                _ => {}
+            }
+        }
+        stops
+    }
+
+    pub(super) fn json(&mut self, gate: &Compiled, rest: &str, out: &mut Out<'_, '_>) -> usize {
+        let limits = &gate.policy.limits;
+        let Some(draft) = &mut self.draft else { return rest.len() };
+        let DraftBody::Json { reader, .. } = &mut draft.body else { return rest.len() };
+        let so_far = self.position - draft.body_start.unwrap_or(self.position);
+        let mut room = limits.arguments.saturating_sub(so_far).min(rest.len());
+        if so_far >= limits.arguments && reader.failure().is_none() {
+            let message = format!("the arguments are longer than {} bytes", limits.arguments);
+            reader.abort(Code::TooLarge, so_far, message);
+        }
+        if reader.failure().is_some() {
+            room = rest.len();
+        }
+        while !rest.is_char_boundary(room) {
+            room += 1;
+        }
+        if self.speculative {
+            // Whether this is a call is asked at the same places however the text was cut.
+            let place = rest.find([',', '}', ']', ':']).map_or(rest.len(), |at| at + 1);
+            room = room.min(place);
+        }
+        let room = room.max(rest.chars().next().map_or(0, char::len_utf8));
+        let used = reader.push(&rest[..room]);
+        let state = reader.state();
+        let failed_at = reader.failure().map(|failure| failure.at);
+        let was_escaped =
+            reader.repairs().first().is_some_and(|repair| repair.code == RepairCode::EscapedQuotes);
+        self.position += used;
+        draft.note_line(&rest[..used]);
+        if self.speculative {
+            self.held.push_str(&rest[..used]);
+            if was_escaped {
+                // Escaped JSON stands inside of some string: it is quoted, not called.
+                self.held_is_text(gate, out);
+                return used;
+            }
+            if let Some(at) = failed_at {
+                // No call after all: what could not be read may be the start of something else.
+                let body_at = draft.body_start.unwrap_or(self.held_start) - self.held_start;
+                let at = (body_at + at.max(1)).min(self.held.len());
+                self.leave_speculation(gate, at, out);
+                return used;
+            }
+            if self.held.len() > limits.held {
+                out.finding(Finding::new(Code::HeldLimit).at(Span::new(self.held_start, self.position)));
+                self.held_is_text(gate, out);
+                return used;
+            }
+            let is_place = rest[..used].ends_with([',', '}', ']', ':']) || state == ReaderState::Done;
+            if is_place && !self.settle_speculation(gate, state, out) {
+                return used;
+            }
+        } else {
+            draft.keep(&rest[..used], limits.raw);
+        }
+        self.show(gate, out);
+        match state {
+            ReaderState::Reading => {}
+            ReaderState::Done => self.body_done(gate, out),
+            ReaderState::Stopped => self.look(gate),
+        }
+        used
+    }
+
+    /// The reader failed before the object was a call: it is text up to there, and the rest is read again.
+    pub(super) fn leave_speculation(&mut self, gate: &Compiled, at: usize, out: &mut Out<'_, '_>) {
+        let mut at = at;
+        while !self.held.is_char_boundary(at) {
+            at -= 1;
+        }
+        let tail = self.held.split_off(at.max(1));
+        self.held_is_text(gate, out);
+        self.run(gate, &tail, out);
+    }
+
+    /// Decides, where that is possible by now, whether an unmarked object is a call. False: the state has changed.
+    pub(super) fn settle_speculation(
+        &mut self,
+        gate: &Compiled,
+        state: ReaderState,
+        out: &mut Out<'_, '_>,
+    ) -> bool {
+        let Some(thread) = self.waiting.first().copied() else { return true };
+        let record = gate.records[self.frame_of(gate, &thread).record].record.clone();
+        let Some(draft) = &mut self.draft else { return true };
+        let mut is_call = draft.is_certain(&record, |name| gate.knows(name));
+        if !is_call && state == ReaderState::Done {
+            match draft.meaning(&record) {
+                Meaning::Data => {
+                    if draft.has_name(&record) {
+                        let span = Span::new(self.held_start, self.position);
+                        out.finding_once(Finding::new(Code::UnknownToolData).at(span));
+                    }
+                    self.held_is_text(gate, out);
+                    return false;
+                }
+                _ => is_call = true,
+            }
+        }
+        if is_call {
+            if !self.admit(gate, thread, out) {
+                return false;
+            }
+            self.speculative = false;
+            let number = self.next_attempt();
+            let held = std::mem::take(&mut self.held);
+            if let Some(draft) = &mut self.draft {
+                let start = thread.call_start.max(self.accounted);
+                out.markup(Span::new(self.accounted, start));
+                self.accounted = start;
+                draft.start = start;
+                draft.number = number;
+                draft.keep(&held[start - self.held_start..], gate.policy.limits.raw);
+            }
+        }
+        true
+    }
+
+    /// Shows what is new of the name and the arguments.
+    pub(super) fn show(&mut self, gate: &Compiled, out: &mut Out<'_, '_>) {
+        if self.speculative {
+            return;
+        }
+        let record =
+            self.waiting.first().map(|thread| &gate.records[self.frame_of(gate, thread).record].record);
+        let (Some(draft), Some(record)) = (&mut self.draft, record) else { return };
+        draft.look_at_object(record);
+        if !draft.started
+            && let Some(name) = &draft.name
+        {
+            out.started(draft.number, name, record.name.clone());
+            draft.started = true;
+        }
+        if draft.started {
+            let number = draft.number;
+            if let Some(delta) = draft.unshown() {
+                out.delta(number, delta);
+            }
+        }
+    }
+
+    /// The reader has read its value: the threads go on after it.
+    pub(super) fn body_done(&mut self, gate: &Compiled, out: &mut Out<'_, '_>) {
+        self.threads.clear();
+        let waiting = std::mem::take(&mut self.waiting);
+        let after = waiting.iter().map(|thread| thread.past_body());
+        self.threads.start(&gate.program, &mut self.scratch, after, self.position);
+        self.lead = self.threads.iter().next().copied();
+        self.state = State::Matching;
+        if !self.speculative {
+            self.held.clear();
+            self.held_start = self.position;
+        }
+        self.best = self.threads.matched(&gate.program).map(|thread| (*thread, self.held.len()));
+        if self.threads.all_matched(&gate.program)
+            && let Some((thread, _)) = self.best
+        {
+            self.frame_done(gate, thread, self.position, out);
+        }
+    }
+
+    pub(super) fn value(&mut self, gate: &Compiled, rest: &str, out: &mut Out<'_, '_>) -> usize {
+        let end = match self.stops.as_slice() {
+            [] => rest.len(),
+            [one] => memchr::memchr(*one, rest.as_bytes()).unwrap_or(rest.len()),
+            stops => rest.bytes().position(|byte| stops.contains(&byte)).unwrap_or(rest.len()),
+        };
+        self.value_text(gate, &rest[..end]);
+        self.show(gate, out);
+        if end < rest.len() {
+            self.look(gate);
+        }
+        end
+    }
+
+    pub(super) fn value_text(&mut self, gate: &Compiled, text: &str) {
+        let limits = &gate.policy.limits;
+        let Some(draft) = &mut self.draft else { return };
+        self.position += text.len();
+        draft.keep(text, limits.raw);
+        let so_far = self.position - draft.body_start.unwrap_or(self.position);
+        if so_far > limits.arguments {
+            if draft.findings.iter().all(|finding| finding.code != Code::TooLarge) {
+                let at = Span::new(self.position, self.position);
+                let message = format!("the arguments are longer than {} bytes", limits.arguments);
+                draft.findings.push(Finding::new(Code::TooLarge).at(at).message(message));
+            }
+            return;
+        }
+        match &mut draft.body {
+            DraftBody::Code(code) => code.push_str(text),
+            _ => draft.value_text(text),
+        }
+    }
+
+    /// Starts to look whether the body ends here.
+    pub(super) fn look(&mut self, gate: &Compiled) {
+        self.threads.clear();
+        self.best = None;
+        let ended_line = self.draft.as_ref().is_some_and(Draft::is_at_line_start);
+        let after = self.waiting.iter().map(|thread| thread.past_body_line(ended_line));
+        self.threads.start(&gate.program, &mut self.scratch, after, self.position);
+        self.look.clear();
+        self.look_start = self.position;
+        self.state = State::Looking;
+    }
+
+    pub(super) fn looking(&mut self, gate: &Compiled, rest: &str, out: &mut Out<'_, '_>) -> usize {
+        let mut used = 0;
+        for c in rest.chars() {
+            if self.threads.in_word() && !is_word_character(c) {
+                self.threads.end_words(&gate.program, &mut self.scratch, self.position);
+                self.drop_unknown(gate);
+            }
+            if self.look.len() >= LONGEST_HEADER || !self.step(gate, c) {
+                let is_first = self.look.is_empty();
+                self.look_failed(gate, out);
+                if is_first && self.state == State::Value {
+                    self.value_text(gate, &rest[used..used + c.len_utf8()]);
+                    used += c.len_utf8();
+                }
+                return used;
+            }
+            self.look.push(c);
+            self.position += c.len_utf8();
+            used += c.len_utf8();
+            if self.is_end(gate, false) {
+                self.end_body(gate, out);
+                return used;
+            }
+        }
+        used
+    }
+
+    /// Whether the threads have read enough to say that the body has ended.
+    pub(super) fn is_end(&self, gate: &Compiled, at_end_of_input: bool) -> bool {
+        let program = &gate.program;
+        let is_value = self.reads_value();
+        self.threads.iter().any(|thread| {
+            let op = program.ops[thread.pc as usize];
+            if !is_value {
+                return thread.literals > 0 || op == Op::Match;
+            }
+            let at_match = op == Op::Match;
+            let begins_value = matches!(op, Op::Body(_));
+            if !thread.skipped {
+                return thread.literals >= 2
+                    || begins_value
+                    || thread.literals >= 1 && (at_match || at_end_of_input);
+            }
+            // Without its closer, a value ends only before a parameter that is still to come, at the start of a
+            // line, or before the closers of the call.
+            if begins_value {
+                return self.value_ends_line() && self.is_new_key(gate, thread);
+            }
+            thread.key == self.waiting.first().and_then(|waiting| waiting.key)
+                && (thread.literals >= 2 || at_end_of_input && thread.literals >= 1)
+        })
+    }
+
+    pub(super) fn reads_value(&self) -> bool {
+        self.draft.as_ref().is_some_and(|draft| !matches!(draft.body, DraftBody::Json { .. }))
+    }
+
+    pub(super) fn value_ends_line(&self) -> bool {
+        self.draft.as_ref().is_some_and(Draft::is_at_line_start)
+    }
+
+    pub(super) fn is_new_key(&self, gate: &Compiled, thread: &Thread) -> bool {
+        let (Some(key), Some(draft)) = (thread.key, &self.draft) else { return false };
+        let key = self.scratch.get(key);
+        let declared =
+            draft.name.as_deref().and_then(|name| gate.tool(name)).is_none_or(|tool| tool.has_key(key));
+        declared && !draft.has_parameter(key)
+    }
+
+    pub(super) fn look_failed(&mut self, gate: &Compiled, out: &mut Out<'_, '_>) {
+        let look = std::mem::take(&mut self.look);
+        self.threads.clear();
+        self.position = self.look_start;
+        if self.reads_value() {
+            self.state = State::Value;
+            let first = look.chars().next().map_or(0, char::len_utf8);
+            self.value_text(gate, &look[..first]);
+            self.run(gate, &look[first..], out);
+            return;
+        }
+        self.state = State::Json;
+        if let Some(DraftBody::Json { reader, .. }) = self.draft.as_mut().map(|draft| &mut draft.body) {
+            reader.resume();
+        }
+        self.run(gate, &look, out);
+    }
+
+    /// The body has ended where the look began, and the threads have already read on.
+    pub(super) fn end_body(&mut self, gate: &Compiled, out: &mut Out<'_, '_>) {
+        let skipped = self.threads.iter().all(|thread| thread.skipped);
+        let start = self.look_start;
+        if let Some(draft) = &mut self.draft {
+            if let DraftBody::Json { reader, .. } = &mut draft.body {
+                if let Some(finding) = close_reader(reader, start) {
+                    draft.findings.push(finding);
+                }
+            } else {
+                if skipped {
+                    draft.repaired(RepairCode::MissingTag, start, start);
+                }
+                draft.end_value(Span::new(draft.body_start.unwrap_or(start).min(start), start));
+            }
+        }
+        if self.speculative {
+            // The state is set first: what is no call leaves it for the text.
+            self.state = State::Matching;
+            let position = std::mem::replace(&mut self.position, start);
+            let is_call = self.settle_speculation(gate, ReaderState::Done, out);
+            if !is_call {
+                let look = std::mem::take(&mut self.look);
+                self.run(gate, &look, out);
+                return;
+            }
+            self.position = position;
+        }
+        self.show(gate, out);
+        self.waiting.clear();
+        self.state = State::Matching;
+        self.held_start = start;
+        std::mem::swap(&mut self.held, &mut self.look);
+        self.after_step(gate, out);
+    }
+}
+
+/// Whether nothing but the shape of what follows says that this is a call.
+pub(super) fn is_unmarked(frame: &Frame, thread: &Thread) -> bool {
+    frame.unmarked && (frame.fence || thread.pieces == 0)
+}
+
+/// Whether a body can begin with this character.
+pub(super) fn can_start(body: &Body, c: char) -> bool {
+    match body {
+        Body::Object => c == '{',
+        Body::Arguments { kwargs: true } => !c.is_whitespace(),
+        Body::Arguments { .. } => {
+            !(c.is_alphabetic() || c.is_whitespace() || matches!(c, '<' | '}' | ']' | ','))
+        }
+        _ => true,
+    }
+}
+
+/// Whether the threads after a body can reach its frame's end, or another frame, without its closer.
+fn could_skip(gate: &Compiled, thread: Thread) -> bool {
+    let mut scratch = Scratch::default();
+    let mut threads = Threads::default();
+    threads.start(&gate.program, &mut scratch, [thread], 0);
+    threads.matched(&gate.program).is_some()
+}

@@ -1,0 +1,442 @@
+//! Ends: of calls, of frames, of refused calls, and of the input.
+
+use crate::finding::{Code, Finding, Span};
+use crate::gate::Compiled;
+use crate::json::{End, RepairCode, State as ReaderState};
+use crate::ledger::{Out, Pending};
+use crate::policy::{Foreign, TruncatedPolicy};
+use crate::response::FinishReason;
+
+use super::super::draft::DraftBody;
+use super::super::program::{Body, FrameKind};
+use super::super::threads::Thread;
+use super::bodies::is_unmarked;
+use super::{Machine, Refusal, Resync, State};
+
+impl Machine {
+    /// Adds the held text, as far as it belongs to the call, to what is kept of it.
+    pub(super) fn settle_held(&mut self, gate: &Compiled, end: usize) {
+        if let Some(draft) = &mut self.draft {
+            let from = draft.start.max(self.held_start) - self.held_start;
+            let to = (end.saturating_sub(self.held_start)).min(self.held.len());
+            if let Some(text) = self.held.get(from.min(to)..to) {
+                draft.keep(text, gate.policy.limits.raw);
+            }
+        }
+        self.held.clear();
+    }
+
+    /// One call has ended; the frame may go on.
+    pub(super) fn end_call(
+        &mut self,
+        gate: &Compiled,
+        thread: Thread,
+        end: usize,
+        closed: bool,
+        out: &mut Out<'_, '_>,
+    ) {
+        if let Some(draft) = &mut self.draft {
+            let from = draft.start.max(self.held_start) - self.held_start;
+            let to = end.saturating_sub(self.held_start).min(self.held.len());
+            if let Some(text) = self.held.get(from.min(to)..to) {
+                draft.keep(text, gate.policy.limits.raw);
+            }
+        }
+        let frame = self.frame_of(gate, &thread);
+        let record = &gate.records[frame.record].record;
+        let Some(mut draft) = self.draft.take() else { return };
+        let span = Span::new(draft.start, draft.start);
+        if frame.kind == FrameKind::Wrapperless {
+            if record.bare.iter().any(|bare| draft.raw.starts_with(bare.as_str())) {
+                draft.notes.push(Finding::new(Code::BareCall).at(span));
+            } else {
+                draft.findings.push(Finding::new(Code::MissingWrapper).at(span));
+            }
+        }
+        if !frame.live && gate.policy.foreign == Foreign::Reject {
+            let message = format!("the call is written as `{}`, which is not switched on", record.name);
+            draft.findings.push(Finding::new(Code::ForeignDialect).at(span).message(message));
+        }
+        if let DraftBody::Json { object: true, .. } = draft.body {
+            draft.name = None;
+        } else if draft.name.is_none() {
+            draft.name = thread.name.map(|name| self.scratch.get(name).to_owned());
+        }
+        draft.close_params(record);
+        if draft.started
+            && draft.findings.is_empty()
+            && let Some(delta) = draft.unshown().map(str::to_owned)
+        {
+            out.delta(draft.number, &delta);
+        }
+        if draft.id.is_none() {
+            draft.id = thread.id.map(|id| self.scratch.get(id).to_owned());
+        }
+        let attempt = draft.finish(record, end, closed, is_unmarked(frame, &thread));
+        self.speculative = false;
+        self.accounted = end;
+        out.attempt(gate, attempt);
+    }
+
+    /// A frame has been read to its end.
+    pub(super) fn frame_done(&mut self, gate: &Compiled, thread: Thread, end: usize, out: &mut Out<'_, '_>) {
+        let frame = self.frame_of(gate, &thread);
+        let record = &gate.records[frame.record].record;
+        match frame.kind {
+            FrameKind::Calls | FrameKind::Wrapperless => {
+                if self.draft.is_none() && !self.ensure_draft(gate, thread, out) {
+                    return;
+                }
+                let call_end = thread.call_end.unwrap_or(end);
+                self.end_call(gate, thread, call_end, true, out);
+                out.markup(Span::new(self.accounted, end));
+                self.regions.pass_frame(self.held.ends_with('\n'));
+                self.stands_alone = frame.unmarked && !frame.fence;
+                self.watch = (!frame.closers.is_empty()).then(|| Refusal {
+                    literals: frame.closers.iter().map(|closer| (closer.clone(), Resync::CallEnd)).collect(),
+                    ..Refusal::default()
+                });
+            }
+            FrameKind::ReasoningEnd => {
+                self.claim_space(0, self.held_start, out);
+                out.markup(Span::new(self.held_start, end));
+                out.late_reasoning_end(Span::new(self.held_start, end));
+                self.regions.reset();
+            }
+            FrameKind::Text | FrameKind::Reasoning | FrameKind::Noise => {
+                // Noise that skips nothing stands inside of whatever is open and leaves it open.
+                let closes = frame.kind != FrameKind::Noise
+                    || self.context.as_ref().is_some_and(|context| context.kind == Body::Skip);
+                let closed = if closes { self.context.take() } else { None };
+                let trail = match closed.as_ref().map(|context| &context.kind) {
+                    Some(Body::Reasoning { trail, .. }) => trail.len(),
+                    _ => 0,
+                };
+                if let Some(outer) = closed.and_then(|context| context.outer) {
+                    self.context = Some(*outer);
+                }
+                // The closer ends a context that was opened before; noise has none and leaves text as it is.
+                if frame.kind == FrameKind::Reasoning {
+                    out.resolve(Pending::Thought, false);
+                    self.after_frame = false;
+                    self.claim_reasoning_space(trail, out);
+                    self.regions.reset();
+                } else {
+                    self.claim_space(0, self.held_start, out);
+                }
+                if frame.kind == FrameKind::Text {
+                    self.regions.reset();
+                }
+                out.markup(Span::new(self.held_start, end));
+            }
+        }
+        let is_noise = frame.kind == FrameKind::Noise;
+        self.after = frame.after.clone();
+        if self.after.is_empty() && !record.join.to_string().is_empty() {
+            self.after.clear();
+        }
+        self.state = State::Outside;
+        self.threads.clear();
+        self.best = None;
+        self.held.clear();
+        self.after_frame = !is_noise || self.after_frame;
+        self.accounted = end;
+    }
+
+    /// The white space before the end of reasoning is markup as far as the template writes it.
+    pub(super) fn claim_reasoning_space(&mut self, trail: usize, out: &mut Out<'_, '_>) {
+        let length = self.space.len();
+        let markup = trail.min(length);
+        let start = self.held_start - length;
+        let space = std::mem::take(&mut self.space);
+        out.text(&space[..length - markup], Span::new(start, start + length - markup), true);
+        out.markup(Span::new(self.held_start - markup, self.held_start));
+    }
+
+    /// The call is broken: it is skipped to its end.
+    pub(super) fn refuse(&mut self, gate: &Compiled, finding: Option<Finding>, out: &mut Out<'_, '_>) {
+        let thread = self
+            .threads
+            .iter()
+            .find(|thread| thread.committed)
+            .or_else(|| self.threads.iter().next())
+            .copied()
+            .or(self.lead);
+        let Some(draft) = &mut self.draft else { return };
+        draft.findings.extend(finding);
+        let Some(thread) = thread else { return };
+        if draft.name.is_none()
+            && let Some(name) = thread.name
+        {
+            draft.name = Some(self.scratch.get(name).to_owned());
+        }
+        let name = draft.name.clone().unwrap_or_default();
+        let frame = self.frame_of(gate, &thread);
+        let fill = |literals: &[String], resync: Resync| -> Vec<(String, Resync)> {
+            literals.iter().map(|literal| (literal.replace("{name}", &name), resync)).collect()
+        };
+        let mut literals = fill(&frame.ends, Resync::FrameEnd);
+        literals
+            .extend(fill(&frame.call_ends, if thread.opened { Resync::CallEnd } else { Resync::FrameEnd }));
+        literals.extend(fill(&frame.openers, Resync::Opener));
+        self.refusal = Refusal { literals, partial: Vec::new(), thread: Some(thread) };
+        self.state = State::Refused;
+        self.best = None;
+        self.threads.clear();
+        let held = std::mem::take(&mut self.held);
+        self.position = self.held_start;
+        // What was held since the last body is read again for the end of the call.
+        let from = self.draft.as_ref().map_or(0, |draft| draft.start.saturating_sub(self.held_start));
+        let from = from.min(held.len());
+        // The opener that began this call must not end it.
+        let from = from + self.opener_length(&held[from..]);
+        self.position += from;
+        if let Some(draft) = &mut self.draft {
+            draft.keep(
+                &held[draft.start.saturating_sub(self.held_start).min(from)..from],
+                gate.policy.limits.raw,
+            );
+        }
+        self.run(gate, &held[from..], out);
+    }
+
+    pub(super) fn opener_length(&self, text: &str) -> usize {
+        let openers = self.refusal.literals.iter().filter(|(_, resync)| *resync == Resync::Opener);
+        openers
+            .filter(|(literal, _)| text.starts_with(literal.as_str()))
+            .map(|(l, _)| l.len())
+            .max()
+            .unwrap_or(0)
+    }
+
+    pub(super) fn refused(&mut self, gate: &Compiled, rest: &str, out: &mut Out<'_, '_>) -> usize {
+        let mut used = 0;
+        for c in rest.chars() {
+            let mut buffer = [0; 4];
+            let mut reached = None;
+            for byte in c.encode_utf8(&mut buffer).bytes() {
+                reached = self.refusal.read(byte).or(reached);
+            }
+            let length = c.len_utf8();
+            if let Some((index, resync)) = reached {
+                let literal = self.refusal.literals[index].0.clone();
+                return used + self.end_refused(gate, &literal, resync, c, out);
+            }
+            if let Some(draft) = &mut self.draft {
+                draft.keep(&rest[used..used + length], gate.policy.limits.raw);
+            }
+            used += length;
+            self.position += length;
+        }
+        used
+    }
+
+    /// A refused call ends at this literal, whose last character is `c`.
+    pub(super) fn end_refused(
+        &mut self,
+        gate: &Compiled,
+        literal: &str,
+        resync: Resync,
+        c: char,
+        out: &mut Out<'_, '_>,
+    ) -> usize {
+        let Some(thread) = self.refusal.thread else { return c.len_utf8() };
+        let length = c.len_utf8();
+        if resync == Resync::Opener {
+            // The next call begins: all of its opener but this character has been passed, so it is read again.
+            let start = self.position + length - literal.len();
+            self.held.clear();
+            self.held_start = start;
+            if let Some(draft) = &mut self.draft {
+                draft.forget(literal.len() - length);
+            }
+            self.position = start;
+            self.end_call(gate, thread, start, false, out);
+            self.leave_frame(start);
+            self.run(gate, &literal[..literal.len() - length], out);
+            return 0;
+        }
+        self.position += length;
+        if let Some(draft) = &mut self.draft {
+            draft.keep(c.encode_utf8(&mut [0; 4]), gate.policy.limits.raw);
+        }
+        self.held.clear();
+        self.held_start = self.position;
+        let end = self.position;
+        self.end_call(gate, thread, end, true, out);
+        if resync == Resync::FrameEnd {
+            self.leave_frame(end);
+            return length;
+        }
+        let mut next = thread;
+        next.pc = self.frame_of(gate, &thread).next_call;
+        self.threads.clear();
+        self.threads.start(&gate.program, &mut self.scratch, [next], end);
+        self.state = State::Matching;
+        self.best = self.threads.matched(&gate.program).map(|thread| (*thread, 0));
+        length
+    }
+
+    pub(super) fn leave_frame(&mut self, end: usize) {
+        self.state = State::Outside;
+        self.threads.clear();
+        self.best = None;
+        self.held.clear();
+        self.after.clear();
+        self.after_frame = true;
+        self.accounted = end;
+        self.regions.pass_frame(false);
+    }
+
+    /// Settles the frame that is open when the input ends, or gives up one reading of it.
+    pub(super) fn finish_frame(&mut self, gate: &Compiled, reason: FinishReason, out: &mut Out<'_, '_>) {
+        let end = self.position;
+        match self.state {
+            State::Outside => {}
+            State::Matching => {
+                self.threads.end_input(&gate.program, &mut self.scratch, end);
+                if let Some(thread) = self.threads.matched(&gate.program) {
+                    self.best = Some((*thread, self.held.len()));
+                }
+                if self.best.is_some() {
+                    self.end_at_best(gate, out);
+                } else if self.draft.is_none() {
+                    self.give_up(gate, out);
+                } else if self.speculative {
+                    self.held_is_text(gate, out);
+                } else {
+                    self.finish_call(gate, end, out);
+                }
+            }
+            State::Json => self.finish_json(gate, reason, out),
+            State::Looking => {
+                self.threads.end_input(&gate.program, &mut self.scratch, end);
+                let is_json = !self.reads_value();
+                if self.is_end(gate, true) || is_json && self.look.trim_start().len() > 1 {
+                    self.end_body(gate, out);
+                } else {
+                    self.look_failed(gate, out);
+                }
+            }
+            State::Value => {
+                let is_code =
+                    self.draft.as_ref().is_some_and(|draft| matches!(draft.body, DraftBody::Code(_)));
+                let thread = self.waiting.first().copied();
+                if let Some(draft) =
+                    self.draft.as_mut().filter(|_| !is_code || reason == FinishReason::Length)
+                {
+                    draft.findings.push(Finding::new(Code::Truncated).at(Span::new(end, end)));
+                }
+                self.abandon(gate, thread, end, out);
+            }
+            State::Refused => {
+                let thread = self.refusal.thread;
+                self.abandon(gate, thread, end, out);
+            }
+        }
+    }
+
+    /// The input ends after a body: closers may be missing, anything else may not.
+    pub(super) fn finish_call(&mut self, gate: &Compiled, end: usize, out: &mut Out<'_, '_>) {
+        let thread = self.threads.only_literals_left(&gate.program).filter(|thread| {
+            // A header alone is not a call: something must have been read as its arguments, or it was complete.
+            thread.name.is_some() || self.draft.as_ref().is_some_and(|d| !matches!(d.body, DraftBody::None))
+        });
+        let last = self.threads.iter().next().copied();
+        let Some(draft) = &mut self.draft else { return };
+        match thread {
+            Some(thread) if thread.call_end.is_some() || !matches!(draft.body, DraftBody::None) => {
+                draft.repaired(RepairCode::MissingTag, end, end);
+                self.abandon(gate, Some(thread), end, out);
+            }
+            _ => {
+                draft.findings.push(Finding::new(Code::Truncated).at(Span::new(end, end)));
+                self.abandon(gate, last, end, out);
+            }
+        }
+    }
+
+    pub(super) fn finish_json(&mut self, gate: &Compiled, reason: FinishReason, out: &mut Out<'_, '_>) {
+        let end = self.position;
+        if self.speculative {
+            // What can only be a call is one even if its end never came.
+            let is_call = self.waiting.first().is_some_and(|thread| {
+                let record = &gate.records[self.frame_of(gate, thread).record].record;
+                self.draft.as_ref().is_some_and(|draft| draft.is_certain(record, |name| gate.knows(name)))
+            });
+            if !is_call || !self.settle_speculation(gate, ReaderState::Reading, out) {
+                if self.state != State::Outside {
+                    self.held_is_text(gate, out);
+                }
+                return;
+            }
+            self.show(gate, out);
+        }
+        let thread = self.waiting.first().copied();
+        let is_dangerous = self
+            .draft
+            .as_ref()
+            .and_then(|draft| draft.name.as_deref())
+            .and_then(|name| gate.tool(name))
+            .is_some_and(|tool| tool.tool.dangerous);
+        let may_guess = gate.policy.truncated == TruncatedPolicy::Complete
+            && !matches!(reason, FinishReason::Length | FinishReason::Unknown)
+            && !is_dangerous;
+        let Some(draft) = &mut self.draft else { return };
+        let DraftBody::Json { reader, .. } = &mut draft.body else { return };
+        let is_whole = match reader.finish() {
+            End::Whole => true,
+            End::Closable => reader.close(),
+            End::CutOff => may_guess && reader.close(),
+            End::Blank => false,
+            End::Failed => true,
+        };
+        if !is_whole {
+            let message = "the output ends inside the arguments";
+            draft.findings.push(Finding::new(Code::Truncated).at(Span::new(end, end)).message(message));
+        } else if reader.failure().is_some() && reader.in_string() {
+            draft.findings.push(Finding::new(Code::Truncated).at(Span::new(end, end)));
+        }
+        self.show(gate, out);
+        self.abandon(gate, thread, end, out);
+    }
+
+    /// Ends the open call without having seen the end of its frame.
+    pub(super) fn abandon(
+        &mut self,
+        gate: &Compiled,
+        thread: Option<Thread>,
+        end: usize,
+        out: &mut Out<'_, '_>,
+    ) {
+        if let Some(thread) = thread {
+            self.end_call(gate, thread, end, false, out);
+        } else {
+            self.draft = None;
+        }
+        self.leave_frame(end);
+    }
+}
+
+impl Refusal {
+    /// Reads one byte; the literal that is complete with it, the longest first.
+    pub(super) fn read(&mut self, byte: u8) -> Option<(usize, Resync)> {
+        let literals = &self.literals;
+        self.partial.retain_mut(|(index, length)| {
+            let fits = literals[*index].0.as_bytes().get(*length) == Some(&byte);
+            *length += 1;
+            fits
+        });
+        for (index, (literal, _)) in literals.iter().enumerate() {
+            if literal.as_bytes().first() == Some(&byte) {
+                self.partial.push((index, 1));
+            }
+        }
+        let complete = self.partial.iter().filter(|(index, length)| literals[*index].0.len() == *length);
+        let found = complete.max_by_key(|(_, length)| *length).map(|(index, _)| (*index, literals[*index].1));
+        if found.is_some() {
+            self.partial.clear();
+        }
+        found
+    }
+}

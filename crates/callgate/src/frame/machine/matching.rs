@@ -1,0 +1,412 @@
+//! Literals and words: the threads read a header until it is clear what it is, and where it may stand.
+
+use crate::dialect::{Record, is_word_character};
+use crate::finding::{Code, Finding, Span};
+use crate::gate::Compiled;
+use crate::json::RepairCode;
+use crate::ledger::{Out, Pending};
+use crate::policy::{Foreign, Position, Quote, Region};
+
+use super::super::draft::{Draft, DraftBody};
+use super::super::program::{Body, Frame, FrameKind, Op};
+use super::super::region::Change;
+use super::super::threads::{Step, Thread};
+use super::bodies::can_start;
+use super::{Admission, LONGEST_HEADER, Machine, State};
+
+impl Machine {
+    pub(super) fn matching(&mut self, gate: &Compiled, rest: &str, out: &mut Out<'_, '_>) -> usize {
+        let mut used = 0;
+        for c in rest.chars() {
+            if !self.match_char(gate, c, out) {
+                break;
+            }
+            used += c.len_utf8();
+            if self.state != State::Matching {
+                break;
+            }
+        }
+        used
+    }
+
+    /// Reads one character. False if it was not read because the state has changed.
+    pub(super) fn match_char(&mut self, gate: &Compiled, c: char, out: &mut Out<'_, '_>) -> bool {
+        let program = &gate.program;
+        if self.threads.in_word() && !is_word_character(c) {
+            self.threads.end_words(program, &mut self.scratch, self.position);
+            self.drop_unknown(gate);
+            self.note_known(gate, out);
+            if self.state != State::Matching {
+                return false;
+            }
+        }
+        let candidates: Vec<Thread> = self
+            .threads
+            .at_body(program)
+            .filter(|(_, body)| can_start(&program.bodies[*body as usize], c))
+            .map(|(thread, _)| *thread)
+            .collect();
+        if self.step(gate, c) {
+            if !candidates.is_empty() && self.parked.is_empty() {
+                self.parked = candidates;
+                self.parked_at = self.held.len();
+            }
+            self.held.push(c);
+            self.position += c.len_utf8();
+            if self.held.len() > LONGEST_HEADER && self.draft.is_none() {
+                self.give_up(gate, out);
+            } else {
+                self.after_step(gate, out);
+            }
+            return true;
+        }
+        if !candidates.is_empty() {
+            self.enter(gate, candidates, out);
+            return false;
+        }
+        if !self.parked.is_empty() {
+            let tail = self.held.split_off(self.parked_at);
+            self.position -= tail.len();
+            let parked = std::mem::take(&mut self.parked);
+            self.enter(gate, parked, out);
+            self.run(gate, &tail, out);
+            return false;
+        }
+        self.mismatch(gate, c, out)
+    }
+
+    pub(super) fn step(&mut self, gate: &Compiled, c: char) -> bool {
+        let mut buffer = [0; 4];
+        for (position, byte) in (self.position..).zip(c.encode_utf8(&mut buffer).bytes()) {
+            if self.threads.step(&gate.program, &mut self.scratch, byte, position) == Step::Dead {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// After a character was read: is a call certain, is the frame over, does a body begin?
+    pub(super) fn after_step(&mut self, gate: &Compiled, out: &mut Out<'_, '_>) {
+        self.lead = self.threads.iter().next().copied();
+        if let Some(thread) = self.threads.matched(&gate.program) {
+            self.best = Some((*thread, self.held.len()));
+        }
+        // While something else than a call could end here, no call is certain.
+        let ends_otherwise = self.best.is_some_and(|(best, _)| {
+            !matches!(self.frame_of(gate, &best).kind, FrameKind::Calls | FrameKind::Wrapperless)
+        });
+        let all_committed =
+            !ends_otherwise && self.parked.is_empty() && self.threads.iter().all(|thread| thread.committed);
+        let lead = self.threads.iter().next().copied().filter(|_| all_committed);
+        if let Some(lead) = lead {
+            if !self.ensure_draft(gate, lead, out) {
+                return;
+            }
+            self.announce(gate, lead, out);
+        }
+        if self.threads.all_matched(&gate.program) {
+            if let Some((thread, _)) = self.best {
+                self.frame_done(gate, thread, self.position, out);
+            }
+            return;
+        }
+        let program = &gate.program;
+        let all_raw = self.threads.iter().all(|thread| match program.ops[thread.pc as usize] {
+            Op::Body(body) => !matches!(program.bodies[body as usize], Body::Object | Body::Arguments { .. }),
+            _ => false,
+        });
+        if all_raw {
+            let threads: Vec<Thread> = self.threads.iter().copied().collect();
+            self.enter(gate, threads, out);
+        }
+    }
+
+    /// In formats whose tags are the tools' own names, a tag that is no parameter of the tool is not one.
+    pub(super) fn drop_unknown(&mut self, gate: &Compiled) {
+        let scratch = &self.scratch;
+        self.threads.retain(|thread| {
+            let frame = &gate.program.frames[gate.program.owner[thread.pc as usize] as usize];
+            if !gate.records[frame.record].record.known {
+                return true;
+            }
+            let Some(key) = thread.key else { return true };
+            let tool = thread.name.and_then(|name| gate.tool(scratch.get(name)));
+            tool.is_some_and(|tool| tool.has_key(scratch.get(key)))
+        });
+    }
+
+    /// In formats whose marker is the tool's own name, a known name is already a call.
+    pub(super) fn note_known(&mut self, gate: &Compiled, out: &mut Out<'_, '_>) {
+        let lead = self.threads.iter().find(|thread| {
+            let frame = self.frame_of(gate, thread);
+            gate.records[frame.record].record.known
+                && thread.name.is_some_and(|name| gate.knows(self.scratch.get(name)))
+        });
+        if let Some(lead) = lead.copied()
+            && self.draft.is_none()
+            && self.ensure_draft(gate, lead, out)
+        {
+            self.announce(gate, lead, out);
+        }
+    }
+
+    /// Makes sure that there is a draft for the call this thread is in. False if it is none after all.
+    pub(super) fn ensure_draft(&mut self, gate: &Compiled, thread: Thread, out: &mut Out<'_, '_>) -> bool {
+        if self.draft.as_ref().is_some_and(|draft| draft.call == thread.calls) {
+            return true;
+        }
+        if self.draft.is_some() {
+            let end = thread.call_end.unwrap_or(thread.call_start);
+            self.end_call(gate, thread, end, true, out);
+        } else if !self.admit(gate, thread, out) {
+            return false;
+        }
+        let start = thread.call_start.max(self.accounted);
+        out.markup(Span::new(self.accounted, start));
+        self.accounted = start;
+        let number = self.next_attempt();
+        self.draft = Some(Draft::new(number, thread.calls, start));
+        true
+    }
+
+    /// Decides by its place whether a frame of calls is read. False: it became text.
+    pub(super) fn admit(&mut self, gate: &Compiled, thread: Thread, out: &mut Out<'_, '_>) -> bool {
+        let frame = self.frame_of(gate, &thread);
+        let record = &gate.records[frame.record].record;
+        let admission = self.admission(gate, frame, record);
+        match admission {
+            Admission::Live | Admission::Pending(_) => {
+                if self.context.is_some() && admission == Admission::Live {
+                    self.context = None;
+                }
+                self.claim_space(record.before.len(), self.held_start, out);
+                if let Admission::Pending(pending) = admission {
+                    out.pend(pending);
+                }
+                self.after.clear();
+                self.watch = None;
+                self.stands_alone = false;
+                true
+            }
+            Admission::Dead(_) | Admission::Ignored => {
+                if admission == Admission::Ignored {
+                    out.note_foreign();
+                }
+                if let Admission::Dead(code) = admission {
+                    out.finding_once(Finding::new(code).at(Span::new(self.held_start, self.position)));
+                }
+                self.held_is_text(gate, out);
+                false
+            }
+        }
+    }
+
+    pub(super) fn admission(&self, gate: &Compiled, frame: &Frame, record: &Record) -> Admission {
+        let policy = &gate.policy;
+        let inline = self.regions.inline_before_frame();
+        if !frame.live && policy.foreign == Foreign::Ignore {
+            return Admission::Ignored;
+        }
+        if let Some(context) = &self.context
+            && matches!(context.kind, Body::Reasoning { .. })
+        {
+            if policy.reasoning == Region::Live {
+                return Admission::Live;
+            }
+            return if record.ends_thought {
+                Admission::Pending(Pending::Thought)
+            } else if context.may_lack_closer && context.record == frame.record {
+                Admission::Live
+            } else {
+                Admission::Dead(Code::CallInReasoning)
+            };
+        }
+        let at_line_start = self.regions.at_line_start() || self.after_frame && self.regions.blank;
+        if (frame.line_start || policy.position == Position::LineStart) && !at_line_start {
+            return Admission::Dead(Code::DeadRegion);
+        }
+        if let Some(fence) = self.regions.fence {
+            match policy.fences {
+                Region::Live => {}
+                Region::Sole if fence.first => return Admission::Pending(Pending::Sole),
+                _ => return Admission::Dead(Code::DeadRegion),
+            }
+        }
+        if policy.quote == Quote::Dead {
+            if self.regions.quotation {
+                return Admission::Dead(Code::DeadRegion);
+            }
+            if inline {
+                return Admission::Pending(Pending::Inline);
+            }
+        }
+        Admission::Live
+    }
+
+    /// Says that a call has begun, once its name is beyond doubt.
+    pub(super) fn announce(&mut self, gate: &Compiled, lead: Thread, out: &mut Out<'_, '_>) {
+        let Some(name) = lead.name else { return };
+        if self.draft.as_ref().is_none_or(|draft| draft.started) || self.threads.in_word() {
+            return;
+        }
+        let name = self.scratch.get(name);
+        let agreed = self
+            .threads
+            .iter()
+            .filter(|thread| thread.committed)
+            .all(|thread| thread.name.is_some_and(|other| self.scratch.get(other) == name));
+        if !agreed {
+            return;
+        }
+        let dialect = gate.records[self.frame_of(gate, &lead).record].record.name.clone();
+        let name = name.to_owned();
+        if let Some(draft) = &mut self.draft {
+            draft.started = true;
+            out.started(draft.number, &name, dialect);
+            draft.name = Some(name);
+        }
+    }
+
+    /// No thread takes the character. True if it was read all the same.
+    pub(super) fn mismatch(&mut self, gate: &Compiled, c: char, out: &mut Out<'_, '_>) -> bool {
+        let only_closers = self.held.chars().all(|c| c.is_whitespace() || matches!(c, '}' | ']' | ')'));
+        // Around an object that nothing marks, a bracket belongs to the text.
+        let is_marked = self.lead.is_some_and(|lead| {
+            let frame = self.frame_of(gate, &lead);
+            !frame.unmarked || frame.fence
+        });
+        let is_closer = matches!(c, '}' | ']' | ')') && only_closers && is_marked;
+        let goes_on = self.threads.iter().any(|thread| gate.program.ops[thread.pc as usize] != Op::Match);
+        if self.best.is_some() {
+            // A closer may be missing here, or come after a bracket too many: what follows tells.
+            if is_closer && goes_on && self.follows_json() {
+                self.extra_closer(c);
+                return true;
+            }
+            self.end_at_best(gate, out);
+            return false;
+        }
+        if is_closer && self.follows_json() {
+            self.extra_closer(c);
+            return true;
+        }
+        if self.draft.is_none() {
+            // A character that only shares its first byte with an opener is text at once, or it would be tried again.
+            let is_first = self.held.is_empty();
+            if is_first {
+                self.held.push(c);
+                self.position += c.len_utf8();
+            }
+            self.give_up(gate, out);
+            return is_first;
+        }
+        let Some(draft) = &mut self.draft else { return false };
+        let wants_body = self.threads.at_body(&gate.program).next().is_some();
+        let at = Span::new(self.position, self.position + c.len_utf8());
+        let finding = if wants_body && matches!(draft.body, DraftBody::None) {
+            Finding::new(Code::BadJson).message(format!(
+                "Invalid JSON block: a JSON object was expected, `{}` was found",
+                c.escape_debug()
+            ))
+        } else {
+            Finding::new(Code::Malformed)
+                .message(format!("`{}` cannot stand here in this format", c.escape_debug()))
+        };
+        self.refuse(gate, Some(finding.at(at)), out);
+        false
+    }
+
+    /// The frame ends where it could end best; what was held after that is read again.
+    pub(super) fn end_at_best(&mut self, gate: &Compiled, out: &mut Out<'_, '_>) {
+        let Some((thread, length)) = self.best else { return };
+        let tail = self.held.split_off(length);
+        self.position -= tail.len();
+        if let Some(draft) = &mut self.draft {
+            let end = self.position;
+            draft.repairs.retain(|repair| repair.code != RepairCode::ExtraCloser || repair.span.start < end);
+        }
+        self.frame_done(gate, thread, self.position, out);
+        self.run(gate, &tail, out);
+    }
+
+    pub(super) fn follows_json(&self) -> bool {
+        self.draft.as_ref().is_some_and(|draft| matches!(draft.body, DraftBody::Json { .. }))
+    }
+
+    /// Takes a closing bracket that closes nothing.
+    pub(super) fn extra_closer(&mut self, c: char) {
+        if let Some(draft) = &mut self.draft {
+            draft.repaired(RepairCode::ExtraCloser, self.position, self.position + 1);
+        }
+        self.held.push(c);
+        self.position += 1;
+    }
+
+    /// The held text is no frame: its first character is text, the rest is read again.
+    pub(super) fn give_up(&mut self, gate: &Compiled, out: &mut Out<'_, '_>) {
+        if self.draft.is_some() {
+            // An object that is no call was read as a whole and is not read again.
+            self.held_is_text(gate, out);
+            return;
+        }
+        let is_call = |thread: &Thread| {
+            let frame = self.frame_of(gate, thread);
+            matches!(frame.kind, FrameKind::Calls) && !frame.unmarked
+        };
+        let is_marker = |thread: &Thread| thread.pieces > 0 && is_call(thread);
+        let last = self.lead.filter(|lead| self.held_start <= lead.call_start && is_marker(lead));
+        let marker = self.threads.iter().find(|thread| is_marker(thread)).copied().or(last);
+        if let Some(thread) = marker {
+            let record = &gate.records[self.frame_of(gate, &thread).record].record;
+            let code = if record.lines && thread.name.is_some() {
+                Some(Code::IncompleteDirective)
+            } else {
+                (!record.known && !record.lines).then_some(Code::StrayMarker)
+            };
+            if let Some(code) = code {
+                out.finding_once(Finding::new(code).at(Span::new(self.held_start, self.position)));
+            }
+        }
+        let held = std::mem::take(&mut self.held);
+        self.state = State::Outside;
+        self.threads.clear();
+        self.best = None;
+        self.position = self.held_start;
+        let Some(first) = held.chars().next() else { return };
+        let (head, tail) = held.split_at(first.len_utf8());
+        if !self.in_reasoning() {
+            let change = self.regions.read(first);
+            self.emit(gate, head, out);
+            self.apply(change, out);
+        } else {
+            self.emit(gate, head, out);
+        }
+        self.run(gate, tail, out);
+    }
+
+    /// All of the held text is text; openers inside it are not looked for.
+    pub(super) fn held_is_text(&mut self, gate: &Compiled, out: &mut Out<'_, '_>) {
+        let held = std::mem::take(&mut self.held);
+        self.state = State::Outside;
+        self.threads.clear();
+        self.best = None;
+        self.draft = None;
+        self.speculative = false;
+        self.position = self.held_start;
+        let reasoning = self.in_reasoning();
+        let mut from = 0;
+        for (i, c) in held.char_indices() {
+            if reasoning {
+                break;
+            }
+            let change = self.regions.read(c);
+            if change != Change::None && out.is_pending() {
+                let end = i + c.len_utf8();
+                self.emit(gate, &held[from..end], out);
+                from = end;
+                self.apply(change, out);
+            }
+        }
+        self.emit(gate, &held[from..], out);
+    }
+}

@@ -1,0 +1,254 @@
+//! The machine: reads the response as it comes and tells text, reasoning, markup and attempts apart.
+//!
+//! It reads one character after the other (with shortcuts over text that cannot matter), so how the input was cut
+//! into chunks cannot change what it sees. Bytes whose meaning is open are held back; when a reading fails, only the
+//! first held character is settled and the rest is read again, a bounded number of times per byte.
+
+mod bodies;
+mod ends;
+mod matching;
+mod outside;
+
+use crate::finding::{Code, Finding, Span};
+use crate::gate::Compiled;
+use crate::ledger::{Out, Pending};
+use crate::response::FinishReason;
+
+use super::draft::Draft;
+use super::program::{Body, Frame};
+use super::region::Regions;
+use super::threads::{Scratch, Thread, Threads};
+
+/// The most bytes of a header (opener, name, white space) that are held while it is undecided.
+const LONGEST_HEADER: usize = 4096 + 512;
+
+/// The most white space after a frame that is held to see whether another frame follows.
+const LONGEST_GAP: usize = 256;
+
+/// Where the machine stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// In text or reasoning, looking for openers.
+    Outside,
+    /// Threads are reading literals and words.
+    Matching,
+    /// A reader is reading JSON or the like.
+    Json,
+    /// A parameter's value is being read.
+    Value,
+    /// Threads look whether the body before them has ended.
+    Looking,
+    /// A refused call is being skipped to its end.
+    Refused,
+}
+
+/// A frame around text or reasoning that is open.
+#[derive(Debug)]
+struct Context {
+    /// The threads that wait for its end.
+    waiting: Vec<Thread>,
+    record: usize,
+    kind: Body,
+    /// The bytes with which its end can start.
+    stops: Vec<u8>,
+    /// Whether it may end without a closer, where another frame of its dialect begins.
+    may_lack_closer: bool,
+    /// The text frame inside of which something is skipped.
+    outer: Option<Box<Context>>,
+}
+
+/// What the end of a refused call is recognised by.
+#[derive(Debug, Default)]
+struct Refusal {
+    literals: Vec<(String, Resync)>,
+    /// Literals that are being matched, with how many of their bytes have come.
+    partial: Vec<(usize, usize)>,
+    thread: Option<Thread>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Resync {
+    CallEnd,
+    FrameEnd,
+    Opener,
+}
+
+/// What may become of an attempt, as its place in the response says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Admission {
+    /// It is read as a call.
+    Live,
+    /// It is read, and what follows decides.
+    Pending(Pending),
+    /// It is text, and that is reported.
+    Dead(Code),
+    /// It is text.
+    Ignored,
+}
+
+/// The framing state of one response.
+#[derive(Debug)]
+pub(crate) struct Machine {
+    state: State,
+    /// How many bytes have been read, those held back included.
+    position: usize,
+    threads: Threads,
+    scratch: Scratch,
+    /// The threads at the body that is being read.
+    waiting: Vec<Thread>,
+    /// The bytes with which the end of that body can start.
+    stops: Vec<u8>,
+    /// Threads at a body that could have begun while others were still reading literals, and where that was.
+    parked: Vec<Thread>,
+    parked_at: usize,
+    /// The preferred thread of the last set that had one.
+    lead: Option<Thread>,
+    /// The best end of the frame so far: the thread, and how much of the held text belongs to it.
+    best: Option<(Thread, usize)>,
+    held: String,
+    held_start: usize,
+    /// What the threads that look for the end of a body have read.
+    look: String,
+    look_start: usize,
+    draft: Option<Draft>,
+    /// Whether the draft may still turn out to be text.
+    speculative: bool,
+    context: Option<Context>,
+    regions: Regions,
+    /// White space that may be markup of what follows.
+    space: String,
+    /// Whether nothing but white space came since the last frame.
+    after_frame: bool,
+    /// White space that is markup if it comes next.
+    after: String,
+    refusal: Refusal,
+    /// Closers that must not follow the last call.
+    watch: Option<Refusal>,
+    /// Whether the last frame was an object that must stand by itself.
+    stands_alone: bool,
+    /// Everything of the current frame before this position is accounted for.
+    accounted: usize,
+    attempts: usize,
+    /// How many bytes have been read, those read again counted again.
+    work: u64,
+    /// Whether the first byte is still to come.
+    fresh: bool,
+}
+
+impl Machine {
+    pub(crate) fn new() -> Self {
+        Machine {
+            state: State::Outside,
+            position: 0,
+            threads: Threads::default(),
+            scratch: Scratch::default(),
+            waiting: Vec::new(),
+            stops: Vec::new(),
+            parked: Vec::new(),
+            parked_at: 0,
+            lead: None,
+            best: None,
+            held: String::new(),
+            held_start: 0,
+            look: String::new(),
+            look_start: 0,
+            draft: None,
+            speculative: false,
+            context: None,
+            regions: Regions::default(),
+            space: String::new(),
+            after_frame: true,
+            after: String::new(),
+            refusal: Refusal::default(),
+            watch: None,
+            stands_alone: false,
+            accounted: 0,
+            attempts: 0,
+            work: 0,
+            fresh: true,
+        }
+    }
+
+    /// Whether a call is being read, and its name if that is known.
+    pub(crate) fn open_call(&self) -> Option<Option<&str>> {
+        self.draft.as_ref().filter(|_| !self.speculative).map(|draft| draft.name.as_deref())
+    }
+
+    /// Whether some text is held back because it may become a call.
+    pub(crate) fn is_holding(&self) -> bool {
+        self.state != State::Outside
+    }
+
+    /// How many bytes have been read, those read again counted again.
+    pub(crate) fn work(&self) -> u64 {
+        self.work
+    }
+
+    /// Takes the next attempt number, for calls that do not come through the text.
+    pub(crate) fn next_attempt(&mut self) -> usize {
+        self.attempts += 1;
+        self.attempts - 1
+    }
+
+    /// Reads more of the response.
+    pub(crate) fn run(&mut self, gate: &Compiled, text: &str, out: &mut Out<'_, '_>) {
+        self.work += text.len() as u64;
+        let mut rest = text;
+        while !rest.is_empty() {
+            let used = match self.state {
+                State::Outside => self.outside(gate, rest, out),
+                State::Matching => self.matching(gate, rest, out),
+                State::Json => self.json(gate, rest, out),
+                State::Value => self.value(gate, rest, out),
+                State::Looking => self.looking(gate, rest, out),
+                State::Refused => self.refused(gate, rest, out),
+            };
+            rest = &rest[used..];
+        }
+    }
+
+    /// Bytes that are not UTF-8: text with a finding outside of calls, a refusal inside.
+    pub(crate) fn invalid(&mut self, gate: &Compiled, bytes: usize, out: &mut Out<'_, '_>) {
+        let span = Span::new(self.position, self.position + bytes);
+        let broken = || Finding::new(Code::InvalidUtf8Call).at(span);
+        loop {
+            match self.state {
+                State::Looking => self.look_failed(gate, out),
+                State::Matching if self.best.is_some() => self.end_at_best(gate, out),
+                State::Matching | State::Json if self.draft.is_none() || self.speculative => {
+                    self.give_up(gate, out)
+                }
+                State::Matching => self.refuse(gate, Some(broken()), out),
+                _ => break,
+            }
+        }
+        if let Some(draft) = self.draft.as_mut().filter(|_| self.state != State::Outside) {
+            if draft.findings.iter().all(|finding| finding.code != Code::InvalidUtf8Call) {
+                draft.findings.push(broken());
+            }
+            draft.keep("\u{FFFD}", gate.policy.limits.raw);
+            self.position += bytes;
+            return;
+        }
+        self.flush_space(out);
+        out.text("\u{FFFD}", span, self.in_reasoning());
+        out.finding(Finding::new(Code::InvalidUtf8).at(span));
+        self.regions.read('\u{FFFD}');
+        self.position += bytes;
+        self.after_frame = false;
+    }
+
+    /// The response is over: settles everything that is held.
+    pub(crate) fn finish(&mut self, gate: &Compiled, reason: FinishReason, out: &mut Out<'_, '_>) {
+        while self.state != State::Outside {
+            self.finish_frame(gate, reason, out);
+        }
+        let change = self.regions.finish();
+        self.apply(change, out);
+        self.flush_space(out);
+    }
+
+    fn frame_of<'g>(&self, gate: &'g Compiled, thread: &Thread) -> &'g Frame {
+        &gate.program.frames[gate.program.owner[thread.pc as usize] as usize]
+    }
+}

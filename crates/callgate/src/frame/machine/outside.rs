@@ -1,0 +1,226 @@
+//! Outside of frames: text goes by, regions are tracked, openers are looked for.
+
+use crate::finding::{Code, Finding, Span};
+use crate::gate::Compiled;
+use crate::ledger::{Out, Pending};
+
+use super::super::program::{Body, FrameKind, Op};
+use super::super::region::Change;
+use super::super::threads::Thread;
+use super::{LONGEST_GAP, Machine, State};
+
+impl Machine {
+    pub(super) fn outside(&mut self, gate: &Compiled, rest: &str, out: &mut Out<'_, '_>) -> usize {
+        let bytes = rest.as_bytes();
+        let reasoning = self.in_reasoning();
+        if std::mem::take(&mut self.fresh)
+            && !gate.program.prompt_starts.is_empty()
+            && self.begin(gate, bytes[0], true)
+        {
+            return 0;
+        }
+        let mut from = 0;
+        let mut i = 0;
+        while i < bytes.len() {
+            if reasoning || self.regions.is_calm() {
+                i += self.skip(gate, &bytes[i..]);
+                if i == bytes.len() {
+                    break;
+                }
+            }
+            let byte = bytes[i];
+            if self.may_begin(gate, byte, bytes.get(i + 1)) {
+                self.emit(gate, &rest[from..i], out);
+                from = i;
+                if self.begin(gate, byte, false) {
+                    return i;
+                }
+            }
+            let Some(c) = rest[i..].chars().next() else { break };
+            i += c.len_utf8();
+            if !reasoning {
+                let change = self.regions.read(c);
+                if change != Change::None && out.is_pending() {
+                    self.emit(gate, &rest[from..i], out);
+                    from = i;
+                    self.apply(change, out);
+                }
+            }
+        }
+        self.emit(gate, &rest[from..], out);
+        rest.len()
+    }
+
+    /// How many bytes can be passed over without looking at each.
+    pub(super) fn skip(&self, gate: &Compiled, bytes: &[u8]) -> usize {
+        let stops = self.context.as_ref().map_or(&[][..], |context| &context.stops);
+        let matters = |byte: &u8| {
+            gate.program.anchors[*byte as usize] || matches!(byte, b'\n' | b'`') || stops.contains(byte)
+        };
+        bytes.iter().position(matters).unwrap_or(bytes.len())
+    }
+
+    pub(super) fn may_begin(&self, gate: &Compiled, byte: u8, next: Option<&u8>) -> bool {
+        if self.context.as_ref().is_some_and(|context| context.stops.contains(&byte)) {
+            return true;
+        }
+        // A look at the next byte, where it is here already, spares most marks of plain text the threads.
+        let could_go_on = next.is_none_or(|next| gate.seconds[byte as usize][*next as usize]);
+        gate.program.anchors[byte as usize] && could_go_on && !gate.program.starts[byte as usize].is_empty()
+    }
+
+    /// Starts threads for everything that can begin with this byte here. False if nothing can.
+    pub(super) fn begin(&mut self, gate: &Compiled, byte: u8, after_prompt: bool) -> bool {
+        if self.context.is_none() {
+            self.scratch.reset();
+        }
+        self.threads.clear();
+        self.parked.clear();
+        self.best = None;
+        let program = &gate.program;
+        let position = self.position;
+        if let Some(context) = &self.context
+            && context.stops.contains(&byte)
+        {
+            let ends = context.waiting.iter().map(|thread| thread.past_body());
+            self.threads.start(program, &mut self.scratch, ends, position);
+            self.threads.retain(|thread| program.ops[thread.pc as usize] != Op::Match);
+        }
+        if after_prompt {
+            let starts = program.prompt_starts.iter().map(|pc| Thread::new(*pc, position));
+            self.threads.start(program, &mut self.scratch, starts, position);
+        }
+        let in_run = self.regions.in_run();
+        let in_dead = self.regions.fence.is_some() || self.regions.quotation;
+        let in_code = self.regions.inline_before_frame();
+        let thinks = self.context.is_none() && self.may_think();
+        let starts = program.starts[byte as usize]
+            .iter()
+            .filter(|pc| {
+                let frame = &program.frames[program.owner[**pc as usize] as usize];
+                let fits = match frame.kind {
+                    FrameKind::Reasoning => thinks,
+                    FrameKind::ReasoningEnd => self.context.is_none(),
+                    _ => true,
+                };
+                let is_call = matches!(frame.kind, FrameKind::Calls | FrameKind::Wrapperless);
+                fits && (is_call || !(in_dead || in_code)) && !(frame.fence && (in_run || in_dead))
+            })
+            .map(|pc| Thread::new(*pc, position));
+        self.threads.start(program, &mut self.scratch, starts, position);
+        if self.threads.is_empty() {
+            return false;
+        }
+        self.state = State::Matching;
+        self.held.clear();
+        self.held_start = position;
+        self.accounted = position;
+        true
+    }
+
+    /// Reasoning opens only where a response, a line or the text after markup begins.
+    pub(super) fn may_think(&self) -> bool {
+        let at_start = self.regions.blank || self.regions.at_line_start() || self.after_frame;
+        at_start && self.regions.fence.is_none() && self.regions.inline.is_none()
+    }
+
+    pub(super) fn in_reasoning(&self) -> bool {
+        self.context.as_ref().is_some_and(|context| matches!(context.kind, Body::Reasoning { .. }))
+    }
+
+    /// Hands out text at the current position, holding back white space that may be markup of what follows.
+    pub(super) fn emit(&mut self, gate: &Compiled, text: &str, out: &mut Out<'_, '_>) {
+        let mut text = text;
+        if !self.after.is_empty() && !text.is_empty() {
+            let same = text.bytes().zip(self.after.bytes()).take_while(|(a, b)| a == b).count();
+            out.markup(Span::new(self.position, self.position + same));
+            self.position += same;
+            text = &text[same..];
+            self.after.drain(..same);
+            if !text.is_empty() {
+                self.after.clear();
+            }
+        }
+        if text.is_empty() {
+            return;
+        }
+        let words_end = text.trim_end_matches(|c: char| c.is_ascii_whitespace()).len();
+        if words_end > 0 {
+            let glued = self.space.is_empty();
+            self.flush_space(out);
+            self.check_what_follows(&text[..words_end], glued, out);
+            self.hand_out(&text[..words_end], out);
+            self.after_frame = false;
+        }
+        self.space.push_str(&text[words_end..]);
+        self.position += text.len() - words_end;
+        let limit = if self.after_frame { LONGEST_GAP } else { gate.program.before.max(2) };
+        if self.space.len() > limit {
+            let excess = self.space.len() - limit;
+            let space = std::mem::take(&mut self.space);
+            let start = self.position - space.len();
+            self.give(&space[..excess], start, out);
+            self.space.push_str(&space[excess..]);
+            self.after_frame = false;
+        }
+    }
+
+    pub(super) fn hand_out(&mut self, text: &str, out: &mut Out<'_, '_>) {
+        self.give(text, self.position, out);
+        self.position += text.len();
+    }
+
+    /// Text after a call can show that it was none, or that one of its values was cut.
+    pub(super) fn check_what_follows(&mut self, text: &str, glued: bool, out: &mut Out<'_, '_>) {
+        let position = self.position;
+        if std::mem::take(&mut self.stands_alone)
+            && glued
+            && text.starts_with(|c: char| c.is_alphanumeric() || matches!(c, ')' | '"' | '\'' | '`'))
+        {
+            let finding = Finding::new(Code::Malformed).at(Span::new(position, position));
+            out.revoke_last(finding.message("the object is a part of something larger"));
+        }
+        if let Some(watch) = &mut self.watch {
+            let found = text.bytes().enumerate().find_map(|(at, byte)| watch.read(byte).map(|_| at));
+            if let Some(at) = found {
+                let at = position + at;
+                out.revoke_last(Finding::new(Code::SuspectValueEnd).at(Span::new(at, at + 1)));
+                self.watch = None;
+            }
+        }
+    }
+
+    /// Hands out text as what the open context makes of it.
+    pub(super) fn give(&self, text: &str, start: usize, out: &mut Out<'_, '_>) {
+        let span = Span::new(start, start + text.len());
+        match self.context.as_ref().map(|context| &context.kind) {
+            Some(Body::Skip) => out.markup(span),
+            Some(Body::Reasoning { .. }) => out.text(text, span, true),
+            _ => out.text(text, span, false),
+        }
+    }
+
+    pub(super) fn flush_space(&mut self, out: &mut Out<'_, '_>) {
+        if !self.space.is_empty() {
+            let space = std::mem::take(&mut self.space);
+            self.give(&space, self.position - space.len(), out);
+        }
+    }
+
+    /// White space before a frame: what the template writes is markup, the rest is text.
+    pub(super) fn claim_space(&mut self, before: usize, frame_start: usize, out: &mut Out<'_, '_>) {
+        let length = self.space.len();
+        let markup = if self.after_frame { length } else { before.min(length) };
+        let space = std::mem::take(&mut self.space);
+        self.give(&space[..length - markup], frame_start - length, out);
+        out.markup(Span::new(frame_start - markup, frame_start));
+    }
+
+    pub(super) fn apply(&mut self, change: Change, out: &mut Out<'_, '_>) {
+        match change {
+            Change::InlineClosed => out.resolve(Pending::Inline, false),
+            Change::LineEnded => out.resolve(Pending::Inline, true),
+            Change::FenceClosed | Change::None => {}
+        }
+    }
+}
