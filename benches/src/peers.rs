@@ -48,7 +48,7 @@ fn tool_parser(mut parser: Box<dyn ToolParser>) -> Result<Contestant, Box<dyn Er
         }
         let mut budget = Budget::start();
         parser.reset();
-        let mut take = |answer: &mut Answer, index: usize, name: Option<String>, arguments: &str| {
+        let take = |answer: &mut Answer, index: usize, name: Option<String>, arguments: &str| {
             while answer.calls.len() <= index {
                 answer.calls.push(CallMade::default());
             }
