@@ -4,7 +4,7 @@ use std::error::Error;
 use std::hint::black_box;
 
 use callgate::json::{End, Reader, Syntax};
-use callgate::{Event, FinishReason, Gate, Registry, Response, Session};
+use callgate::{Event, FinishReason, Gate, Policy, Profile, Record, Registry, Response, Session};
 use serde_json::Value;
 
 use crate::stopwatch::Budget;
@@ -37,9 +37,12 @@ pub fn callgate(workload: &Workload) -> Result<Vec<Contestant>, Box<dyn Error>> 
         Task::Response(dialect) => {
             let mut contestants = vec![Contestant::new("callgate", read_with(gate(dialect)?))];
             // A format without an unmistakable marker is never read unless it was asked for.
-            if callgate::dialect::named(dialect).is_some_and(|record| record.auto) {
+            let opener =
+                callgate::dialect::named(dialect).and_then(|record| record.openers().first().copied());
+            if opener.is_some_and(Record::is_unmistakable) {
                 contestants.push(Contestant::new("callgate auto", read_with(gate("auto")?)));
             }
+            contestants.push(Contestant::new("callgate alone", read_with(gate_alone(dialect)?)));
             contestants
         }
         Task::Repair => vec![Contestant::new("callgate", Box::new(repair))],
@@ -75,7 +78,16 @@ pub fn gate(dialect: &str) -> Result<Gate, Box<dyn Error>> {
     Ok(Gate::builder().tools(registry).dialect(dialect).build()?)
 }
 
-/// Feeds the chunks until they end or patience does.
+/// The same, but deaf to all other dialects: the profile `structured` does not listen.
+fn gate_alone(dialect: &str) -> Result<Gate, Box<dyn Error>> {
+    let registry = Registry::from_json(&tools().to_string())?;
+    let profile = Profile::named("structured").ok_or("no such profile")?;
+    Ok(Gate::builder().profile(profile).policy(Policy::default()).tools(registry).dialect(dialect).build()?)
+}
+
+/// Feeds the chunks until they end or patience does. Never inlined, so that a profiler can be told to look
+/// inside only.
+#[inline(never)]
 pub fn feed(session: &mut Session, chunks: &[&str], sink: &mut dyn FnMut(Event<'_>)) -> bool {
     let mut budget = Budget::start();
     for chunk in chunks {

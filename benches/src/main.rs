@@ -14,10 +14,22 @@ use std::error::Error;
 use serde_json::json;
 
 use crate::report::Line;
+use crate::stopwatch::Outcome;
 use crate::workload::chunks;
 
 #[global_allocator]
 static ALLOCATOR: allocation::Counting = allocation::Counting;
+
+/// The contestants in the order of the table; the first is what the others are compared with.
+const COLUMNS: [&str; 7] = [
+    "callgate",
+    "callgate auto",
+    "callgate alone",
+    "tool-parser",
+    "dynamo-parsers-v2",
+    "serde_json",
+    "memchr",
+];
 
 const HELP: &str = "usage: callgate-bench [--json] [--rounds N] [--only WORD]… [--once]
 
@@ -58,7 +70,6 @@ impl Options {
 fn main() -> Result<(), Box<dyn Error>> {
     let options = Options::from_arguments()?;
     let mut lines = Vec::new();
-    let mut columns = vec!["callgate", "callgate auto"];
     for workload in workload::all().iter().filter(|workload| options.wants(workload.name)) {
         let mut contestants = contestant::callgate(workload)?;
         if options.once {
@@ -70,14 +81,14 @@ fn main() -> Result<(), Box<dyn Error>> {
         #[cfg(feature = "peers")]
         contestants.extend(peers::all(workload)?);
         contestants.extend(contestant::floors(workload));
-        for name in contestants.iter().map(|contestant| contestant.name) {
-            if !columns.contains(&name) {
-                columns.push(name);
-            }
-        }
         eprintln!("{}: {}", workload.name, workload.what);
         for (mode, pieces) in [("whole", vec![&*workload.text]), ("4 bytes", chunks(&workload.text, 4))] {
             let outcomes = stopwatch::race(&mut contestants, &pieces, &workload.right, options.rounds);
+            for (contestant, outcome) in contestants.iter().zip(&outcomes) {
+                if let Outcome::Read { fault: Some(fault), .. } = outcome {
+                    eprintln!("  {}, {mode}: {}, {}", contestant.name, fault.kind, fault.detail);
+                }
+            }
             let outcomes = contestants.iter().map(|contestant| contestant.name).zip(outcomes).collect();
             lines.push(Line { workload: workload.name, bytes: workload.text.len(), mode, outcomes });
         }
@@ -95,7 +106,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Ok(());
     }
     let parts = [
-        (lines.is_empty(), "Comparison", report::to_markdown(&columns, &lines)),
+        (lines.is_empty(), "Comparison", report::to_markdown(&COLUMNS, &lines)),
         (memory.is_empty(), "Memory of a streamed response", allocation::to_markdown(&memory)),
         (families.is_empty(), "Growth", growth::to_markdown("family", &families)),
         (hostile.is_empty(), "Growth of hostile texts", growth::to_markdown("text", &hostile)),

@@ -32,6 +32,7 @@ pub fn shown(time: Duration) -> String {
 pub fn to_json(lines: &[Line]) -> Value {
     let outcome = |(name, outcome): &(&str, Outcome)| match outcome {
         Outcome::Read { best, fault } => {
+            let fault = fault.as_ref().map(|fault| json!({"kind": fault.kind, "detail": fault.detail}));
             json!({"name": name, "nanoseconds": best.as_nanos(), "fault": fault})
         }
         Outcome::GivenUp => json!({"name": name, "given_up": true}),
@@ -60,7 +61,8 @@ pub fn to_markdown(columns: &[&str], lines: &[Line]) -> String {
                 Some((_, Outcome::GivenUp)) => " given up |".to_owned(),
                 Some((_, Outcome::Read { best, fault })) => {
                     let ratio = first.filter(|_| at > 0).map(|first| ratio(*best, first)).unwrap_or_default();
-                    let fault = fault.map(|fault| format!(" **{fault}**")).unwrap_or_default();
+                    let fault =
+                        fault.as_ref().map(|fault| format!(" **{}**", fault.kind)).unwrap_or_default();
                     format!(" {}{ratio}{fault} |", shown(*best))
                 }
             });

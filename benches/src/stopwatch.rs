@@ -6,7 +6,7 @@ use std::time::Duration;
 use cpu_time::ThreadTime;
 
 use crate::contestant::Contestant;
-use crate::workload::Answer;
+use crate::workload::{Answer, Fault};
 
 /// How long one reading may take before it is given up.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -37,7 +37,7 @@ impl Budget {
 #[derive(Clone, Debug)]
 pub enum Outcome {
     /// It read the text; the fastest reading took this long. The fault is what is wrong with its answer.
-    Read { best: Duration, fault: Option<&'static str> },
+    Read { best: Duration, fault: Option<Fault> },
     /// It was given up.
     GivenUp,
 }

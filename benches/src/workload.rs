@@ -17,22 +17,43 @@ pub struct Answer {
     pub calls: Vec<CallMade>,
 }
 
+/// What is wrong with an answer.
+#[derive(Clone, Debug)]
+pub struct Fault {
+    pub kind: &'static str,
+    /// Where the answer leaves the right one.
+    pub detail: String,
+}
+
 impl Answer {
     /// Compares with the right answer: calls by name and value, text without the white space around it.
-    pub fn fault(&self, right: &Answer) -> Option<&'static str> {
-        let value = |call: &CallMade| serde_json::from_str::<Value>(&call.arguments).ok();
+    pub fn fault(&self, right: &Answer) -> Option<Fault> {
+        let value =
+            |call: &CallMade| serde_json::from_str::<Value>(&call.arguments).unwrap_or_default().to_string();
         if self.calls.len() != right.calls.len() {
-            return Some("wrong number of calls");
+            let detail = format!("{} instead of {}", self.calls.len(), right.calls.len());
+            return Some(Fault { kind: "wrong number of calls", detail });
         }
-        for (mine, theirs) in self.calls.iter().zip(&right.calls) {
-            if mine.name != theirs.name {
-                return Some("wrong name");
-            }
-            if value(mine).is_none() || value(mine) != value(theirs) {
-                return Some("wrong arguments");
+        for (made, wanted) in self.calls.iter().zip(&right.calls) {
+            let fault = Fault::between("wrong name", &made.name, &wanted.name);
+            let fault = fault.or_else(|| Fault::between("wrong arguments", &value(made), &value(wanted)));
+            if fault.is_some() {
+                return fault;
             }
         }
-        (self.text.trim() != right.text.trim()).then_some("wrong text")
+        Fault::between("wrong text", self.text.trim(), right.text.trim())
+    }
+}
+
+impl Fault {
+    fn between(kind: &'static str, got: &str, wanted: &str) -> Option<Fault> {
+        if got == wanted {
+            return None;
+        }
+        let same = got.chars().zip(wanted.chars()).take_while(|(a, b)| a == b).count();
+        let rest = |text: &str| text.chars().skip(same).take(30).collect::<String>();
+        let detail = format!("after {same} characters {:?} instead of {:?}", rest(got), rest(wanted));
+        Some(Fault { kind, detail })
     }
 }
 

@@ -12,16 +12,26 @@ use serde_json::{Map, Value, json};
 
 use super::{fixture, text};
 
-/// The tools that soups are read with: their names and keys stand in the soups.
+/// The tools that soups are read with: some of their own, and those of the samples that pieces are cut from, so that
+/// a part of what is thrown together is a call.
 pub(crate) static TOOLS: LazyLock<Value> = LazyLock::new(|| {
-    json!([
+    let own = json!([
         {"name": "look", "parameters": {"type": "object", "properties": {
             "q": {"type": "string"}, "n": {"type": "integer"}}, "required": ["q"]}},
         {"name": "put", "dangerous": true, "parameters": {"type": "object", "properties": {
             "path": {"type": "string"}, "text": {"type": "string"}}, "required": ["path", "text"]}},
         {"name": "beat", "parameters": {"type": "object", "properties": {}}},
         {"name": "free", "parameters": {"type": "object"}}
-    ])
+    ]);
+    let rows = fixture("dialect_samples.jsonl");
+    let of_samples = rows.iter().flat_map(|row| row["tools"].as_array()).flatten();
+    let mut names = BTreeSet::new();
+    let own = own.as_array().into_iter().flatten();
+    own.chain(of_samples)
+        .map(|tool| tool.get("function").unwrap_or(tool))
+        .filter(|tool| names.insert(text(tool, "name").to_owned()))
+        .cloned()
+        .collect()
 });
 
 /// Every literal that any built-in dialect writes or reads, once.
@@ -137,7 +147,7 @@ fn fragment() -> impl Strategy<Value = String> {
             let (a, b) = (*a.get(&places), *b.get(&places));
             sample[a.min(b)..a.max(b)].to_owned()
         }),
-        1 => select(SAMPLES.as_slice()),
+        3 => select(SAMPLES.as_slice()),
     ]
 }
 
@@ -358,7 +368,8 @@ pub(crate) fn written() -> impl Strategy<Value = Written> {
 
 /// An arbitrary JSON value as text, laid out in some legal way.
 pub(crate) fn any_json() -> impl Strategy<Value = String> {
-    (shape().prop_flat_map(|shape| shape.value()), 0..3u8).prop_map(|(json, layout)| match layout {
+    let shape = prop_oneof![1 => shape(), 3 => members(shape(), 5).prop_map(Shape::Map)];
+    (shape.prop_flat_map(|shape| shape.value()), 0..3u8).prop_map(|(json, layout)| match layout {
         0 => json,
         1 => serde_json::from_str::<Value>(&json).map_or(json, |value| format!("{value:#}")),
         _ => format!(" \n{json}\t"),
