@@ -72,7 +72,8 @@ pub struct Repaired {
     pub repairs: Vec<Repair>,
 }
 
-/// Reads a whole text as one JSON value with every repair allowed, guesses included.
+/// Reads a whole text as one JSON value with every repair allowed, guesses included. Of a key that stands twice in one
+/// object the last value is kept.
 ///
 /// ```
 /// let repaired = callgate::json::repair("{path: 'n.md',}", 64).unwrap();
@@ -81,6 +82,7 @@ pub struct Repaired {
 /// ```
 pub fn repair(text: &str, depth: usize) -> Result<Repaired, Failure> {
     let mut reader = Reader::new(Syntax::Json).document().with_depth(depth);
+    let input = text.len();
     reader.push(text);
     let refused = |code, message: &str| Failure { code, at: text.len(), message: message.to_owned() };
     match reader.finish() {
@@ -94,8 +96,19 @@ pub fn repair(text: &str, depth: usize) -> Result<Repaired, Failure> {
         }
         End::Whole | End::Closable | End::CutOff => {}
     }
-    let (text, _, repairs) = reader.into_parts();
-    Ok(Repaired { text, repairs })
+    let (text, tape, mut repairs) = reader.into_parts();
+    if tape.duplicate(&text).is_none() {
+        return Ok(Repaired { text, repairs });
+    }
+    let span = Span::new(0, input);
+    repairs.push(Repair {
+        code: RepairCode::DuplicateKey,
+        safety: Safety::Guess,
+        span,
+        late: true,
+        count: 1,
+    });
+    Ok(Repaired { text: tape.without_duplicates(&text), repairs })
 }
 
 /// One row of the table: what a repair is wherever it appears.
