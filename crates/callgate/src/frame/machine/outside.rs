@@ -170,7 +170,7 @@ impl Machine {
         self.position += text.len();
     }
 
-    /// Text after a call can show that it was none, or that one of its values was cut.
+    /// Text after an object that stands alone can show that it was no call.
     pub(super) fn check_what_follows(&mut self, text: &str, glued: bool, out: &mut Out<'_, '_>) {
         let position = self.position;
         if std::mem::take(&mut self.stands_alone)
@@ -180,18 +180,22 @@ impl Machine {
             let finding = Finding::new(Code::Malformed).at(Span::new(position, position));
             out.revoke_last(finding.message("the object is a part of something larger"));
         }
-        if let Some(watch) = &mut self.watch {
-            let found = text.bytes().enumerate().find_map(|(at, byte)| watch.read(byte).map(|_| at));
-            if let Some(at) = found {
-                let at = position + at;
-                out.revoke_last(Finding::new(Code::SuspectValueEnd).at(Span::new(at, at + 1)));
-                self.watch = None;
-            }
+    }
+
+    /// Closers in the text after a call show that one of its values was cut. Every character of text comes by here in
+    /// its order, white space included, so the cuts between chunks do not matter.
+    fn check_for_closers(&mut self, text: &str, start: usize, out: &mut Out<'_, '_>) {
+        let Some(watch) = &mut self.watch else { return };
+        let found = (start..).zip(text.bytes()).find_map(|(at, byte)| watch.read(byte).map(|_| at));
+        if let Some(at) = found {
+            out.revoke_last(Finding::new(Code::SuspectValueEnd).at(Span::new(at, at + 1)));
+            self.watch = None;
         }
     }
 
     /// Hands out text as what the open context makes of it.
-    pub(super) fn give(&self, text: &str, start: usize, out: &mut Out<'_, '_>) {
+    pub(super) fn give(&mut self, text: &str, start: usize, out: &mut Out<'_, '_>) {
+        self.check_for_closers(text, start, out);
         let span = Span::new(start, start + text.len());
         match self.context.as_ref().map(|context| &context.kind) {
             Some(Body::Skip) => out.markup(span),
