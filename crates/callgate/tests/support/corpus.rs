@@ -62,7 +62,8 @@ pub(crate) static DIALECT_SAMPLES: LazyLock<Vec<Sample>> = LazyLock::new(|| {
     samples.collect()
 });
 
-/// All other texts: the seed cases, the failures of the field and the outputs of a small real model.
+/// All other texts: the seed cases, the failures of the field, the outputs of a small real model, and texts that once
+/// broke a promise.
 pub(crate) static OTHER_SAMPLES: LazyLock<Vec<Sample>> = LazyLock::new(|| {
     let mut gates = Gates::default();
     let mut samples = Vec::new();
@@ -108,6 +109,15 @@ pub(crate) static OTHER_SAMPLES: LazyLock<Vec<Sample>> = LazyLock::new(|| {
         };
         let (id, text) = (text(&row, "id").to_owned(), text(&row, "output").to_owned());
         samples.push(Sample { id, text, gate, prompt_tail: None, row });
+    }
+    for row in fixture("once_broken.jsonl") {
+        samples.push(Sample {
+            id: text(&row, "id").to_owned(),
+            text: text(&row, "text").to_owned(),
+            gate: gates.dialect(text(&row, "dialect"), &TOOLS),
+            prompt_tail: None,
+            row,
+        });
     }
     samples
 });

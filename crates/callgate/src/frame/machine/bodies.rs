@@ -196,18 +196,17 @@ impl Machine {
         let used = reader.push(&rest[..room]);
         let state = reader.state();
         let failed_at = reader.failure().map(|failure| failure.at);
-        let was_escaped =
-            reader.repairs().first().is_some_and(|repair| repair.code == RepairCode::EscapedQuotes);
+        // Escaped JSON stands inside of some string: it is quoted, not called.
+        let escaped_at = reader
+            .repairs()
+            .first()
+            .filter(|repair| repair.code == RepairCode::EscapedQuotes)
+            .map(|repair| repair.span.start);
         self.position += used;
         draft.note_line(&rest[..used]);
         if self.speculative {
             self.held.push_str(&rest[..used]);
-            if was_escaped {
-                // Escaped JSON stands inside of some string: it is quoted, not called.
-                self.held_is_text(gate, out);
-                return used;
-            }
-            if let Some(at) = failed_at {
+            if let Some(at) = escaped_at.or(failed_at) {
                 // No call after all: what could not be read may be the start of something else.
                 let body_at = draft.body_start.unwrap_or(self.held_start) - self.held_start;
                 let at = (body_at + at.max(1)).min(self.held.len());

@@ -63,6 +63,10 @@ impl Machine {
             draft.name = thread.name.map(|name| self.scratch.get(name).to_owned());
         }
         draft.close_params(record);
+        if let Some(name) = draft.name.as_deref().filter(|_| !draft.started && draft.findings.is_empty()) {
+            draft.started = true;
+            out.started(draft.number, name, record.name.clone());
+        }
         if draft.started
             && draft.findings.is_empty()
             && let Some(delta) = draft.unshown().map(str::to_owned)
@@ -84,7 +88,7 @@ impl Machine {
         let record = &gate.records[frame.record].record;
         match frame.kind {
             FrameKind::Calls | FrameKind::Wrapperless => {
-                if self.draft.is_none() && !self.ensure_draft(gate, thread, out) {
+                if !self.ensure_draft(gate, thread, out) {
                     return;
                 }
                 let call_end = thread.call_end.unwrap_or(end);
@@ -342,7 +346,7 @@ impl Machine {
             // A header alone is not a call: something must have been read as its arguments, or it was complete.
             thread.name.is_some() || self.draft.as_ref().is_some_and(|d| !matches!(d.body, DraftBody::None))
         });
-        let last = self.threads.iter().next().copied();
+        let last = self.threads.iter().next().copied().or(self.lead);
         let Some(draft) = &mut self.draft else { return };
         match thread {
             Some(thread) if thread.call_end.is_some() || !matches!(draft.body, DraftBody::None) => {

@@ -98,7 +98,14 @@ impl Machine {
         let all_committed =
             !ends_otherwise && self.parked.is_empty() && self.threads.iter().all(|thread| thread.committed);
         let lead = self.threads.iter().next().copied().filter(|_| all_committed);
-        if let Some(lead) = lead {
+        // Where the frame could have ended, another call begins only once it has a name or a body.
+        let begins_another = self.best.is_some()
+            && self.draft.as_ref().is_some_and(|draft| Some(draft.call) != lead.map(|lead| lead.calls));
+        let is_named = lead.is_some_and(|lead| lead.name.is_some()) && !self.threads.in_word();
+        if let Some(lead) = lead.filter(|_| !begins_another || is_named) {
+            if begins_another {
+                self.best = None;
+            }
             if !self.ensure_draft(gate, lead, out) {
                 return;
             }
