@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::dialect::{self, Record};
+use crate::frame::openers::Openers;
 use crate::frame::program::{Listening, Program, compile};
-use crate::frame::threads::second_bytes;
 use crate::policy::{Excess, Partial, Policy, Position, Release};
 use crate::profile::Profile;
 use crate::registry::{Registry, nearest};
@@ -37,8 +37,7 @@ pub struct Gate {
 #[derive(Debug)]
 pub(crate) struct Compiled {
     pub(crate) program: Program,
-    /// Per first byte of an opener, the bytes that can follow it.
-    pub(crate) seconds: Vec<Vec<bool>>,
+    pub(crate) openers: Openers,
     pub(crate) records: Vec<Listening>,
     pub(crate) registry: Option<Registry>,
     pub(crate) policy: Policy,
@@ -194,9 +193,9 @@ impl GateBuilder {
             }
         }
         let program = compile(&records);
-        let seconds = second_bytes(&program);
+        let openers = Openers::new(&program);
         let (registry, profile) = (self.registry, self.profile);
-        Ok(Gate { inner: Arc::new(Compiled { program, seconds, records, registry, policy, profile }) })
+        Ok(Gate { inner: Arc::new(Compiled { program, openers, records, registry, policy, profile }) })
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub(crate) mod draft;
 pub(crate) mod machine;
+pub(crate) mod openers;
 pub(crate) mod program;
 mod region;
 pub(crate) mod threads;

@@ -7,42 +7,15 @@ use super::program::{Mark, Op, Pc, Program};
 /// The longest name, key or id that is read.
 const LONGEST_WORD: usize = 256;
 
-/// Per first byte, the bytes that can follow it in an opener. Most marks in plain text are ruled out by this.
-pub(crate) fn second_bytes(program: &Program) -> Vec<Vec<bool>> {
-    let mut scratch = Scratch::default();
-    let second = |byte: u8, scratch: &mut Scratch| {
-        let mut follows = vec![false; 256];
-        let mut threads = Threads::default();
-        let starts = program.starts[byte as usize].iter().map(|pc| Thread::new(*pc, 0));
-        threads.start(program, scratch, starts, 0);
-        if threads.is_empty() || threads.at_body(program).next().is_some() {
-            follows.fill(true);
-            return follows;
-        }
-        if threads.step(program, scratch, byte, 0) == Step::Alive {
-            for thread in &threads.list {
-                match program.ops[thread.pc as usize] {
-                    Op::Byte(next) => follows[next as usize] = true,
-                    Op::Space | Op::Space1 | Op::Line => {
-                        b" \t\n\r\x0b\x0c".iter().for_each(|space| follows[*space as usize] = true);
-                    }
-                    _ => follows.fill(true),
-                }
-            }
-        }
-        scratch.reset();
-        follows
-    };
-    (0..=255).map(|byte| second(byte, &mut scratch)).collect()
-}
-
 /// What the threads of a set have in common: the words they have read, and stamps for keeping the set small.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     /// The text of all words read in this frame; threads point into it.
     words: Vec<u8>,
-    stamps: Vec<u32>,
-    stamp: u32,
+    /// One bit per instruction that has been visited in this step.
+    visited: Vec<u64>,
+    /// The words of `visited` that are not zero.
+    touched: Vec<u32>,
     spare: Vec<Thread>,
     ways: Vec<Thread>,
 }
@@ -51,7 +24,7 @@ pub(crate) struct Scratch {
 pub(crate) type Words = (u32, u32);
 
 /// One way of reading what has come so far.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Thread {
     pub(crate) pc: Pc,
     /// How far a repeated text has been read.
@@ -92,7 +65,7 @@ pub(crate) struct Thread {
 }
 
 /// How far the opening or closing line of a fence has been read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum FenceLine {
     /// Nothing of it, or white space without a line break.
     Before,
@@ -136,6 +109,17 @@ impl Thread {
         }
     }
 
+    /// The same thread in a frame that began this much later.
+    pub(crate) fn moved(mut self, by: usize) -> Self {
+        self.call_start += by;
+        self
+    }
+
+    /// Whether it knows more than the bytes of an opener tell: from here on it differs from response to response.
+    pub(crate) fn is_set_apart(&self) -> bool {
+        self.committed || self.opened || self.start_pending || self.word.is_some()
+    }
+
     /// Moves past the body it stands at, which may have ended with a line break.
     pub(crate) fn past_body_line(self, ended_line: bool) -> Self {
         let line = if ended_line { FenceLine::Start } else { FenceLine::Before };
@@ -168,6 +152,15 @@ pub(crate) struct Threads {
 }
 
 impl Threads {
+    pub(crate) fn of(list: Vec<Thread>) -> Self {
+        Threads { list }
+    }
+
+    /// Adds threads as they are, after those that are there.
+    pub(crate) fn add(&mut self, threads: impl Iterator<Item = Thread>) {
+        self.list.extend(threads);
+    }
+
     pub(crate) fn clear(&mut self) {
         self.list.clear();
     }
@@ -198,6 +191,14 @@ impl Threads {
         !self.list.is_empty() && self.list.iter().all(|thread| program.ops[thread.pc as usize] == Op::Match)
     }
 
+    /// Whether all threads are in the middle of literals, so that nothing has to be decided.
+    pub(crate) fn are_plain(&self, program: &Program) -> bool {
+        self.list.iter().all(|thread| {
+            let op = program.ops[thread.pc as usize];
+            !thread.is_set_apart() && matches!(op, Op::Byte(_) | Op::Space | Op::Space1 | Op::Line)
+        })
+    }
+
     /// Starts new threads, after those that are there.
     pub(crate) fn start(
         &mut self,
@@ -206,7 +207,7 @@ impl Threads {
         threads: impl IntoIterator<Item = Thread>,
         position: usize,
     ) {
-        scratch.next_stamp(program);
+        scratch.next_step(program);
         for thread in threads {
             follow(program, scratch, &mut self.list, thread, position);
         }
@@ -231,7 +232,7 @@ impl Threads {
         }
         let mut next = std::mem::take(&mut scratch.spare);
         next.clear();
-        scratch.next_stamp(program);
+        scratch.next_step(program);
         let word_at = scratch.words.len() as u32;
         let mut took_word = false;
         for thread in &self.list {
@@ -312,7 +313,7 @@ impl Threads {
     pub(crate) fn end_words(&mut self, program: &Program, scratch: &mut Scratch, position: usize) {
         let mut next = std::mem::take(&mut scratch.spare);
         next.clear();
-        scratch.next_stamp(program);
+        scratch.next_step(program);
         for thread in &self.list {
             let mut thread = *thread;
             let Some(start) = thread.word else {
@@ -369,22 +370,23 @@ impl Scratch {
         self.words.clear();
     }
 
-    fn next_stamp(&mut self, program: &Program) {
-        if self.stamps.len() < program.ops.len() {
-            self.stamps.resize(program.ops.len(), 0);
-        }
-        self.stamp = self.stamp.wrapping_add(1);
-        if self.stamp == 0 {
-            self.stamps.fill(0);
-            self.stamp = 1;
+    /// Forgets which instructions have been visited.
+    fn next_step(&mut self, program: &Program) {
+        self.visited.resize(program.ops.len().div_ceil(64), 0);
+        for word in self.touched.drain(..) {
+            self.visited[word as usize] = 0;
         }
     }
 
     fn first_visit(&mut self, pc: Pc) -> bool {
-        let stamp = &mut self.stamps[pc as usize];
-        let first = *stamp != self.stamp;
-        *stamp = self.stamp;
-        first
+        let word = &mut self.visited[pc as usize / 64];
+        if *word == 0 {
+            self.touched.push(pc / 64);
+        }
+        let bit = 1 << (pc % 64);
+        let is_first = *word & bit == 0;
+        *word |= bit;
+        is_first
     }
 }
 

@@ -297,6 +297,7 @@ impl Machine {
         let end = self.position;
         match self.state {
             State::Outside => {}
+            State::Opening => self.take_up(gate),
             State::Matching => {
                 self.threads.end_input(&gate.program, &mut self.scratch, end);
                 if let Some(thread) = self.threads.matched(&gate.program) {

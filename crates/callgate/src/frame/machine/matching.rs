@@ -356,13 +356,8 @@ impl Machine {
             self.held_is_text(gate, out);
             return;
         }
-        let is_call = |thread: &Thread| {
-            let frame = self.frame_of(gate, thread);
-            matches!(frame.kind, FrameKind::Calls) && !frame.unmarked
-        };
-        let is_marker = |thread: &Thread| thread.pieces > 0 && is_call(thread);
-        let last = self.lead.filter(|lead| self.held_start <= lead.call_start && is_marker(lead));
-        let marker = self.threads.iter().find(|thread| is_marker(thread)).copied().or(last);
+        let last = self.lead.filter(|lead| self.held_start <= lead.call_start && self.is_marker(gate, lead));
+        let marker = self.threads.iter().find(|thread| self.is_marker(gate, thread)).copied().or(last);
         if let Some(thread) = marker {
             let record = &gate.records[self.frame_of(gate, &thread).record].record;
             let code = if record.lines && thread.name.is_some() {
@@ -389,6 +384,12 @@ impl Machine {
             self.emit(gate, head, out);
         }
         self.run(gate, tail, out);
+    }
+
+    /// Whether a thread has read the marker of a call.
+    pub(super) fn is_marker(&self, gate: &Compiled, thread: &Thread) -> bool {
+        let frame = self.frame_of(gate, thread);
+        thread.pieces > 0 && frame.kind == FrameKind::Calls && !frame.unmarked
     }
 
     /// All of the held text is text; openers inside it are not looked for.

@@ -15,6 +15,7 @@ use crate::ledger::{Out, Pending};
 use crate::response::FinishReason;
 
 use super::draft::Draft;
+use super::openers::Set;
 use super::program::{Body, Frame};
 use super::region::Regions;
 use super::threads::{Scratch, Thread, Threads};
@@ -30,6 +31,8 @@ const LONGEST_GAP: usize = 256;
 enum State {
     /// In text or reasoning, looking for openers.
     Outside,
+    /// The table of openers is being walked.
+    Opening,
     /// Threads are reading literals and words.
     Matching,
     /// A reader is reading JSON or the like.
@@ -92,6 +95,8 @@ pub(crate) struct Machine {
     state: State,
     /// How many bytes have been read, those held back included.
     position: usize,
+    /// Where in the table of openers it stands, while it walks there.
+    opener: Set,
     threads: Threads,
     scratch: Scratch,
     /// The threads at the body that is being read.
@@ -140,6 +145,7 @@ impl Machine {
         Machine {
             state: State::Outside,
             position: 0,
+            opener: 0,
             threads: Threads::default(),
             scratch: Scratch::default(),
             waiting: Vec::new(),
@@ -197,6 +203,7 @@ impl Machine {
         while !rest.is_empty() {
             let used = match self.state {
                 State::Outside => self.outside(gate, rest, out),
+                State::Opening => self.opening(gate, rest, out),
                 State::Matching => self.matching(gate, rest, out),
                 State::Json => self.json(gate, rest, out),
                 State::Value => self.value(gate, rest, out),
@@ -213,6 +220,7 @@ impl Machine {
         let broken = || Finding::new(Code::InvalidUtf8Call).at(span);
         loop {
             match self.state {
+                State::Opening => self.take_up(gate),
                 State::Looking => self.look_failed(gate, out),
                 State::Matching if self.best.is_some() => self.end_at_best(gate, out),
                 State::Matching | State::Json if self.draft.is_none() || self.speculative => {

@@ -4,10 +4,11 @@ use crate::finding::{Code, Finding, Span};
 use crate::gate::Compiled;
 use crate::ledger::{Out, Pending};
 
-use super::super::program::{Body, FrameKind, Op};
+use super::super::openers::{Place, Walk};
+use super::super::program::{Body, Op};
 use super::super::region::Change;
 use super::super::threads::Thread;
-use super::{LONGEST_GAP, Machine, State};
+use super::{LONGEST_GAP, LONGEST_HEADER, Machine, State};
 
 impl Machine {
     pub(super) fn outside(&mut self, gate: &Compiled, rest: &str, out: &mut Out<'_, '_>) -> usize {
@@ -65,11 +66,10 @@ impl Machine {
             return true;
         }
         // A look at the next byte, where it is here already, spares most marks of plain text the threads.
-        let could_go_on = next.is_none_or(|next| gate.seconds[byte as usize][*next as usize]);
-        gate.program.anchors[byte as usize] && could_go_on && !gate.program.starts[byte as usize].is_empty()
+        gate.program.anchors[byte as usize] && next.is_none_or(|next| gate.openers.could_begin(byte, *next))
     }
 
-    /// Starts threads for everything that can begin with this byte here. False if nothing can.
+    /// Gets ready for everything that can begin with this byte here. False if nothing can.
     pub(super) fn begin(&mut self, gate: &Compiled, byte: u8, after_prompt: bool) -> bool {
         if self.context.is_none() {
             self.scratch.reset();
@@ -90,32 +90,81 @@ impl Machine {
             let starts = program.prompt_starts.iter().map(|pc| Thread::new(*pc, position));
             self.threads.start(program, &mut self.scratch, starts, position);
         }
-        let in_run = self.regions.in_run();
         let in_dead = self.regions.fence.is_some() || self.regions.quotation;
-        let in_code = self.regions.inline_before_frame();
-        let thinks = self.context.is_none() && self.may_think();
-        let starts = program.starts[byte as usize]
-            .iter()
-            .filter(|pc| {
-                let frame = &program.frames[program.owner[**pc as usize] as usize];
-                let fits = match frame.kind {
-                    FrameKind::Reasoning => thinks,
-                    FrameKind::ReasoningEnd => self.context.is_none(),
-                    _ => true,
-                };
-                let is_call = matches!(frame.kind, FrameKind::Calls | FrameKind::Wrapperless);
-                fits && (is_call || !(in_dead || in_code)) && !(frame.fence && (in_run || in_dead))
-            })
-            .map(|pc| Thread::new(*pc, position));
-        self.threads.start(program, &mut self.scratch, starts, position);
-        if self.threads.is_empty() {
+        let place = Place {
+            reasoning: self.context.is_none() && self.may_think(),
+            nothing_open: self.context.is_none(),
+            only_calls: in_dead || self.regions.inline_before_frame(),
+            fences: !self.regions.in_run() && !in_dead,
+        };
+        let opener = gate.openers.start(place, byte);
+        if opener.is_none() && self.threads.is_empty() {
             return false;
         }
-        self.state = State::Matching;
         self.held.clear();
         self.held_start = position;
         self.accounted = position;
+        self.state = State::Matching;
+        if let Some(opener) = opener {
+            self.opener = opener;
+            self.state = State::Opening;
+            if gate.openers.leaves(opener) || !self.threads.are_plain(program) {
+                self.take_up(gate);
+            }
+        }
         true
+    }
+
+    /// Walks the table of openers, and any threads beside it in step, until one of them is more than an opener.
+    pub(super) fn opening(&mut self, gate: &Compiled, rest: &str, out: &mut Out<'_, '_>) -> usize {
+        let openers = &gate.openers;
+        let mut used = 0;
+        for c in rest.chars() {
+            let walk = openers.walk(self.opener, c);
+            if walk == Walk::Dynamic || self.held.len() >= LONGEST_HEADER {
+                self.take_up(gate);
+                break;
+            }
+            let goes_on = !self.threads.is_empty() && self.step(gate, c);
+            if walk == Walk::Dead && !goes_on {
+                if self.threads.is_empty() {
+                    // All that is asked of the threads is whether one of them has read a marker.
+                    let mut threads = openers.threads(self.opener, self.held_start);
+                    self.lead = threads.find(|thread| self.is_marker(gate, thread));
+                    self.state = State::Matching;
+                } else {
+                    self.take_up(gate);
+                }
+                used += usize::from(self.mismatch(gate, c, out)) * c.len_utf8();
+                break;
+            }
+            if !goes_on {
+                self.threads.clear();
+            }
+            self.held.push(c);
+            self.position += c.len_utf8();
+            used += c.len_utf8();
+            match walk {
+                Walk::To(next) => {
+                    self.opener = next;
+                    if !openers.leaves(next) && self.threads.are_plain(&gate.program) {
+                        continue;
+                    }
+                    self.take_up(gate);
+                }
+                _ => self.state = State::Matching,
+            }
+            self.after_step(gate, out);
+            break;
+        }
+        used
+    }
+
+    /// Takes up the threads of the table, after those that run already.
+    pub(super) fn take_up(&mut self, gate: &Compiled) {
+        self.threads.add(gate.openers.threads(self.opener, self.held_start));
+        self.lead = self.threads.iter().next().copied();
+        self.state = State::Matching;
     }
 
     /// Reasoning opens only where a response, a line or the text after markup begins.
