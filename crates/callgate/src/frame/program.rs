@@ -107,6 +107,20 @@ pub(crate) enum Body {
     Code,
 }
 
+impl Body {
+    /// Whether it can begin with this character.
+    pub(crate) fn can_start(&self, c: char) -> bool {
+        match self {
+            Body::Object => c == '{',
+            Body::Arguments { kwargs: true } => !c.is_whitespace(),
+            Body::Arguments { .. } => {
+                !(c.is_alphabetic() || c.is_whitespace() || matches!(c, '<' | '}' | ']' | ','))
+            }
+            _ => true,
+        }
+    }
+}
+
 /// What a compiled frame is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FrameKind {

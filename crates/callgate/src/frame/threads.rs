@@ -115,9 +115,9 @@ impl Thread {
         self
     }
 
-    /// Whether it knows more than the bytes of an opener tell: from here on it differs from response to response.
-    pub(crate) fn is_set_apart(&self) -> bool {
-        self.committed || self.opened || self.start_pending || self.word.is_some()
+    /// Whether it knows more than the bytes of an opener tell, so that it differs from response to response.
+    pub(crate) fn is_set_apart(&self, at_start: bool) -> bool {
+        self.committed || self.word.is_some() || self.start_pending && !at_start
     }
 
     /// Moves past the body it stands at, which may have ended with a line break.
@@ -195,7 +195,7 @@ impl Threads {
     pub(crate) fn are_plain(&self, program: &Program) -> bool {
         self.list.iter().all(|thread| {
             let op = program.ops[thread.pc as usize];
-            !thread.is_set_apart() && matches!(op, Op::Byte(_) | Op::Space | Op::Space1 | Op::Line)
+            !thread.is_set_apart(false) && matches!(op, Op::Byte(_) | Op::Space | Op::Space1 | Op::Line)
         })
     }
 
@@ -391,7 +391,7 @@ impl Scratch {
 }
 
 /// Whether a byte can be part of a word. Characters beyond ASCII are judged when the word has ended.
-fn is_word_byte(byte: u8) -> bool {
+pub(crate) fn is_word_byte(byte: u8) -> bool {
     byte >= 0x80 || is_word_character(byte as char)
 }
 

@@ -506,18 +506,6 @@ pub(super) fn is_unmarked(frame: &Frame, thread: &Thread) -> bool {
     frame.unmarked && (frame.fence || thread.pieces == 0)
 }
 
-/// Whether a body can begin with this character.
-pub(super) fn can_start(body: &Body, c: char) -> bool {
-    match body {
-        Body::Object => c == '{',
-        Body::Arguments { kwargs: true } => !c.is_whitespace(),
-        Body::Arguments { .. } => {
-            !(c.is_alphabetic() || c.is_whitespace() || matches!(c, '<' | '}' | ']' | ','))
-        }
-        _ => true,
-    }
-}
-
 /// Whether the threads after a body can reach its frame's end, or another frame, without its closer.
 fn could_skip(gate: &Compiled, thread: Thread) -> bool {
     let mut scratch = Scratch::default();

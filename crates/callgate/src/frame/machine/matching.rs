@@ -11,7 +11,6 @@ use super::super::draft::{Draft, DraftBody};
 use super::super::program::{Body, Frame, FrameKind, Op};
 use super::super::region::Change;
 use super::super::threads::{Step, Thread};
-use super::bodies::can_start;
 use super::{Admission, LONGEST_HEADER, Machine, State};
 
 impl Machine {
@@ -43,7 +42,7 @@ impl Machine {
         let candidates: Vec<Thread> = self
             .threads
             .at_body(program)
-            .filter(|(_, body)| can_start(&program.bodies[*body as usize], c))
+            .filter(|(_, body)| program.bodies[*body as usize].can_start(c))
             .map(|(thread, _)| *thread)
             .collect();
         if self.step(gate, c) {

@@ -1,0 +1,279 @@
+//! Openers: everything that can begin a frame, worked out beforehand as a table with one step per byte.
+//!
+//! While only literals have been read, all that the threads know follows from the bytes alone. So the sets of threads
+//! are computed once per gate, and a response walks from set to set; the threads themselves are taken up where a word,
+//! a body or a commitment makes them differ from response to response.
+
+use std::collections::HashMap;
+
+use super::program::{FrameKind, Op, Program};
+use super::threads::{Scratch, Step, Thread, Threads, is_word_byte};
+
+/// The longest opener in the table, in bytes. What is longer is read by threads.
+const LONGEST: usize = 48;
+
+/// The bytes that count as free white space.
+const SPACES: &[u8] = b" \t\n\r\x0c";
+
+/// A set of threads in the table.
+pub(crate) type Set = u32;
+
+/// Where a byte leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Walk {
+    /// To another set.
+    To(Set),
+    /// Nowhere: no opener goes on like this.
+    Dead,
+    /// The threads must read it.
+    Dynamic,
+}
+
+/// Which frames may begin at a place.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    /// Whether a block of reasoning may open here.
+    pub(crate) reasoning: bool,
+    /// Whether nothing is open that a stray end of reasoning could belong to.
+    pub(crate) nothing_open: bool,
+    /// Whether only calls are looked for, because it is a dead region.
+    pub(crate) only_calls: bool,
+    /// Whether code fences may open here.
+    pub(crate) fences: bool,
+}
+
+impl Place {
+    const ALL: usize = 16;
+
+    fn number(self) -> usize {
+        usize::from(self.reasoning)
+            | usize::from(self.nothing_open) << 1
+            | usize::from(self.only_calls) << 2
+            | usize::from(self.fences) << 3
+    }
+
+    fn of(number: usize) -> Place {
+        Place {
+            reasoning: number & 1 != 0,
+            nothing_open: number & 2 != 0,
+            only_calls: number & 4 != 0,
+            fences: number & 8 != 0,
+        }
+    }
+
+    fn admits(self, kind: FrameKind, fence: bool) -> bool {
+        let fits = match kind {
+            FrameKind::Reasoning => self.reasoning,
+            FrameKind::ReasoningEnd => self.nothing_open,
+            _ => true,
+        };
+        let is_call = matches!(kind, FrameKind::Calls | FrameKind::Wrapperless);
+        fits && (is_call || !self.only_calls) && (!fence || self.fences)
+    }
+}
+
+/// The table.
+#[derive(Debug)]
+pub(crate) struct Openers {
+    sets: Vec<Entry>,
+    /// Per place and first byte, the set before that byte.
+    starts: Vec<[Option<Set>; 256]>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    /// The threads; their positions count from the first byte of the opener.
+    threads: Vec<Thread>,
+    edges: Vec<(u8, Set)>,
+    /// Whether the threads must be taken up here.
+    leaves: bool,
+    /// Whether a byte without an edge means that this is no opener.
+    is_closed: bool,
+}
+
+impl Openers {
+    /// Works out the table of a program.
+    pub(crate) fn new(program: &Program) -> Self {
+        let mut builder = Builder {
+            program,
+            scratch: Scratch::default(),
+            known: HashMap::new(),
+            openers: Openers { sets: Vec::new(), starts: Vec::new() },
+            depths: Vec::new(),
+        };
+        for number in 0..Place::ALL {
+            let row = std::array::from_fn(|byte| builder.start(Place::of(number), byte as u8));
+            builder.openers.starts.push(row);
+        }
+        builder.grow();
+        builder.openers
+    }
+
+    /// The set of everything that can begin with this byte at this place.
+    pub(crate) fn start(&self, place: Place, byte: u8) -> Option<Set> {
+        self.starts[place.number()][byte as usize]
+    }
+
+    /// Whether something may begin with these two bytes anywhere.
+    pub(crate) fn could_begin(&self, first: u8, second: u8) -> bool {
+        let anywhere = Place { reasoning: true, nothing_open: true, only_calls: false, fences: true };
+        let Some(set) = self.start(anywhere, first) else { return false };
+        match self.walk_byte(set, first) {
+            Walk::To(next) => self.walk_byte(next, second) != Walk::Dead,
+            Walk::Dead => false,
+            Walk::Dynamic => true,
+        }
+    }
+
+    /// Reads one character.
+    pub(crate) fn walk(&self, set: Set, c: char) -> Walk {
+        let mut buffer = [0; 4];
+        let mut at = set;
+        for byte in c.encode_utf8(&mut buffer).bytes() {
+            match self.walk_byte(at, byte) {
+                Walk::To(next) => at = next,
+                other => return other,
+            }
+        }
+        Walk::To(at)
+    }
+
+    /// Whether the threads must be taken up at this set.
+    pub(crate) fn leaves(&self, set: Set) -> bool {
+        self.sets[set as usize].leaves
+    }
+
+    /// The threads of a set whose opener begins at `start`, the preferred first.
+    pub(crate) fn threads(&self, set: Set, start: usize) -> impl Iterator<Item = Thread> {
+        self.sets[set as usize].threads.iter().map(move |thread| thread.moved(start))
+    }
+
+    fn walk_byte(&self, set: Set, byte: u8) -> Walk {
+        let entry = &self.sets[set as usize];
+        match entry.edges.iter().find(|(on, _)| *on == byte) {
+            Some((_, next)) => Walk::To(*next),
+            None if entry.is_closed => Walk::Dead,
+            None => Walk::Dynamic,
+        }
+    }
+}
+
+struct Builder<'p> {
+    program: &'p Program,
+    scratch: Scratch,
+    known: HashMap<Vec<Thread>, Set>,
+    openers: Openers,
+    /// Per set, how many bytes of the opener have been read.
+    depths: Vec<usize>,
+}
+
+impl Builder<'_> {
+    fn start(&mut self, place: Place, byte: u8) -> Option<Set> {
+        let program = self.program;
+        let starts = program.starts[byte as usize]
+            .iter()
+            .filter(|pc| {
+                let frame = &program.frames[program.owner[**pc as usize] as usize];
+                place.admits(frame.kind, frame.fence)
+            })
+            .map(|pc| Thread::new(*pc, 0));
+        let mut threads = Threads::default();
+        threads.start(program, &mut self.scratch, starts, 0);
+        // Those that start with something else would only be in the way.
+        threads.retain(|thread| match program.ops[thread.pc as usize] {
+            Op::Byte(first) => first == byte,
+            Op::Space | Op::Space1 | Op::Line => byte.is_ascii_whitespace(),
+            Op::Fence(_) => matches!(byte, b'`' | b'~'),
+            Op::Word(_) => is_word_byte(byte),
+            Op::Body(body) => program.bodies[body as usize].can_start(byte as char),
+            _ => true,
+        });
+        (!threads.is_empty()).then(|| self.set(&threads, 0))
+    }
+
+    /// The number of a set, which is new if its threads are.
+    fn set(&mut self, threads: &Threads, depth: usize) -> Set {
+        let threads: Vec<Thread> = threads.iter().copied().collect();
+        if let Some(set) = self.known.get(&threads) {
+            return *set;
+        }
+        let set = self.openers.sets.len() as Set;
+        let op = |thread: &Thread| self.program.ops[thread.pc as usize];
+        let is_literal =
+            |thread: &Thread| matches!(op(thread), Op::Byte(_) | Op::Space | Op::Space1 | Op::Line);
+        // At the very start nothing can come before a call, so that it begins there is certain.
+        let leaves = threads
+            .iter()
+            .any(|thread| thread.is_set_apart(depth == 0) || !is_literal(thread) && !is_fence(op(thread)));
+        let is_closed = !leaves && depth < LONGEST && threads.iter().all(is_literal);
+        self.known.insert(threads.clone(), set);
+        self.openers.sets.push(Entry { threads, edges: Vec::new(), leaves, is_closed });
+        self.depths.push(depth);
+        set
+    }
+
+    /// Follows every edge of every set, which may make new sets.
+    fn grow(&mut self) {
+        let mut at = 0;
+        while at < self.openers.sets.len() {
+            let depth = self.depths[at];
+            if !self.openers.sets[at].leaves && depth < LONGEST {
+                let threads = self.openers.sets[at].threads.clone();
+                let mut edges = Vec::new();
+                for byte in self.expected(&threads) {
+                    let mut next = Threads::of(threads.clone());
+                    if next.step(self.program, &mut self.scratch, byte, depth) == Step::Alive {
+                        edges.push((byte, self.set(&next, depth + 1)));
+                    }
+                }
+                self.openers.sets[at].edges = edges;
+            }
+            at += 1;
+        }
+    }
+
+    /// The bytes that one of the threads may take.
+    fn expected(&self, threads: &[Thread]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for thread in threads {
+            match self.program.ops[thread.pc as usize] {
+                Op::Byte(byte) => bytes.push(byte),
+                Op::Fence(_) => bytes.extend(b"`~"),
+                _ => bytes.extend(SPACES),
+            }
+        }
+        bytes.sort_unstable();
+        bytes.dedup();
+        bytes
+    }
+}
+
+fn is_fence(op: Op) -> bool {
+    matches!(op, Op::Fence(_))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::dialect;
+    use crate::frame::program::{Listening, compile};
+
+    #[test]
+    fn marks_in_plain_text_begin_nothing() {
+        for chosen in ["none", "hermes", "qwen3-coder", "harmony"] {
+            let listening = |record: &dialect::Record| Listening {
+                record: Arc::new(record.clone()),
+                chosen: &*record.name == chosen,
+                live: true,
+            };
+            let records: Vec<Listening> =
+                dialect::builtin().iter().filter(|record| record.auto).map(listening).collect();
+            let openers = Openers::new(&compile(&records));
+            for (first, second) in [(b'<', b' '), (b'<', b'p'), (b'<', b'='), (b'[', b'1'), (b'{', b'x')] {
+                assert!(!openers.could_begin(first, second), "{chosen}: {}{}", first as char, second as char);
+            }
+        }
+    }
+}
