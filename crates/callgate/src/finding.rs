@@ -348,6 +348,10 @@ codes! {
         "the arguments are not an object"
         "Send the arguments as one JSON object with named members."
         "standard" "<tool_call>{\"name\": \"look\", \"arguments\": [\"a\"]}</tool_call>";
+    MisplacedArguments "misplaced-arguments" "malformed" Error
+        "the call has no arguments where they belong, but other members that may hold them"
+        "Put all arguments into the one member that the format has for them."
+        "standard" "<tool_call>{\"name\": \"look\", \"input\": {\"q\": \"a\"}}</tool_call>";
     DuplicateKey "duplicate-key" "duplicate_key" Error
         "a key stands twice in one object"
         "Give each key once."

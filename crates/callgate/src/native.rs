@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::finding::{Code, Finding, Span};
-use crate::frame::draft::{Arguments, Attempt, Meaning, Name};
+use crate::frame::draft::{Arguments, Attempt, ENVELOPE, Meaning, Name};
 use crate::frame::machine::Machine;
 use crate::gate::Compiled;
 use crate::json::{End, Reader, Syntax};
@@ -50,6 +50,8 @@ struct Open {
     started: bool,
     shown: usize,
     done: bool,
+    /// Why its arguments cannot be told from its other members.
+    misplaced: Option<Finding>,
 }
 
 impl Native {
@@ -136,6 +138,7 @@ impl Native {
                         open.name.push_str(&other.to_string());
                     }
                 }
+                open.misplaced = misplaced(function);
                 match function.get("arguments").or_else(|| function.get("parameters")) {
                     None | Some(Value::Null) => {}
                     Some(Value::String(text)) => open.read(gate, text, out),
@@ -209,6 +212,7 @@ impl Open {
             started: false,
             shown: 0,
             done: false,
+            misplaced: None,
         }
     }
 
@@ -243,7 +247,7 @@ impl Open {
     }
 
     fn finish(mut self, gate: &Compiled, reason: FinishReason) -> Attempt {
-        let mut findings = Vec::new();
+        let mut findings: Vec<Finding> = self.misplaced.take().into_iter().collect();
         if !self.has_function {
             findings.push(Finding::new(Code::MissingFunction));
         }
@@ -299,5 +303,22 @@ impl Open {
             attempt.arguments = Arguments::Broken;
         }
         attempt
+    }
+}
+
+/// Why the arguments of a whole call cannot be told from its other members, as in text.
+fn misplaced(function: &Value) -> Option<Finding> {
+    let members = function.as_object()?;
+    match (members.get("arguments"), members.get("parameters")) {
+        (Some(_), Some(_)) => Some(
+            Finding::new(Code::Ambiguous)
+                .message("the arguments stand under both `arguments` and `parameters`"),
+        ),
+        (None, None) => {
+            let stranger = members.keys().find(|key| *key != "name" && !ENVELOPE.contains(&key.as_str()))?;
+            let message = format!("the call has no `arguments`, but `{stranger}`, which may hold them");
+            Some(Finding::new(Code::MisplacedArguments).message(message))
+        }
+        _ => None,
     }
 }

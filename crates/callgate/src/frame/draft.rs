@@ -1,5 +1,6 @@
 //! Drafts: an attempt while it is being read, from its first marker to the arguments as JSON text.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::dialect::{Content, Record, Shape, Slot};
@@ -625,6 +626,7 @@ fn resolve(attempt: &mut Attempt, record: &Record, text: &str, tape: &Tape) {
     if let Some(id) = find(shape, &Content::Id, text, tape).and_then(|node| tape.string(text, node)) {
         attempt.id = Some(id.into_owned()).filter(|id| !id.trim().is_empty());
     }
+    attempt.findings.extend(misplaced(shape, text, tape));
     attempt.arguments = match arguments {
         None => Arguments::Blank,
         Some(node) if tape.nodes()[node].kind == Kind::Null => Arguments::Blank,
@@ -637,6 +639,48 @@ fn resolve(attempt: &mut Attempt, record: &Record, text: &str, tape: &Tape) {
     if attempt.unmarked && matches!(attempt.arguments, Arguments::Blank) && arguments.is_none() {
         attempt.meaning = Meaning::Data;
     }
+}
+
+/// Why the arguments of an object cannot be told from its other members: where they belong is nothing, but something
+/// else is there that the shape does not know, or they are there twice.
+fn misplaced(shape: &Shape, text: &str, tape: &Tape) -> Option<Finding> {
+    let member = shape.members.iter().find(|member| member.content == Content::Arguments)?;
+    let (spellings, above) = member.path.split_last()?;
+    let holder = if above.is_empty() { Some(0) } else { at_path(above, text, tape) };
+    let written: Vec<Cow<'_, str>> = holder
+        .into_iter()
+        .flat_map(|holder| tape.children(holder))
+        .filter_map(|child| tape.key(text, child))
+        .filter(|key| spellings.iter().any(|spelling| spelling == key))
+        .collect();
+    if let [first, second, ..] = &*written
+        && first != second
+    {
+        let message = format!("the arguments stand under both `{first}` and `{second}`");
+        return Some(Finding::new(Code::Ambiguous).message(message));
+    }
+    if !written.is_empty() {
+        return None;
+    }
+    let known = |level: usize, key: &str| {
+        ENVELOPE.contains(&key)
+            || shape
+                .members
+                .iter()
+                .any(|m| m.path.get(level).is_some_and(|words| words.iter().any(|w| w == key)))
+    };
+    let levels = [(0, Some(0)), (above.len(), holder)];
+    let strangers: Vec<String> = levels
+        .into_iter()
+        .filter_map(|(level, node)| Some((level, node?)))
+        .flat_map(|(level, node)| tape.children(node).map(move |child| (level, child)))
+        .filter_map(|(level, child)| Some((level, tape.key(text, child)?)))
+        .filter(|(level, key)| !known(*level, key))
+        .map(|(_, key)| format!("`{key}`"))
+        .collect();
+    let first = strangers.first()?;
+    let message = format!("the call has no `{}`, but {first}, which may hold its arguments", spellings[0]);
+    Some(Finding::new(Code::MisplacedArguments).message(message))
 }
 
 /// An object that has none of the shapes: data if nothing marks it as a call, otherwise a call without a name.
@@ -698,6 +742,9 @@ fn at_path(path: &[Vec<String>], text: &str, tape: &Tape) -> Option<usize> {
     }
     Some(node)
 }
+
+/// Members that calls of many formats have beside name and arguments, and that are never arguments.
+pub(crate) const ENVELOPE: &[&str] = &["id", "type", "index", "call_id", "tool_call_id"];
 
 /// The first member of a shape that holds this: what comes later must not change what is already shown.
 fn find_first(shape: &Shape, content: &Content, text: &str, tape: &Tape) -> Option<usize> {

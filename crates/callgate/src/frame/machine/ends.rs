@@ -166,9 +166,11 @@ impl Machine {
             .or_else(|| self.threads.iter().next())
             .copied()
             .or(self.lead);
-        let Some(draft) = &mut self.draft else { return };
+        let (Some(draft), Some(thread)) = (&mut self.draft, thread) else {
+            self.held_is_text(gate, out);
+            return;
+        };
         draft.findings.extend(finding);
-        let Some(thread) = thread else { return };
         if draft.name.is_none()
             && let Some(name) = thread.name
         {

@@ -90,10 +90,7 @@ impl Machine {
         if let Some(thread) = self.threads.matched(&gate.program) {
             self.best = Some((*thread, self.held.len()));
         }
-        // While something else than a call could end here, no call is certain.
-        let ends_otherwise = self.best.is_some_and(|(best, _)| {
-            !matches!(self.frame_of(gate, &best).kind, FrameKind::Calls | FrameKind::Wrapperless)
-        });
+        let ends_otherwise = self.ends_otherwise(gate);
         let all_committed =
             !ends_otherwise && self.parked.is_empty() && self.threads.iter().all(|thread| thread.committed);
         let lead = self.threads.iter().next().copied().filter(|_| all_committed);
@@ -127,6 +124,13 @@ impl Machine {
         }
     }
 
+    /// Whether something else than a call could end here: as long as that is so, no call is certain.
+    fn ends_otherwise(&self, gate: &Compiled) -> bool {
+        self.best.is_some_and(|(best, _)| {
+            !matches!(self.frame_of(gate, &best).kind, FrameKind::Calls | FrameKind::Wrapperless)
+        })
+    }
+
     /// In formats whose tags are the tools' own names, a tag that is no parameter of the tool is not one.
     pub(super) fn drop_unknown(&mut self, gate: &Compiled) {
         let scratch = &self.scratch;
@@ -150,6 +154,7 @@ impl Machine {
         });
         if let Some(lead) = lead.copied()
             && self.draft.is_none()
+            && !self.ends_otherwise(gate)
             && self.ensure_draft(gate, lead, out)
         {
             self.announce(gate, lead, out);
