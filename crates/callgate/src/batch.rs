@@ -40,6 +40,8 @@ pub struct Gates {
     dialects: Vec<String>,
     records: Vec<crate::Record>,
     compiled: HashMap<String, Gate>,
+    /// One gate per dialect and profile: others differ from it only in their tools.
+    kinds: HashMap<String, Gate>,
 }
 
 impl Default for Gates {
@@ -51,7 +53,14 @@ impl Default for Gates {
 impl Gates {
     /// Gates of this profile.
     pub fn new(profile: Profile) -> Self {
-        Gates { profile, tools: None, dialects: Vec::new(), records: Vec::new(), compiled: HashMap::new() }
+        Gates {
+            profile,
+            tools: None,
+            dialects: Vec::new(),
+            records: Vec::new(),
+            compiled: HashMap::new(),
+            kinds: HashMap::new(),
+        }
     }
 
     /// The tools of lines that bring none.
@@ -75,12 +84,20 @@ impl Gates {
     /// The gate for a line, compiled once for equal tools, dialect and profile.
     fn get(&mut self, line: &Map<String, Value>) -> Result<Gate, Finding> {
         let part = |key: &str| line.get(key).filter(|value| !value.is_null()).map(Value::to_string);
-        let key =
-            [part("tools"), part("dialect"), part("profile")].map(Option::unwrap_or_default).join("\u{0}");
+        let kind = [part("dialect"), part("profile")].map(Option::unwrap_or_default).join("\u{0}");
+        let key = format!("{kind}\u{0}{}", part("tools").unwrap_or_default());
         if let Some(gate) = self.compiled.get(&key) {
             return Ok(gate.clone());
         }
-        let gate = self.build(line)?;
+        let tools = line.get("tools").filter(|tools| !tools.is_null());
+        let gate = match (self.kinds.get(&kind), tools) {
+            (Some(gate), Some(tools)) => gate.with_tools(own_tools(tools)?),
+            _ => self.build(line)?,
+        };
+        if self.kinds.len() >= GATES {
+            self.kinds.clear();
+        }
+        self.kinds.entry(kind).or_insert_with(|| gate.clone());
         if self.compiled.len() >= GATES {
             self.compiled.clear();
         }
@@ -105,10 +122,7 @@ impl Gates {
                     builder = builder.tools(tools.clone());
                 }
             }
-            Some(tools) => {
-                let registry = Registry::from_value(tools).map_err(|error| bad(error.to_string()))?;
-                builder = builder.tools(registry);
-            }
+            Some(tools) => builder = builder.tools(own_tools(tools)?),
         }
         match line.get("dialect") {
             None | Some(Value::Null) => {
@@ -121,6 +135,11 @@ impl Gates {
         }
         builder.build().map_err(|error| bad(error.to_string()))
     }
+}
+
+/// The tools that a line brings.
+fn own_tools(tools: &Value) -> Result<Registry, Finding> {
+    Registry::from_value(tools).map_err(|error| bad(error.to_string()))
 }
 
 /// Reads one line of the batch contract.

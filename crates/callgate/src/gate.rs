@@ -36,9 +36,9 @@ pub struct Gate {
 /// What all sessions of a gate share.
 #[derive(Debug)]
 pub(crate) struct Compiled {
-    pub(crate) program: Program,
-    pub(crate) openers: Openers,
-    pub(crate) records: Vec<Listening>,
+    pub(crate) program: Arc<Program>,
+    pub(crate) openers: Arc<Openers>,
+    pub(crate) records: Arc<[Listening]>,
     pub(crate) registry: Option<Registry>,
     pub(crate) policy: Policy,
     pub(crate) profile: Profile,
@@ -65,6 +65,21 @@ impl Gate {
             registry: None,
             dialects: None,
             records: Vec::new(),
+        }
+    }
+
+    /// The same gate for another tool list. The compiled dialects are shared, so this costs no more than the tools do.
+    pub fn with_tools(&self, registry: Registry) -> Gate {
+        let inner = &self.inner;
+        Gate {
+            inner: Arc::new(Compiled {
+                program: inner.program.clone(),
+                openers: inner.openers.clone(),
+                records: inner.records.clone(),
+                registry: Some(registry),
+                policy: inner.policy.clone(),
+                profile: inner.profile,
+            }),
         }
     }
 
@@ -192,9 +207,9 @@ impl GateBuilder {
                 }
             }
         }
-        let program = compile(&records);
-        let openers = Openers::new(&program);
-        let (registry, profile) = (self.registry, self.profile);
+        let program = Arc::new(compile(&records));
+        let openers = Arc::new(Openers::new(&program));
+        let (registry, profile, records) = (self.registry, self.profile, records.into());
         Ok(Gate { inner: Arc::new(Compiled { program, openers, records, registry, policy, profile }) })
     }
 }

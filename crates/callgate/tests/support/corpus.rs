@@ -8,7 +8,7 @@ use callgate::{Gate, dialect};
 use serde_json::Value;
 
 use super::soup::TOOLS;
-use super::{Feed, dialect_gate, fixture, gate, text};
+use super::{Feed, dialect_gate, fixture, gate, registry, text};
 
 /// One text of a fixture.
 pub(crate) struct Sample {
@@ -27,13 +27,14 @@ impl Sample {
     }
 }
 
-/// Gates by what they are built from: many rows share one.
+/// Gates by profile or dialect: rows differ from them in their tools.
 #[derive(Default)]
 struct Gates(BTreeMap<String, Gate>);
 
 impl Gates {
     fn get(&mut self, name: &str, tools: &Value, build: impl FnOnce() -> Gate) -> Gate {
-        self.0.entry(format!("{name} {tools}")).or_insert_with(build).clone()
+        let gate = self.0.entry(name.to_owned()).or_insert_with(build);
+        gate.with_tools(registry(tools))
     }
 
     fn profile(&mut self, name: &str, tools: &Value) -> Gate {
