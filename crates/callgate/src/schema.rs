@@ -3,6 +3,7 @@
 mod coerce;
 mod example;
 mod graph;
+pub(crate) mod outline;
 mod problem;
 mod text;
 mod types;
@@ -18,6 +19,7 @@ use crate::finding::Finding;
 use crate::policy::ExtraArgs;
 use crate::registry::{RegistryError, RegistryErrorCode, Tool};
 use graph::{Depths, Extras, Graph};
+use outline::Outline;
 
 pub use coerce::Fit;
 pub use problem::{ProblemKind, SchemaProblem};
@@ -35,6 +37,8 @@ pub struct CompiledTool {
     required: Vec<String>,
     requires_nothing: bool,
     depths: Depths,
+    /// The types inside of the arguments.
+    pub(crate) outline: Outline,
 }
 
 impl CompiledTool {
@@ -45,12 +49,12 @@ impl CompiledTool {
         if !schema.is_object() {
             return Err(bad_schema("the schema of the arguments must be an object"));
         }
-        let (top, depths) = {
+        let (top, depths, outline) = {
             let graph = Graph::build(schema)?;
             if !graph.root_types().contains(TypeSet::OBJECT) {
                 return Err(bad_schema("the schema of the arguments must allow an object").at("/type"));
             }
-            (graph.top_level(), graph.depths())
+            (graph.top_level(), graph.depths(), graph.outline())
         };
         let validator = compile_schema(schema)?;
         let requires_nothing = validator.is_valid(&Value::Object(serde_json::Map::new()));
@@ -62,6 +66,7 @@ impl CompiledTool {
             required: top.required,
             requires_nothing,
             depths,
+            outline,
             tool,
         })
     }

@@ -12,17 +12,6 @@ use serde_json::Value;
 use support::guard::{guarded, in_parallel};
 use support::{Feed, calls_fault, dialect_gate, excerpt, fixture, fold, response, text};
 
-/// Samples that are read differently on purpose: dialect, case, and why.
-const KNOWN_DIFFERENCES: &[(&str, &str, &str)] = &[
-    ("minimax-m3", "text_before", NESTED),
-    ("minimax-m3", "nested", NESTED),
-    ("cohere-cofl", "text_before", NESTED),
-    ("cohere-cofl", "nested", NESTED),
-];
-
-const NESTED: &str =
-    "lists and objects as nested elements are not read yet; the call is refused, nothing is lost";
-
 /// Why the events are not what the sample expects, if they are not.
 fn fault(events: &[Event<'static>], expected: &Value) -> Option<String> {
     let response = response(events);
@@ -60,7 +49,6 @@ fn samples_are_read_as_expected_however_they_are_cut() {
     // Dialect → samples read as expected, samples.
     let mut rates: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     let mut faults = Vec::new();
-    let mut expected_faults = Vec::new();
     let results = in_parallel(&rows, |row| {
         let label = format!("{}/{}", text(row, "dialect"), text(row, "case"));
         dialect::named(text(row, "dialect")).and_then(|_| guarded(&label, || sample_fault(row)))
@@ -75,7 +63,6 @@ fn samples_are_read_as_expected_however_they_are_cut() {
         rate.1 += 1;
         match fault {
             None => rate.0 += 1,
-            Some(_) if is_known(name, case) => expected_faults.push((name, case)),
             Some(fault) => {
                 faults.push(format!("{name}/{case}: {fault}\n    {:?}", excerpt(text(row, "text"))))
             }
@@ -86,12 +73,5 @@ fn samples_are_read_as_expected_however_they_are_cut() {
     }
     let (good, all) = rates.values().fold((0, 0), |sum, rate| (sum.0 + rate.0, sum.1 + rate.1));
     println!("{good} of {all} samples, {} dialects", rates.len());
-    let stale: Vec<_> =
-        KNOWN_DIFFERENCES.iter().filter(|known| !expected_faults.contains(&(known.0, known.1))).collect();
-    assert!(stale.is_empty(), "these are read as expected now, take them off the list: {stale:?}");
     assert!(faults.is_empty(), "{} samples fail:\n{}", faults.len(), faults.join("\n"));
-}
-
-fn is_known(dialect: &str, case: &str) -> bool {
-    KNOWN_DIFFERENCES.iter().any(|known| (known.0, known.1) == (dialect, case))
 }

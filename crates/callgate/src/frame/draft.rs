@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::dialect::{Content, Record, Shape, Slot};
 use crate::finding::{Code, Finding, Span};
 use crate::json::{End, Kind, Reader, Repair, RepairCode, Safety, Tape, escape_into};
+use crate::schema::outline::Place;
 use crate::schema::{CompiledTool, TypeSet, type_text};
 
 /// What a value may be that its format says is not a string.
@@ -124,15 +125,34 @@ pub(crate) enum DraftBody {
 #[derive(Debug, Default)]
 pub(crate) struct Params {
     pub(crate) json: String,
-    pub(crate) keys: Vec<String>,
+    /// The values that are open, the object of all parameters first.
+    holders: Vec<Holder>,
     /// The value that is being read.
     pub(crate) value: Option<Value>,
+}
+
+/// An object or list whose elements are being read.
+#[derive(Debug, Default)]
+struct Holder {
+    is_list: bool,
+    /// The keys so far.
+    keys: Vec<String>,
+    /// How many elements it has.
+    length: usize,
+    /// Where it stands in the arguments.
+    place: Place,
+    pointer: String,
 }
 
 /// A parameter's value that is being read.
 #[derive(Debug)]
 pub(crate) struct Value {
-    key: String,
+    place: Place,
+    pointer: String,
+    /// Whether it may be an object whose members are written as elements.
+    object: bool,
+    /// Whether it may be a list whose members are written as elements.
+    list: bool,
     /// How the schema types it.
     types: Option<TypeSet>,
     /// What `{type}` said: `Some(true)` for a string.
@@ -188,7 +208,8 @@ impl Draft {
 
     /// Whether this parameter has been given, the one that is being read included.
     pub(crate) fn has_parameter(&self, key: &str) -> bool {
-        matches!(&self.body, DraftBody::Params(params) if params.keys.iter().any(|k| k == key))
+        matches!(&self.body, DraftBody::Params(params)
+            if params.holders.first().is_some_and(|all| all.keys.iter().any(|k| k == key)))
     }
 
     /// Takes back the last bytes of what was kept: they belong to the next frame.
@@ -338,37 +359,60 @@ impl Draft {
         position: usize,
     ) {
         if !matches!(self.body, DraftBody::Params(_)) {
-            self.body = DraftBody::Params(Params::default());
+            let place = tool.map_or_else(Place::default, |tool| tool.outline.root());
+            let all = Holder { place, ..Holder::default() };
+            self.body = DraftBody::Params(Params { json: "{".to_owned(), holders: vec![all], value: None });
         }
-        let is_duplicate = match &self.body {
-            DraftBody::Params(params) => params.keys.iter().any(|k| k == key),
-            _ => false,
+        let DraftBody::Params(params) = &mut self.body else { return };
+        let Some(holder) = params.holders.last_mut() else { return };
+        let pointer = if holder.is_list {
+            format!("{}/{}", holder.pointer, holder.length)
+        } else {
+            format!("{}/{}", holder.pointer, key.replace('~', "~0").replace('/', "~1"))
         };
-        if is_duplicate {
+        if !holder.is_list && holder.keys.iter().any(|k| k == key) {
             self.findings.push(
                 Finding::new(Code::DuplicateKey)
                     .at(Span::new(position, position))
-                    .path(format!("/{key}"))
+                    .path(pointer.clone())
                     .message(format!("the parameter `{key}` is given twice")),
             );
         }
-        let DraftBody::Params(params) = &mut self.body else { return };
-        let types = tool.and_then(|tool| tool.types(key));
-        let string_word = record.type_spelling("string");
-        let is_string = kind.map(|kind| kind == string_word);
+        let place = match tool {
+            Some(tool) if holder.is_list => tool.outline.item(&holder.place, holder.length),
+            Some(tool) => tool.outline.member(&holder.place, key),
+            None => Place::default(),
+        };
+        let types = place.types();
+        let is_string = kind.map(|kind| kind == record.type_spelling("string"));
         let writes_string = is_string.unwrap_or_else(|| types.is_some_and(TypeSet::only_string));
-        params.json.push_str(if params.keys.is_empty() { "{" } else { ", " });
-        params.json.push('"');
-        escape_into(&mut params.json, key);
-        params.json.push_str("\": ");
-        params.keys.push(key.to_owned());
+        if holder.length > 0 {
+            params.json.push_str(", ");
+        }
+        holder.length += 1;
+        if !holder.is_list {
+            params.json.push('"');
+            escape_into(&mut params.json, key);
+            params.json.push_str("\": ");
+            holder.keys.push(key.to_owned());
+        }
         let unescape = record.escape.contains(&Slot::Value);
         let streams = writes_string && !record.trim && !unescape;
         if streams {
             params.json.push('"');
         }
+        let (object, list) = match kind {
+            _ if record.item.is_none() || streams => (false, false),
+            Some(kind) => (kind == record.type_spelling("object"), kind == record.type_spelling("array")),
+            None => types.map_or((true, true), |types| {
+                (types.contains(TypeSet::OBJECT), types.contains(TypeSet::ARRAY))
+            }),
+        };
         params.value = Some(Value {
-            key: key.to_owned(),
+            place,
+            pointer,
+            object,
+            list,
             types,
             is_string,
             lead: lead.to_owned(),
@@ -444,6 +488,11 @@ impl Draft {
         if value.trim {
             text = text.trim();
         }
+        if text.is_empty() && value.object != value.list && value.types != Some(TypeSet::STRING) {
+            // Nothing but its type tells an object without members from a list without elements.
+            json.push_str(if value.list { "[]" } else { "{}" });
+            return;
+        }
         let plain = if value.unescape { unescape_xml(text) } else { text.to_owned() };
         let result = match value.is_string {
             Some(true) => {
@@ -460,7 +509,7 @@ impl Draft {
             json.push('"');
             escape_into(json, &plain);
             json.push('"');
-            self.findings.push(finding.at(span).path(format!("/{}", value.key)));
+            self.findings.push(finding.at(span).path(value.pointer));
         }
     }
 
@@ -473,12 +522,57 @@ impl Draft {
             let mut json = String::from("{\"code\": \"");
             escape_into(&mut json, code);
             json.push('"');
-            self.body = DraftBody::Params(Params { json, keys: vec!["code".to_owned()], value: None });
+            self.body = DraftBody::Params(Params { json, holders: vec![Holder::default()], value: None });
         }
+        self.close_holders(0);
         if let DraftBody::Params(params) = &mut self.body
             && params.value.is_none()
         {
-            params.json.push_str(if params.keys.is_empty() { "{}" } else { "}" });
+            params.json.push_str(if params.holders.is_empty() { "{}" } else { "}" });
+        }
+    }
+
+    /// Whether the value that is being read may hold members, or elements of a list, that begin here.
+    pub(crate) fn may_hold(&self) -> (bool, bool) {
+        match &self.body {
+            DraftBody::Params(Params { value: Some(value), .. }) if value.text.trim().is_empty() => {
+                (value.object, value.list)
+            }
+            _ => (false, false),
+        }
+    }
+
+    /// How many values hold the one that is being read.
+    pub(crate) fn level(&self) -> usize {
+        match &self.body {
+            DraftBody::Params(params) => params.holders.len().saturating_sub(1),
+            _ => 0,
+        }
+    }
+
+    /// Makes the value that is being read an object or a list, whose first element follows.
+    pub(crate) fn open_holder(&mut self, is_list: bool) {
+        let DraftBody::Params(params) = &mut self.body else { return };
+        let Some(value) = params.value.take() else { return };
+        params.json.push(if is_list { '[' } else { '{' });
+        let (place, pointer) = (value.place, value.pointer);
+        params.holders.push(Holder { is_list, place, pointer, ..Holder::default() });
+    }
+
+    /// Closes the objects and lists inside of this level.
+    pub(crate) fn close_holders(&mut self, level: usize) {
+        let DraftBody::Params(params) = &mut self.body else { return };
+        while params.holders.len() > level + 1 {
+            if let Some(holder) = params.holders.pop() {
+                params.json.push(if holder.is_list { ']' } else { '}' });
+            }
+        }
+    }
+
+    /// Elements stand deeper inside of each other than the policy allows.
+    pub(crate) fn too_deep(&mut self, position: usize) {
+        if self.findings.iter().all(|finding| finding.code != Code::TooDeep) {
+            self.findings.push(Finding::new(Code::TooDeep).at(Span::new(position, position)));
         }
     }
 

@@ -43,6 +43,8 @@ pub(crate) enum Op {
     Prompt(Pc),
     /// Goes on elsewhere.
     Jump(Pc),
+    /// The end of an element inside a value: goes on after it, in the element that holds it.
+    Return,
     /// Notes something about the thread.
     Mark(Mark),
     /// The end of the frame.
@@ -161,6 +163,8 @@ pub(crate) struct Frame {
     pub(crate) chosen: bool,
     /// Literals that end parameters and calls: after a call they mean that a value may have been cut.
     pub(crate) closers: Vec<String>,
+    /// How elements inside of values begin, where a value can hold them.
+    pub(crate) nested: Option<Nested>,
     /// Where the frame goes on after one of its calls.
     pub(crate) next_call: Pc,
     /// Literals at which a refused call ends.
@@ -169,6 +173,15 @@ pub(crate) struct Frame {
     pub(crate) ends: Vec<String>,
     /// Literals at which a refused call ends because a new one begins.
     pub(crate) openers: Vec<String>,
+}
+
+/// Where elements inside of values begin.
+#[derive(Clone, Debug)]
+pub(crate) struct Nested {
+    /// The members of an object.
+    pub(crate) members: Vec<Pc>,
+    /// The elements of a list; all instructions from here on belong to them.
+    pub(crate) item: Pc,
 }
 
 /// The compiled program of all listening records.
@@ -382,6 +395,7 @@ impl Compiler {
             self.patch(split, Op::Split(split + 1, out));
         }
         self.emit(Op::Match);
+        let nested = record.item.as_ref().map(|item| self.nested(record, item));
         let tail = if close.is_empty() { calls[0] } else { close };
         let after = tail.literals().last().map_or("", |l| &l[l.trim_end().len()..]).to_owned();
         let lasts = |templates: &[Template]| -> Vec<String> {
@@ -410,12 +424,25 @@ impl Compiler {
         self.end(after, ends, openers);
         if let Some(frame) = self.program.frames.last_mut() {
             frame.next_call = next_call;
+            frame.nested = nested;
             if !record.param.is_empty() {
                 frame.closers = lasts(&record.param);
                 frame.closers.extend(call_ends.iter().cloned());
             }
             frame.call_ends = call_ends;
         }
+    }
+
+    /// Elements inside of values: the parameters again, and the elements of lists.
+    fn nested(&mut self, record: &Record, item: &Template) -> Nested {
+        let mut element = |template: &Template| {
+            let start = self.emit(Op::Space);
+            self.template(record, template, false);
+            self.emit(Op::Return);
+            start
+        };
+        let members = record.param.iter().map(&mut element).collect();
+        Nested { members, item: element(item) }
     }
 
     /// A frame around text, reasoning, or nothing.
@@ -444,6 +471,7 @@ impl Compiler {
             line_start: listening.record.lines || fence,
             live: listening.live,
             chosen: listening.chosen,
+            nested: None,
             next_call: 0,
             call_ends: Vec::new(),
             closers: Vec::new(),

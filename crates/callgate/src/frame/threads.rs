@@ -18,6 +18,17 @@ pub(crate) struct Scratch {
     touched: Vec<u32>,
     spare: Vec<Thread>,
     ways: Vec<Thread>,
+    /// The values that hold the elements that are being read, the outermost first.
+    holders: Vec<Holder>,
+}
+
+/// A value that holds elements.
+#[derive(Debug)]
+pub(crate) struct Holder {
+    /// The threads at the value's body.
+    pub(crate) waiting: Vec<Thread>,
+    /// Where another of its elements begins.
+    pub(crate) elements: Vec<Pc>,
 }
 
 /// A range of [`Scratch::words`].
@@ -49,6 +60,8 @@ pub(crate) struct Thread {
     pub(crate) malformed: bool,
     /// Whether a section is open.
     pub(crate) opened: bool,
+    /// How many values hold the element it is in.
+    pub(crate) level: u16,
     /// Where the current call began, in bytes of the input.
     pub(crate) call_start: usize,
     /// Where the last whole call ended, if one has.
@@ -99,6 +112,7 @@ impl Thread {
             skipped: false,
             malformed: false,
             opened: false,
+            level: 0,
             call_start: position,
             call_end: None,
             calls: 0,
@@ -124,6 +138,11 @@ impl Thread {
     pub(crate) fn past_body_line(self, ended_line: bool) -> Self {
         let line = if ended_line { FenceLine::Start } else { FenceLine::Before };
         Thread { line, ..self.past_body() }
+    }
+
+    /// Goes to the start of an element inside the value at whose body it stands.
+    pub(crate) fn into_element(self, start: Pc) -> Self {
+        Thread { pc: start, level: self.level + 1, key: None, kind: None, ..self.past_body() }
     }
 
     /// Moves past the body it stands at.
@@ -368,6 +387,17 @@ impl Scratch {
 
     pub(crate) fn reset(&mut self) {
         self.words.clear();
+        self.holders.clear();
+    }
+
+    /// A value turns out to hold elements.
+    pub(crate) fn hold(&mut self, holder: Holder) {
+        self.holders.push(holder);
+    }
+
+    /// Forgets all holders but the outer ones.
+    pub(crate) fn release(&mut self, level: usize) {
+        self.holders.truncate(level);
     }
 
     /// Forgets which instructions have been visited.
@@ -448,6 +478,23 @@ fn follow(program: &Program, scratch: &mut Scratch, list: &mut Vec<Thread>, thre
             }
             Op::Suffix | Op::Repeat(_) if repeated(op, &thread).is_none() => {
                 ways.push(Thread { pc: thread.pc + 1, ..thread });
+            }
+            Op::Return => {
+                let Some(holder) = scratch.holders.get((thread.level as usize).wrapping_sub(1)) else {
+                    continue;
+                };
+                // What has been read since the last body counts for those that go on from here.
+                let resume = |next: Thread| Thread {
+                    literals: thread.literals,
+                    skipped: thread.skipped,
+                    pieces: thread.pieces,
+                    ..next
+                };
+                ways.extend(holder.waiting.iter().rev().map(|outer| resume(outer.past_body())));
+                if let Some(outer) = holder.waiting.first() {
+                    let another = holder.elements.iter().rev();
+                    ways.extend(another.map(|start| resume(outer.into_element(*start))));
+                }
             }
             _ => list.push(thread),
         }
@@ -539,7 +586,7 @@ fn reaches_end(program: &Program, from: Pc) -> bool {
             Op::Match => return true,
             Op::Split(first, second) => ways.extend([first, second]),
             Op::Prompt(next) => ways.extend([pc + 1, next]),
-            Op::Word(_) | Op::Body(_) => {}
+            Op::Word(_) | Op::Body(_) | Op::Return => {}
             Op::Jump(to) => ways.push(to),
             _ => ways.push(pc + 1),
         }

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::Value;
 
+use super::outline::{self, Outline};
 use super::types::TypeSet;
 use crate::registry::{RegistryError, RegistryErrorCode};
 
@@ -168,6 +169,30 @@ impl<'a> Graph<'a> {
             top.extras = Extras::Silent;
         }
         top
+    }
+
+    /// Which types are allowed at each place inside the arguments.
+    pub(super) fn outline(&self) -> Outline {
+        let index_of = |schema: &Value| self.places.get(&std::ptr::from_ref(schema)).copied();
+        let node = |(index, node): (usize, &Node<'_>)| {
+            let fields = node.schema.and_then(Value::as_object);
+            let field = |keyword: &str| fields.and_then(|fields| fields.get(keyword));
+            let list = |keyword: &str| field(keyword).and_then(Value::as_array);
+            let members = field("properties").and_then(Value::as_object).into_iter().flatten();
+            let others = field("additionalProperties").or_else(|| field("unevaluatedProperties"));
+            let first_items = list("prefixItems").or_else(|| list("items")).into_iter().flatten();
+            let items = field("items").filter(|items| !items.is_array()).or_else(|| field("additionalItems"));
+            let same = node.all.iter().chain(node.alternatives.iter().flatten()).chain(&node.conditional);
+            outline::Node {
+                types: self.types[index],
+                same: same.copied().collect(),
+                members: members.filter_map(|(key, schema)| Some((key.clone(), index_of(schema)?))).collect(),
+                others: others.filter(|schema| schema.is_object()).and_then(index_of),
+                first_items: first_items.filter_map(index_of).collect(),
+                items: items.and_then(index_of),
+            }
+        };
+        Outline::new(self.nodes.iter().enumerate().map(node).collect())
     }
 
     /// How deep a value may be to be judged.

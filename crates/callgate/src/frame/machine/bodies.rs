@@ -7,8 +7,8 @@ use crate::json::{Reader, RepairCode, State as ReaderState};
 use crate::ledger::Out;
 
 use super::super::draft::{Draft, DraftBody, Meaning, close_reader};
-use super::super::program::{Body, Frame, FrameKind, Op};
-use super::super::threads::{Scratch, Thread, Threads};
+use super::super::program::{Body, Frame, FrameKind, Nested, Op};
+use super::super::threads::{Holder, Scratch, Thread, Threads};
 use super::{Context, LONGEST_HEADER, Machine, State};
 
 impl Machine {
@@ -28,6 +28,7 @@ impl Machine {
                 let owner =
                     &gate.records[program.frames[program.owner[thread.pc as usize] as usize].record].record;
                 program.bodies[other as usize] == *body
+                    && thread.level == first.level
                     && owner.syntax == record.syntax
                     && owner.quote == record.quote
             }
@@ -47,7 +48,7 @@ impl Machine {
             self.held_is_text(gate, out);
             return;
         }
-        self.stops = self.stops_after(gate);
+        self.stops = self.stops_after(gate, frame.nested.as_ref());
         let is_new = self.draft.as_ref().is_none_or(|draft| draft.call != first.calls);
         if is_unmarked(frame, &first) && is_new && self.draft.is_none() && !first.committed {
             self.speculative = true;
@@ -90,6 +91,7 @@ impl Machine {
                 let key = first.key.map_or("", |key| self.scratch.get(key));
                 let kind = first.kind.map(|kind| self.scratch.get(kind));
                 let tool = draft.name.as_deref().and_then(|name| gate.tool(name));
+                draft.close_holders(first.level as usize);
                 draft.begin_value(&record, key, kind, tool, lead, trail, position);
                 draft.body_start.get_or_insert(position);
                 self.state = State::Value;
@@ -105,6 +107,7 @@ impl Machine {
                 self.state = State::Value;
             }
         }
+        self.scratch.release(first.level as usize);
         if !self.speculative {
             self.held_start = position;
         }
@@ -141,7 +144,7 @@ impl Machine {
         out.markup(Span::new(self.held_start, self.position));
         self.held.clear();
         self.threads.clear();
-        let stops = self.stops_after(gate);
+        let stops = self.stops_after(gate, None);
         let may_lack_closer = self.waiting.iter().any(|thread| could_skip(gate, thread.past_body()));
         self.after = match &kind {
             Body::Reasoning { lead, .. } => lead.clone(),
@@ -156,9 +159,13 @@ impl Machine {
     }
 
     /// The bytes with which what follows the body can start.
-    pub(super) fn stops_after(&mut self, gate: &Compiled) -> Vec<u8> {
+    fn stops_after(&mut self, gate: &Compiled, nested: Option<&Nested>) -> Vec<u8> {
         let mut ends = Threads::default();
-        let waiting: Vec<Thread> = self.waiting.iter().map(|thread| thread.past_body()).collect();
+        let mut waiting: Vec<Thread> = self.waiting.iter().map(|thread| thread.past_body()).collect();
+        if let (Some(nested), Some(first)) = (nested, self.waiting.first()) {
+            let elements = nested.members.iter().chain([&nested.item]);
+            waiting.extend(elements.map(|start| first.into_element(*start)));
+        }
         ends.start(&gate.program, &mut self.scratch, waiting, self.position);
         let mut stops = Vec::new();
         for thread in ends.iter() {
@@ -370,11 +377,33 @@ impl Machine {
         self.threads.clear();
         self.best = None;
         let ended_line = self.draft.as_ref().is_some_and(Draft::is_at_line_start);
-        let after = self.waiting.iter().map(|thread| thread.past_body_line(ended_line));
-        self.threads.start(&gate.program, &mut self.scratch, after, self.position);
+        let after: Vec<Thread> =
+            self.waiting.iter().map(|thread| thread.past_body_line(ended_line)).collect();
+        let elements = self.elements(gate);
+        self.threads.start(
+            &gate.program,
+            &mut self.scratch,
+            after.into_iter().chain(elements),
+            self.position,
+        );
         self.look.clear();
         self.look_start = self.position;
         self.state = State::Looking;
+    }
+
+    /// The threads that look for an element inside the value, where one may begin here.
+    fn elements(&mut self, gate: &Compiled) -> Vec<Thread> {
+        let Some(first) = self.waiting.first() else { return Vec::new() };
+        let Some(nested) = &self.frame_of(gate, first).nested else { return Vec::new() };
+        let Some(draft) = &mut self.draft else { return Vec::new() };
+        let (object, list) = draft.may_hold();
+        if (object || list) && draft.level() >= gate.policy.limits.depth {
+            draft.too_deep(self.position);
+            return Vec::new();
+        }
+        let items = Some(&nested.item).filter(|_| list);
+        let members = nested.members.iter().filter(|_| object);
+        items.into_iter().chain(members).map(|start| first.into_element(*start)).collect()
     }
 
     pub(super) fn looking(&mut self, gate: &Compiled, rest: &str, out: &mut Out<'_, '_>) -> usize {
@@ -406,9 +435,14 @@ impl Machine {
 
     /// Whether the threads have read enough to say that the body has ended.
     pub(super) fn is_end(&self, gate: &Compiled, at_end_of_input: bool) -> bool {
+        self.ending(gate, at_end_of_input).is_some()
+    }
+
+    /// The preferred thread that has read enough to say that the body has ended.
+    fn ending(&self, gate: &Compiled, at_end_of_input: bool) -> Option<Thread> {
         let program = &gate.program;
         let is_value = self.reads_value();
-        self.threads.iter().any(|thread| {
+        let ends = |thread: &&Thread| {
             let op = program.ops[thread.pc as usize];
             if !is_value {
                 return thread.literals > 0 || op == Op::Match;
@@ -427,7 +461,8 @@ impl Machine {
             }
             thread.key == self.waiting.first().and_then(|waiting| waiting.key)
                 && (thread.literals >= 2 || at_end_of_input && thread.literals >= 1)
-        })
+        };
+        self.threads.iter().find(ends).copied()
     }
 
     pub(super) fn reads_value(&self) -> bool {
@@ -468,7 +503,11 @@ impl Machine {
     pub(super) fn end_body(&mut self, gate: &Compiled, out: &mut Out<'_, '_>) {
         let skipped = self.threads.iter().all(|thread| thread.skipped);
         let start = self.look_start;
-        if let Some(draft) = &mut self.draft {
+        let level = self.draft.as_ref().map_or(0, Draft::level);
+        let element = self.ending(gate, false).filter(|thread| thread.level as usize > level);
+        if let Some(element) = element {
+            self.hold_elements(gate, element);
+        } else if let Some(draft) = &mut self.draft {
             if let DraftBody::Json { reader, .. } = &mut draft.body {
                 if let Some(finding) = close_reader(reader, start) {
                     draft.findings.push(finding);
@@ -498,6 +537,21 @@ impl Machine {
         self.held_start = start;
         std::mem::swap(&mut self.held, &mut self.look);
         self.after_step(gate, out);
+    }
+}
+
+impl Machine {
+    /// The value that is being read holds elements, of which this thread has begun the first.
+    fn hold_elements(&mut self, gate: &Compiled, element: Thread) {
+        let Some(nested) = self.frame_of(gate, &element).nested.clone() else { return };
+        let is_item = |thread: &Thread| thread.pc >= nested.item;
+        let is_list = is_item(&element);
+        self.threads.retain(|thread| thread.level == element.level && is_item(thread) == is_list);
+        if let Some(draft) = &mut self.draft {
+            draft.open_holder(is_list);
+        }
+        let elements = if is_list { vec![nested.item] } else { nested.members };
+        self.scratch.hold(Holder { waiting: std::mem::take(&mut self.waiting), elements });
     }
 }
 
