@@ -220,6 +220,23 @@ Example:
         #[arg(long, value_name = "FILE")]
         tools: Option<PathBuf>,
     },
+    /// Turn the `response_template` of a Hugging Face tokenizer into a dialect file
+    #[command(after_help = "\
+What that form cannot say (types, missing closers, ids) gets the safe default and a remark in the file.
+
+Example:
+  callgate dialects import tokenizer_config.json --name my-model -o my-model.toml
+  callgate dialects test my-model.toml --sample out.txt --tools tools.json")]
+    Import {
+        /// A tokenizer_config.json, or the template itself; `-` is standard input
+        file: PathBuf,
+        /// The name of the dialect
+        #[arg(long, value_name = "NAME", default_value = "imported")]
+        name: String,
+        /// Write to a file instead of standard output
+        #[arg(long, short, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
 }
 
 #[derive(Debug, Args)]

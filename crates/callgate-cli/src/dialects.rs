@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::args::{DialectsAction, DialectsArgs};
 use crate::exit::{Outcome, Stop};
 use crate::input;
+use crate::lines;
 use crate::paint::{Breaks, Paint, Tone, one_line, padded, visible};
 use crate::source::Source;
 use crate::view::{self, Observer, Reading};
@@ -21,6 +22,9 @@ pub(crate) fn run(args: &DialectsArgs, paint: Paint, out: &mut dyn Write) -> Res
         Some(DialectsAction::Show { name }) => show(input::dialect(name)?, args.json, paint, out),
         Some(DialectsAction::Test { file, sample, tools }) => {
             test(file, sample.as_deref(), tools.as_deref(), paint, out)
+        }
+        Some(DialectsAction::Import { file, name, output }) => {
+            import(file, name, output.as_deref(), paint, out)
         }
     }
 }
@@ -179,6 +183,25 @@ fn keys(record: &Record) -> Vec<Key> {
         .filter(|(name, _, value)| !is_default(name, value))
         .map(|(name, meaning, value)| Key { name, meaning, value })
         .collect()
+}
+
+fn import(
+    file: &Path,
+    name: &str,
+    output: Option<&Path>,
+    paint: Paint,
+    out: &mut dyn Write,
+) -> Result<Outcome, Stop> {
+    let json = input::read_text(file, "a tokenizer_config.json")?;
+    let dialect = dialect::import(&json, name).map_err(|error| {
+        let place = if error.place.is_empty() { String::new() } else { format!("{}: ", error.place) };
+        Stop::usage(format!("{}: {place}{}", input::name_of(file), error.message), error.help)
+    })?;
+    match output {
+        Some(path) => lines::create(path, file)?.write_all(dialect.as_bytes())?,
+        None => write!(out, "{}", paint.raw_or_visible(&dialect))?,
+    }
+    Ok(Outcome::Fine)
 }
 
 fn test(

@@ -483,6 +483,42 @@ fn a_dialect_of_ones_own_is_tried_on_a_sample() {
 }
 
 #[test]
+fn a_response_template_becomes_a_dialect_file() {
+    let config = Scratch::new(
+        "tokenizer_config.json",
+        r#"{"response_template": {"start_anchor": "<|assistant|>", "fields": {"content": {"close": "<|end|>"},
+            "tool_calls": {"open_pattern": "<use (?P<name>\\w+)>", "close": "</use>", "repeats": true,
+            "content": "json", "transform": {"function": {"name": "{name}", "arguments": "{content}"}}}}}}"#,
+    );
+    let printed = callgate(&["dialects", "import", config.path(), "--name", "use-tags"], "");
+    assert_eq!((printed.code, printed.stderr.as_str()), (0, ""));
+    assert!(printed.stdout.contains("[use-tags]\n"), "{}", printed.stdout);
+    assert!(printed.stdout.contains("call = \"<use {name}>{arguments}</use>\"\n"), "{}", printed.stdout);
+    let file = Scratch::new("use-tags.toml", "");
+    let quiet = callgate(&["dialects", "import", config.path(), "--name", "use-tags", "-o", file.path()], "");
+    assert_eq!((quiet.code, quiet.stdout.as_str()), (0, ""));
+    assert_eq!(std::fs::read_to_string(file.path()).unwrap(), printed.stdout);
+
+    let tools = Scratch::new("tools.json", TOOLS);
+    let sample = Scratch::new("out.txt", "Wait. <use look>{\"q\": \"a\"}</use><|end|>");
+    let test = ["dialects", "test", file.path(), "--sample", sample.path(), "--tools", tools.path()];
+    let run = callgate(&test, "");
+    assert_eq!(run.code, 0, "{}", run.stdout);
+    assert!(run.stdout.contains("✓ look"), "{}", run.stdout);
+
+    let from_stdin =
+        callgate(&["dialects", "import", "-"], "{\"response_template\": {\"fields\": {\"mood\": {}}}}");
+    assert_usage_error(
+        &from_stdin,
+        &["standard input: /response_template/fields/mood: ", "`mood`", "tool_calls"],
+    );
+    let onto_itself = callgate(&["dialects", "import", config.path(), "-o", config.path()], "");
+    assert_usage_error(&onto_itself, &["both the input and the output"]);
+    let bad_name = callgate(&["dialects", "import", config.path(), "--name", "My Model"], "");
+    assert_usage_error(&bad_name, &["no name for a dialect", "lower-case"]);
+}
+
+#[test]
 fn what_is_rendered_parses_back() {
     let tools = Scratch::new("tools.json", TOOLS);
     let message =
