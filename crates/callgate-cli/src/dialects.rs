@@ -192,10 +192,8 @@ fn import(
     out: &mut dyn Write,
 ) -> Result<Outcome, Stop> {
     let json = input::read_text(file, "a tokenizer_config.json")?;
-    let dialect = dialect::import(&json, name).map_err(|error| {
-        let place = if error.place.is_empty() { String::new() } else { format!("{}: ", error.place) };
-        Stop::usage(format!("{}: {place}{}", input::name_of(file), error.message), error.help)
-    })?;
+    let dialect = dialect::import(&json, name)
+        .map_err(|error| Stop::usage(format!("{}: {error}", input::name_of(file)), ""))?;
     match output {
         Some(path) => lines::create(path, file)?.write_all(dialect.as_bytes())?,
         None => write!(out, "{}", paint.raw_or_visible(&dialect))?,

@@ -6,7 +6,11 @@
 mod support;
 
 use callgate::dialect::{ImportError, RenderCall, import};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use callgate::{Gate, Record};
+use proptest::prelude::{Strategy, any};
+use proptest::test_runner::TestCaseError;
 use serde_json::{Value, json};
 use support::{Feed, calls_fault, fixture, fold, response, text};
 
@@ -37,7 +41,7 @@ fn every_imported_dialect_reads_its_samples() {
         assert!(!samples.is_empty(), "{} has no samples", row["case"]);
         for sample in samples {
             let input = text(sample, "text").as_bytes();
-            let feed = Feed::new(&gate);
+            let feed = Feed { prompt_tail: sample["prompt_tail"].as_str(), ..Feed::new(&gate) };
             let whole = feed.whole(input);
             let read = response(&whole);
             let expected = &sample["expect"];
@@ -107,7 +111,7 @@ fn what_the_form_cannot_say_is_a_remark() {
         ("an envelope with an id, and other keys", "the model's are kept"),
         ("an envelope with an id, and other keys", "Keys without quotes are read as a repair"),
         ("a list as it stands, in a bare template", "two usual shapes are read"),
-        ("the template starts in reasoning", "starts in reasoning"),
+        ("the template starts in reasoning", "`prompt_tail` says where the prompt opened it"),
         ("the template starts in reasoning", "required fields"),
         ("keys as elements, white space dropped, a group that means nothing", "a repeated key is refused"),
     ] {
@@ -246,6 +250,12 @@ fn what_cannot_be_imported_is_told_where_and_why() {
             "pattern",
             at("open_pattern"),
             "may be missing",
+        ),
+        (
+            changed(json!({"open_pattern": "<c (?P<nr>\\d+) (?P<of>\\d+) (?P<name>\\w+)>"})),
+            "pattern",
+            at("open_pattern"),
+            "says nothing about the call",
         ),
         (changed(json!({"open_pattern": "<c (?P<name>a|b)>"})), "pattern", at("open_pattern"), "fixed words"),
         (
@@ -401,6 +411,12 @@ fn what_cannot_be_imported_is_told_where_and_why() {
             at("content_args/tag_pattern"),
             "one side of the value only",
         ),
+        (
+            tags(json!({"tag_pattern": "<(?P<key>\\w+)>(?P<value>.*?)=(?P=value)</p>"})),
+            "pattern",
+            at("content_args/tag_pattern"),
+            "the value stands twice",
+        ),
         (tags(json!({"tag_pattern": "(?<!a)<"})), "pattern", at("content_args/tag_pattern"), "looks back"),
         (
             tags(json!({"tag_pattern": good_tag, "value_parser": "json"})),
@@ -437,6 +453,68 @@ fn what_cannot_be_imported_is_told_where_and_why() {
         assert!(!error.help.is_empty(), "{config}: {error}");
         assert_eq!(error.to_string().lines().count(), 1, "{error}");
     }
+}
+
+/// Pieces of patterns, good and bad.
+const FRAGMENTS: &[&str] = &[
+    "<a>",
+    "</a>",
+    "<b ",
+    "é｜",
+    "x",
+    " ",
+    "\\n",
+    "\\s*",
+    "(?:<u>|<v>)",
+    "(?:<w>)?",
+    "(?P<id>\\d+):",
+    "|</c>",
+    "|$",
+    "<a>",
+    "</a>",
+    "<d>",
+    "(?=<p)",
+    "{name}",
+    "(",
+    ")",
+    "?",
+    "*",
+    "{2}",
+    "[^>",
+    ".",
+    "^",
+    "\\",
+];
+
+#[test]
+fn any_pattern_is_imported_or_refused_and_what_is_imported_reads_what_it_writes() {
+    let soup = || {
+        proptest::collection::vec(proptest::sample::select(FRAGMENTS), 0..4)
+            .prop_map(|pieces| pieces.concat())
+    };
+    let imported = AtomicUsize::new(0);
+    support::hold(1500, (soup(), soup(), soup(), any::<bool>()), |(open, close, tag, has_tags)| {
+        let open = format!("<o {open}(?P<name>\\w+)>");
+        let tag = format!("<p (?P<key>\\w+)>{tag}(?P<value>.*?)</p>");
+        let calls = json!({"open_pattern": open, "close_pattern": close, "repeats": true,
+            "content": if has_tags { "xml-inline" } else { "json" },
+            "content_args": if has_tags { json!({"tag_pattern": tag}) } else { json!({}) },
+            "transform": {"function": {"name": "{name}", "arguments": "{content}"}}});
+        let Ok(file) = import(&with_calls(calls).to_string(), "x") else { return Ok(()) };
+        let record =
+            Record::parse(&file).map_err(|error| TestCaseError::fail(format!("{error}\n{file}")))?.remove(0);
+        imported.fetch_add(1, Ordering::Relaxed);
+        let gate =
+            Gate::builder().tools(support::registry(&tools())).dialects(&[]).record(record.clone()).build();
+        let gate = gate.map_err(|error| TestCaseError::fail(format!("{error}\n{file}")))?;
+        let call = RenderCall { id: None, name: "look", arguments: r#"{"q": "rain", "n": 2}"# };
+        let Ok(written) = record.render(&[call], None, None) else { return Ok(()) };
+        let expected = json!([{"name": "look", "arguments": {"q": "rain", "n": 2}}]);
+        let fault = calls_fault(&gate.parse(&written), &expected);
+        support::obeyed(fault.map(|fault| format!("{fault}\n{written}\n{file}")))
+    });
+    let imported = imported.into_inner();
+    assert!(imported > 100, "only {imported} patterns were imported");
 }
 
 #[test]

@@ -391,6 +391,12 @@ fn broken_files_are_told_where_and_how() {
             "both",
         ),
         (
+            "[x]\ncall = '<c>{name}{params}</c>'\nparam = '<p {key}>{value}<q>{value}</p>'",
+            "line 3, column 9",
+            "`{value}` twice",
+            "once",
+        ),
+        (
             "[x]\ncall = '<c>{name}{params}</c>'\nparam = \"{key}: {value}\\n\"",
             "line 3, column 9",
             "white space only",

@@ -234,6 +234,9 @@ impl Calls {
             if !pieces[..at].contains(&Piece::Capture("key".to_owned())) {
                 return Err(field.bad_pattern(KEY, "no group `key` stands before the value"));
             }
+            if pieces[at + 1..].iter().any(is_value) {
+                return Err(field.bad_pattern(KEY, "the value stands twice"));
+            }
             let drops = |side: Option<&Piece>| side == Some(&Piece::Space);
             let sides = (drops(at.checked_sub(1).and_then(|at| pieces.get(at))), drops(pieces.get(at + 1)));
             if sides.0 != sides.1 {
@@ -310,6 +313,10 @@ fn openers(field: &Field<'_>, transform: Option<&Transform>) -> Result<Vec<Strin
     let mut openers: Vec<String> = Vec::new();
     for pieces in &open.alternatives {
         let opener = written(pieces, slot).map_err(|why| field.bad_pattern("open_pattern", &why))?;
+        if opener.matches("{index}").count() > 1 {
+            let why = "more than one of its groups says nothing about the call";
+            return Err(field.bad_pattern("open_pattern", why));
+        }
         if !openers.contains(&opener) {
             openers.push(opener);
         }

@@ -210,8 +210,8 @@ fn convert(place: &str, template: &Map<String, Json>) -> Result<File, ImportErro
             reasoning.extend(frames(field, &closer)?);
         } else {
             reasoning.push(format!("{}{{text}}{closer}", implied_opener(field, &closer)?));
-            let remark = "The template starts in reasoning. Its opener is made from the closer; a closer without \
-                          opener makes everything before it reasoning.";
+            let remark = "The template starts in reasoning. Here its opener is made from its closer, and `prompt_tail` says \
+                          where the prompt opened it; a closer without opener makes what was before it reasoning.";
             reasoning_remarks.push(remark.to_owned());
         }
     }
