@@ -68,6 +68,9 @@ pub(crate) struct GateArgs {
     /// A dialect to listen for, or `auto`; may be given more than once [default: the profile's]
     #[arg(long, value_name = "NAME")]
     pub(crate) dialect: Vec<String>,
+    /// Choose the dialect by the name of the model; one that is not known leaves the profile's dialects
+    #[arg(long, value_name = "NAME", conflicts_with = "dialect")]
+    pub(crate) model: Option<String>,
     /// A file with a dialect of your own; may be given more than once
     #[arg(long, value_name = "FILE")]
     pub(crate) dialect_file: Vec<PathBuf>,
@@ -92,9 +95,6 @@ pub(crate) struct ParseArgs {
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) gate: GateArgs,
-    /// Choose the dialect by the name of the model
-    #[arg(long, value_name = "NAME", conflicts_with = "dialect")]
-    pub(crate) model: Option<String>,
     /// What the prompt ended with, where that decides the reading (an already opened `<think>`)
     #[arg(long, value_name = "TEXT")]
     pub(crate) prompt_tail: Option<String>,
@@ -220,6 +220,23 @@ Example:
         #[arg(long, value_name = "FILE")]
         tools: Option<PathBuf>,
     },
+    /// Turn the `response_template` of a Hugging Face tokenizer into a dialect file
+    #[command(after_help = "\
+What that form cannot say (types, missing closers, ids) gets the safe default and a remark in the file.
+
+Example:
+  callgate dialects import tokenizer_config.json --name my-model -o my-model.toml
+  callgate dialects test my-model.toml --sample out.txt --tools tools.json")]
+    Import {
+        /// A tokenizer_config.json, or the template itself; `-` is standard input
+        file: PathBuf,
+        /// The name of the dialect
+        #[arg(long, value_name = "NAME", default_value = "imported")]
+        name: String,
+        /// Write to a file instead of standard output
+        #[arg(long, short, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -243,6 +260,12 @@ pub(crate) struct PromptArgs {
     /// Whose format to teach
     #[arg(long, value_name = "NAME", default_value = "standard")]
     pub(crate) profile: String,
+    /// The dialect to teach, instead of the profile's
+    #[arg(long, value_name = "NAME", conflicts_with = "profile")]
+    pub(crate) dialect: Option<String>,
+    /// A file with a dialect of your own, to teach its first dialect or the one named
+    #[arg(long, value_name = "FILE", conflicts_with = "profile")]
+    pub(crate) dialect_file: Option<PathBuf>,
     /// The tools to describe
     #[arg(long, value_name = "FILE")]
     pub(crate) tools: PathBuf,

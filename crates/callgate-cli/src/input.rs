@@ -1,5 +1,6 @@
 //! What the commands read: files and standard input, tool lists, dialect files, and the gate they make together.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, IsTerminal, Read, Write};
 use std::path::Path;
@@ -8,6 +9,7 @@ use callgate::{Gate, Profile, Record, Registry, dialect};
 
 use crate::args::GateArgs;
 use crate::exit::Stop;
+use crate::paint::{Breaks, visible};
 use crate::source::Source;
 
 /// The path that means standard input.
@@ -93,6 +95,23 @@ pub(crate) fn dialect(name: &str) -> Result<&'static Record, Stop> {
     dialect::named(name).ok_or_else(|| unknown("dialect", name, names, "see `callgate dialects`"))
 }
 
+/// The dialect to write in: the first of the file or the one that is named, in the file if there is one. `None` if
+/// neither was given.
+pub(crate) fn chosen_record(
+    name: Option<&str>,
+    file: Option<&Path>,
+) -> Result<Option<Cow<'static, Record>>, Stop> {
+    let Some(path) = file else {
+        return name.map(|name| dialect(name).map(Cow::Borrowed)).transpose();
+    };
+    let records = records(path)?;
+    let Some(name) = name else { return Ok(records.into_iter().next().map(Cow::Owned)) };
+    match records.iter().find(|record| &*record.name == name) {
+        Some(record) => Ok(Some(Cow::Owned(record.clone()))),
+        None => Err(unknown("dialect", name, records.iter().map(|record| &*record.name), "")),
+    }
+}
+
 /// A name that is not in a list: the nearest ones are the way out, or the whole list where it is short.
 pub(crate) fn unknown<'a>(
     what: &str,
@@ -110,8 +129,27 @@ pub(crate) fn unknown<'a>(
     Stop::usage(format!("there is no {what} `{name}`"), help)
 }
 
+/// The dialects that the flags name, by themselves or by a model. None stands for those of the profile.
+pub(crate) fn dialect_names(args: &GateArgs) -> Vec<String> {
+    let of_model = args.model.as_deref().and_then(dialect::for_model).map(|record| record.name.to_string());
+    args.dialect.iter().cloned().chain(of_model).collect()
+}
+
+/// Says that a model is not in the tables, where that is so. The run goes on: unmistakable markers need no table.
+pub(crate) fn note_unknown_model(args: &GateArgs) {
+    let Some(model) = args.model.as_deref().filter(|model| dialect::for_model(model).is_none()) else {
+        return;
+    };
+    let model = visible(model, Breaks::Show);
+    // A remark only: nothing is lost if it cannot be written.
+    let _ = writeln!(
+        io::stderr(),
+        "callgate: no dialect is known for the model `{model}`; the profile's dialects listen (name one with --dialect)"
+    );
+}
+
 /// The gate that the flags describe.
-pub(crate) fn gate(args: &GateArgs, model: Option<&str>) -> Result<Gate, Stop> {
+pub(crate) fn gate(args: &GateArgs) -> Result<Gate, Stop> {
     let mut builder = Gate::builder();
     if let Some(name) = &args.profile {
         builder = builder.profile(profile(name)?);
@@ -119,17 +157,8 @@ pub(crate) fn gate(args: &GateArgs, model: Option<&str>) -> Result<Gate, Stop> {
     if let Some(path) = &args.tools {
         builder = builder.tools(tools(path)?);
     }
-    for name in &args.dialect {
-        builder = builder.dialect(name);
-    }
-    if let Some(model) = model {
-        let record = dialect::for_model(model).ok_or_else(|| {
-            Stop::usage(
-                format!("no dialect is known for the model `{model}`"),
-                "name one with --dialect (see `callgate dialects`), or leave --model out to listen for all",
-            )
-        })?;
-        builder = builder.dialect(&record.name);
+    for name in dialect_names(args) {
+        builder = builder.dialect(&name);
     }
     for path in &args.dialect_file {
         for record in records(path)? {

@@ -93,7 +93,7 @@ pub(crate) fn write(number: u64, outcome: &batch::Outcome, out: &mut Vec<u8>, ta
 }
 
 /// Creates the output file, unless that would destroy the input before it is read.
-fn create(path: &Path, input: &Path) -> Result<File, Stop> {
+pub(crate) fn create(path: &Path, input: &Path) -> Result<File, Stop> {
     let same =
         |a: &Path, b: &Path| a.canonicalize().ok().zip(b.canonicalize().ok()).is_some_and(|(a, b)| a == b);
     if same(path, input) {

@@ -18,6 +18,7 @@ mod render;
 mod repair;
 mod scan;
 mod source;
+mod trial;
 mod view;
 
 use std::io::{self, BufWriter, Write};

@@ -18,7 +18,8 @@ const STREAM_CHUNK: usize = 16;
 const READ: usize = 64 << 10;
 
 pub(crate) fn run(args: &ParseArgs, paint: Paint, out: &mut dyn Write) -> Result<Outcome, Stop> {
-    let gate = input::gate(&args.gate, args.model.as_deref())?;
+    let gate = input::gate(&args.gate)?;
+    input::note_unknown_model(&args.gate);
     let mut session = gate.session();
     if let Some(tail) = &args.prompt_tail {
         session = session.with_prompt_tail(tail);

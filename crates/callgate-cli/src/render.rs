@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::io::Write;
 
-use callgate::Record;
 use callgate::dialect::RenderCall;
 use callgate::json::{Kind, Tape};
 use serde::de::IgnoredAny;
@@ -16,7 +15,10 @@ use crate::paint::Paint;
 const FORM: &str = "give {\"text\"?, \"reasoning\"?, \"calls\": [{\"name\", \"arguments\", \"id\"?}]}";
 
 pub(crate) fn run(args: &RenderArgs, paint: Paint, out: &mut dyn Write) -> Result<Outcome, Stop> {
-    let record = record(args)?;
+    let chosen = input::chosen_record(args.dialect.as_deref(), args.dialect_file.as_deref())?;
+    let Some(record) = chosen else {
+        return Err(Stop::usage("no dialect is named", "give --dialect or --dialect-file"));
+    };
     let file = input::name_of(&args.file);
     let json = input::read_text(&args.file, "a JSON object with `calls`")?;
     let message = Message::read(&json).map_err(|problem| Stop::usage(format!("{file}: {problem}"), FORM))?;
@@ -32,21 +34,6 @@ pub(crate) fn run(args: &RenderArgs, paint: Paint, out: &mut dyn Write) -> Resul
     // Byte for byte what a model would write: a program that reads it gets no line break more.
     write!(out, "{}{}", paint.raw_or_visible(&rendered), if paint.is_terminal() { "\n" } else { "" })?;
     Ok(Outcome::Fine)
-}
-
-fn record(args: &RenderArgs) -> Result<Cow<'static, Record>, Stop> {
-    let Some(path) = &args.dialect_file else {
-        let name = args.dialect.as_deref().unwrap_or_default();
-        return Ok(Cow::Borrowed(input::dialect(name)?));
-    };
-    let records = input::records(path)?;
-    let names: Vec<String> = records.iter().map(|record| record.name.to_string()).collect();
-    let wanted = args.dialect.as_deref().or(names.first().map(String::as_str)).unwrap_or_default();
-    records
-        .into_iter()
-        .find(|record| &*record.name == wanted)
-        .map(Cow::Owned)
-        .ok_or_else(|| input::unknown("dialect", wanted, names.iter().map(String::as_str), ""))
 }
 
 /// What is to be rendered. Arguments stay the text they are, so that numbers keep their digits.

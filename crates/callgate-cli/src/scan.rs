@@ -15,8 +15,9 @@ use crate::progress::{Counting, Tally};
 
 pub(crate) fn run(args: &ScanArgs, paint: Paint, out: &mut dyn Write) -> Result<Outcome, Stop> {
     // What is wrong with the flags is said once and at once, not on every line.
-    let gate = input::gate(&args.gate, None)?;
-    let mut gates = Gates::new(*gate.profile()).with_dialects(args.gate.dialect.clone());
+    let gate = input::gate(&args.gate)?;
+    input::note_unknown_model(&args.gate);
+    let mut gates = Gates::new(*gate.profile()).with_dialects(input::dialect_names(&args.gate));
     if let Some(tools) = gate.registry() {
         gates = gates.with_tools(tools.clone());
     }

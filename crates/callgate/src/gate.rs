@@ -142,6 +142,7 @@ impl GateBuilder {
     }
 
     /// Switches on one dialect by name (or `auto`: all whose markers are unmistakable), instead of the profile's.
+    /// The name may be that of a record that was added.
     pub fn dialect(mut self, name: &str) -> Self {
         self.dialects.get_or_insert_default().push(name.to_owned());
         self
@@ -153,7 +154,7 @@ impl GateBuilder {
         self
     }
 
-    /// Adds a dialect of your own. It is live.
+    /// Adds a dialect of your own. It is live, and stands in place of a built-in one of the same name.
     pub fn record(mut self, record: Record) -> Self {
         self.records.push(record);
         self
@@ -169,11 +170,18 @@ impl GateBuilder {
     pub fn build(self) -> Result<Gate, GateError> {
         let policy = self.policy.unwrap_or_else(|| self.profile.policy());
         check(&policy)?;
-        let mut records: Vec<Listening> = self
-            .records
-            .into_iter()
-            .map(|record| Listening { record: Arc::new(record), chosen: true, live: true })
-            .collect();
+        let mut records: Vec<Listening> = Vec::new();
+        for record in self.records {
+            if records.iter().any(|listening| listening.record.name == record.name) {
+                return Err(GateError {
+                    code: "repeated-dialect",
+                    message: format!("the dialect `{}` was added twice", record.name),
+                    help: "give each dialect of your own another name".to_owned(),
+                });
+            }
+            needs_tools(&record, self.registry.as_ref())?;
+            records.push(Listening { record: Arc::new(record), chosen: true, live: true });
+        }
         let names: Vec<String> = self
             .dialects
             .unwrap_or_else(|| self.profile.dialects().iter().map(|name| (*name).to_owned()).collect());
@@ -186,19 +194,12 @@ impl GateBuilder {
             if name == "native" {
                 continue;
             }
-            let record = dialect::named(name).ok_or_else(|| unknown_dialect(name))?;
-            if record.known && self.registry.is_none() {
-                return Err(GateError {
-                    code: "needs-tools",
-                    message: format!(
-                        "the dialect `{name}` needs a tool list: the tools' names are its markers"
-                    ),
-                    help: "give the tool list, or choose another dialect".to_owned(),
-                });
+            if records.iter().any(|listening| &*listening.record.name == name) {
+                continue;
             }
-            if records.iter().all(|listening| listening.record.name != record.name) {
-                records.push(Listening { record: Arc::new(record.clone()), chosen: true, live: true });
-            }
+            let record = dialect::named(name).ok_or_else(|| unknown_dialect(name, &records))?;
+            needs_tools(record, self.registry.as_ref())?;
+            records.push(Listening { record: Arc::new(record.clone()), chosen: true, live: true });
         }
         if auto || self.profile.listens() {
             for record in dialect::builtin().iter().filter(|record| record.auto) {
@@ -214,8 +215,21 @@ impl GateBuilder {
     }
 }
 
-fn unknown_dialect(name: &str) -> GateError {
-    let known = dialect::builtin().iter().map(|record| &*record.name).chain(["auto"]);
+/// A dialect whose markers are the tools' names listens for nothing without them.
+fn needs_tools(record: &Record, registry: Option<&Registry>) -> Result<(), GateError> {
+    if !record.known || registry.is_some() {
+        return Ok(());
+    }
+    Err(GateError {
+        code: "needs-tools",
+        message: format!("the dialect `{}` needs a tool list: the tools' names are its markers", record.name),
+        help: "give the tool list, or choose another dialect".to_owned(),
+    })
+}
+
+fn unknown_dialect(name: &str, added: &[Listening]) -> GateError {
+    let builtin = dialect::builtin().iter().map(|record| &*record.name);
+    let known = builtin.chain(added.iter().map(|listening| &*listening.record.name)).chain(["auto"]);
     let near = nearest(name, known);
     GateError {
         code: "unknown-dialect",

@@ -1,9 +1,10 @@
-//! The built-in dialects as data: what they write, which model they belong to, and what a broken file is told.
+//! The built-in dialects as data: what they write, what they refuse, and what a broken file is told.
 
 #![allow(clippy::expect_used, reason = "a test that cannot read its fixtures has failed")]
 
-use callgate::dialect::{Content, Record, RenderCall, builtin, for_model, named};
+use callgate::dialect::{Content, Record, RenderCall, builtin, named};
 use callgate::json::Tape;
+use callgate::{Gate, Registry};
 
 /// One line of the samples: a model output and the reading that was meant.
 struct Sample<'s> {
@@ -322,35 +323,6 @@ fn code_is_written_as_code() {
 }
 
 #[test]
-fn models_find_their_dialect() {
-    for (model, dialect) in [
-        ("Qwen/Qwen2.5-7B-Instruct", "hermes"),
-        ("qwen2.5-coder:7b", "qwen25-coder-tools"),
-        ("Qwen/Qwen3-Coder-480B-A35B-Instruct", "qwen3-coder"),
-        ("qwen3:4b", "hermes"),
-        ("deepseek-ai/DeepSeek-V3", "deepseek-v3"),
-        ("deepseek-ai/DeepSeek-V3.1-Terminus", "deepseek-v31"),
-        ("deepseek-ai/DeepSeek-V3.2", "deepseek-v32-dsml"),
-        ("deepseek-ai/DeepSeek-V3.2-Exp", "deepseek-v31"),
-        ("mistralai/Mistral-Small-3.2-24B-Instruct-2506", "mistral-v11"),
-        ("mistralai/Mistral-Nemo-Instruct-2407", "mistral"),
-        ("openai/gpt-oss-20b", "harmony"),
-        ("zai-org/GLM-4.6", "glm45"),
-        ("zai-org/GLM-4.7-Flash", "glm47"),
-        ("moonshotai/Kimi-K2-Instruct", "kimi-k2"),
-        ("MiniMaxAI/MiniMax-M2", "minimax-m2"),
-        ("meta-llama/Llama-3.1-8B-Instruct", "llama3-json"),
-        ("meta-llama/Llama-3.2-1B-Instruct", "pythonic"),
-        ("ibm-granite/granite-4.0-h-tiny", "granite4"),
-        ("google/gemma-4-31B-it", "gemma4"),
-        ("google/functiongemma-270m-it", "functiongemma"),
-    ] {
-        assert_eq!(for_model(model).map(|record| &*record.name), Some(dialect), "{model}");
-    }
-    assert!(for_model("gpt-4o").is_none());
-}
-
-#[test]
 fn unmistakable_dialects_listen_by_themselves() {
     let by_name: Vec<&str> =
         builtin().iter().filter(|record| !record.auto).map(|record| &*record.name).collect();
@@ -417,6 +389,12 @@ fn broken_files_are_told_where_and_how() {
             "line 3, column 34",
             "needs `{key}`",
             "both",
+        ),
+        (
+            "[x]\ncall = '<c>{name}{params}</c>'\nparam = '<p {key}>{value}<q>{value}</p>'",
+            "line 3, column 9",
+            "`{value}` twice",
+            "once",
         ),
         (
             "[x]\ncall = '<c>{name}{params}</c>'\nparam = \"{key}: {value}\\n\"",
@@ -539,22 +517,45 @@ fn broken_files_are_told_where_and_how() {
 }
 
 #[test]
-fn the_documentation_is_true() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/dialects.md");
-    let page = std::fs::read_to_string(path).expect("the page is part of the repository");
-    let examples: Vec<&str> =
-        page.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
-    assert_eq!(examples.len(), 3);
-    for example in &examples {
-        Record::parse(example).unwrap_or_else(|error| panic!("{example}{error}"));
-    }
-    let search = [call("search", r#"{"query": "tide tables"}"#)];
-    let act = &Record::parse(examples[0]).expect("checked above")[0];
-    let written = act.render(&search, Some("Let me look."), None).expect("the example can be written");
-    assert!(page.contains(&written), "{written}");
+fn a_gate_takes_dialects_of_ones_own() {
+    let record = |toml: &str| Record::parse(toml).expect("the file is good").remove(0);
+    let mine = record("[mine]\ncall = '!{object}!'");
+    let text =
+        r#"!{"name": "look", "arguments": {}}! <tool_call>{"name": "look", "arguments": {}}</tool_call>"#;
+    let dialects = |gate: Gate| -> Vec<String> {
+        gate.parse(text).calls.iter().map(|call| call.dialect.to_string()).collect()
+    };
+    let gate = Gate::builder().record(mine.clone()).build().expect("it is live beside the others");
+    assert_eq!(dialects(gate), ["mine", "hermes"]);
+    let named = Gate::builder().record(mine.clone()).dialect("mine").build().expect("it can be named");
+    assert_eq!(named.live().map(|record| &*record.name).collect::<Vec<_>>(), ["mine"]);
+    let instead = record("[hermes]\ncall = '<tool_call>{object}</tool_call>'");
+    let gate =
+        Gate::builder().record(instead).dialect("hermes").build().expect("it replaces the built-in one");
+    assert_eq!(gate.live().count(), 1);
+    assert!(gate.live().all(|record| record.models.is_empty()), "the record that was added listens");
+
+    let code = |builder: callgate::GateBuilder| builder.build().map(|_| ()).map_err(|error| error.code);
+    assert_eq!(code(Gate::builder().record(mine.clone()).record(mine)), Err("repeated-dialect"));
+    let known = record("[by-name]\nknown = true\ncall = '<{name}>{arguments}</{name}>'");
+    assert_eq!(code(Gate::builder().record(known.clone())), Err("needs-tools"));
+    let tools = Registry::from_json(r#"[{"name": "look", "parameters": {}}]"#).expect("a tool list");
+    assert_eq!(code(Gate::builder().record(known).tools(tools)), Ok(()));
+    assert_eq!(code(Gate::builder().dialect("mine")), Err("unknown-dialect"));
+}
+
+#[test]
+fn every_dialect_can_be_taught() {
+    let tools = r#"[{"name": "look", "parameters": {"type": "object", "required": ["q"], "properties": {
+        "q": {"type": "string"}, "n": {"type": "integer"}}}}]"#;
+    let registry = || Registry::from_json(tools).expect("a tool list");
     for record in builtin() {
-        let listens = if record.auto { "by itself" } else { "by name" };
-        let row = format!("| `{}` | {} | {listens} |", record.name, record.family);
-        assert!(page.contains(&row), "the table lacks {row}");
+        let gate = Gate::builder().tools(registry()).dialect(&record.name).build().expect("a gate");
+        let examples = record.examples(&registry());
+        assert_eq!(examples.len(), 1, "{}", record.name);
+        let read = gate.parse(&examples[0]);
+        assert_eq!((read.calls.len(), read.rejected.len()), (1, 0), "{}: {}", record.name, examples[0]);
+        let section = record.prompt_section(&registry());
+        assert!(section.contains(&examples[0]) && section.contains("`look`"), "{}: {section}", record.name);
     }
 }

@@ -10,7 +10,9 @@ use std::collections::BTreeMap;
 use callgate::{Event, dialect};
 use serde_json::Value;
 use support::guard::{guarded, in_parallel};
-use support::{Feed, calls_fault, dialect_gate, excerpt, fixture, fold, response, text};
+use support::{
+    Feed, calls_fault, dialect_fixtures, dialect_gate, excerpt, fixture, fold, refusals, response, text,
+};
 
 /// Why the events are not what the sample expects, if they are not.
 fn fault(events: &[Event<'static>], expected: &Value) -> Option<String> {
@@ -23,8 +25,21 @@ fn fault(events: &[Event<'static>], expected: &Value) -> Option<String> {
         return Some(format!("expected the content {content:?}, found {:?}", fold(&response.text)));
     }
     let reasoning = fold(expected["reasoning"].as_str().unwrap_or_default());
-    (fold(&response.reasoning) != reasoning)
-        .then(|| format!("expected the reasoning {reasoning:?}, found {:?}", fold(&response.reasoning)))
+    if fold(&response.reasoning) != reasoning {
+        return Some(format!("expected the reasoning {reasoning:?}, found {:?}", fold(&response.reasoning)));
+    }
+    let refused: Vec<&str> = response
+        .rejected
+        .iter()
+        .filter_map(|rejected| rejected.findings.first())
+        .map(|finding| finding.code.word())
+        .collect();
+    (refused != words(&expected["refused"])).then(|| format!("unexpected: {}", refusals(&response)))
+}
+
+/// The words of a list; none if there is no list.
+fn words(list: &Value) -> Vec<&str> {
+    list.as_array().into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
 /// Why the sample fails, if it does.
@@ -45,7 +60,7 @@ fn sample_fault(row: &Value) -> Option<String> {
 
 #[test]
 fn samples_are_read_as_expected_however_they_are_cut() {
-    let rows = fixture("dialect_samples.jsonl");
+    let rows: Vec<Value> = fixture("dialect_samples.jsonl").into_iter().chain(dialect_fixtures()).collect();
     // Dialect → samples read as expected, samples.
     let mut rates: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     let mut faults = Vec::new();

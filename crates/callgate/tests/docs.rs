@@ -5,6 +5,10 @@
 // What fails outside of a test function fails the test that called it.
 #![allow(clippy::panic)]
 
+#[path = "docs/dialect_example.rs"]
+mod dialect_example;
+#[path = "docs/dialects.rs"]
+mod dialects;
 #[path = "docs/findings.rs"]
 mod findings;
 #[path = "docs/map.rs"]
@@ -48,6 +52,16 @@ fn the_page_of_the_policy_is_fresh() {
 #[test]
 fn the_readme_is_fresh() {
     assert_fresh("README.md", &readme::page(&read("README.md")));
+}
+
+#[test]
+fn the_page_on_dialects_is_fresh() {
+    assert_fresh("docs/dialects.md", &dialects::page(&read("docs/dialects.md")));
+}
+
+#[test]
+fn the_example_of_the_page_on_dialects_runs() {
+    dialect_example::main().unwrap_or_else(|error| panic!("{error}"));
 }
 
 #[test]

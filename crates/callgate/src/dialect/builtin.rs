@@ -1,5 +1,6 @@
 //! Built-in dialects: the data files of `dialects/`, embedded in the library.
 
+use std::cmp::Reverse;
 use std::sync::LazyLock;
 
 use super::record::Record;
@@ -106,31 +107,67 @@ pub fn named(name: &str) -> Option<&'static Record> {
 
 /// The built-in dialect that a model writes, by the patterns of the records.
 ///
-/// Case does not matter. A pattern matches anywhere in the name, and `*` in it stands for any text; the pattern with
-/// the most characters wins, so that a family and its exceptions can be listed side by side.
+/// The name may be that of a repository, a file or a tag: `Qwen/Qwen3-Coder-30B-A3B-Instruct-FP8`, `qwen3-coder:30b`.
+/// The pattern with the most characters wins, so that a family and its exceptions can be listed side by side; among
+/// equals the one that stands first in the name, because a model that is made from another is named before it.
 pub fn for_model(model: &str) -> Option<&'static Record> {
-    let model = model.to_lowercase();
-    let mut best: Option<(usize, &'static Record)> = None;
-    for record in builtin() {
-        for pattern in record.models.iter().filter(|pattern| matches(&model, pattern)) {
-            if best.is_none_or(|(length, _)| pattern.len() > length) {
-                best = Some((pattern.len(), record));
-            }
-        }
-    }
-    best.map(|(_, record)| record)
+    let model: Vec<char> = model.to_lowercase().chars().collect();
+    let candidates = builtin().iter().flat_map(|record| {
+        let matches = record.models.iter().filter_map(|pattern| {
+            let at = find(&model, pattern)?;
+            Some((pattern.chars().filter(|character| *character != '*').count(), at))
+        });
+        matches.map(move |(length, at)| (length, at, record))
+    });
+    // `min_by_key` keeps the first of equals: the order of the files is the rank.
+    candidates.min_by_key(|(length, at, _)| (Reverse(*length), *at)).map(|(_, _, record)| record)
 }
 
-/// Whether the pieces of the pattern between its `*` occur in this order.
-fn matches(model: &str, pattern: &str) -> bool {
-    let mut rest = model;
-    pattern.to_lowercase().split('*').all(|piece| match rest.find(piece) {
-        Some(at) => {
-            rest = &rest[at + piece.len()..];
-            true
-        }
-        None => false,
+/// Where a pattern matches a name in lower case, if it does.
+///
+/// The pattern starts where a word of the name starts, and a number at its end is the whole number and no size: `llama-3` is
+/// in `meta-llama-3.1`, not in `llama-30b` or `open_llama_3b`. `*` stands for any text.
+fn find(model: &[char], pattern: &str) -> Option<usize> {
+    let pattern = pattern.to_lowercase();
+    let pieces: Vec<Vec<char>> = pattern.split('*').map(|piece| piece.chars().collect()).collect();
+    let is_word_start = |at: usize| at == 0 || !model[at - 1].is_alphanumeric();
+    (0..model.len()).filter(|at| is_word_start(*at)).find(|start| {
+        let mut at = *start;
+        pieces.iter().enumerate().all(|(index, piece)| {
+            let is_last = index + 1 == pieces.len();
+            let candidates = if index == 0 { at..at + 1 } else { at..model.len() + 1 };
+            let end = candidates
+                .filter_map(|from| piece_end(model, from, piece))
+                .find(|end| !is_last || is_whole(model, *end, piece));
+            at = end.unwrap_or(at);
+            end.is_some()
+        })
     })
+}
+
+/// Where a piece of a pattern ends if it stands here. A hyphen is any separator or none, since names are written as
+/// `llama-3`, `llama_3` and `llama3`; a dot is one, but never a hyphen: `qwen3.8` is not `qwen3-8b`.
+fn piece_end(model: &[char], start: usize, piece: &[char]) -> Option<usize> {
+    let mut at = start;
+    for wanted in piece {
+        let found = model.get(at);
+        at += match (wanted, found) {
+            ('-', Some('-' | '_' | ':' | '/' | ' ')) => 1,
+            ('-', _) => 0,
+            ('.', Some('.' | '_')) => 1,
+            (wanted, Some(found)) if wanted == found => 1,
+            _ => return None,
+        };
+    }
+    Some(at)
+}
+
+/// Whether a number at the end of a piece is the whole number, and no size such as `3b`.
+fn is_whole(model: &[char], end: usize, piece: &[char]) -> bool {
+    let ends_with_digit = piece.last().is_some_and(char::is_ascii_digit);
+    let is_size =
+        || model.get(end) == Some(&'b') && model.get(end + 1).is_none_or(|next| !next.is_alphanumeric());
+    !ends_with_digit || !(model.get(end).is_some_and(char::is_ascii_digit) || is_size())
 }
 
 #[cfg(test)]
@@ -157,10 +194,31 @@ mod tests {
     }
 
     #[test]
-    fn globs_and_substrings() {
-        assert!(matches("qwen/qwen3-coder-30b", "qwen3-coder"));
-        assert!(matches("qwen/qwen3-coder-30b", "qwen3*30b"));
-        assert!(!matches("qwen/qwen3-coder-30b", "30b*qwen3"));
-        assert!(!matches("qwen", "qwen3"));
+    fn patterns_match_whole_words_and_numbers() {
+        let matches =
+            |model: &str, pattern: &str| find(&model.chars().collect::<Vec<_>>(), pattern).is_some();
+        for (model, pattern, expected) in [
+            ("qwen/qwen3-coder-30b", "qwen3-coder", true),
+            ("qwen/qwen3-coder-30b", "qwen3*30b", true),
+            ("qwen/qwen3-coder-30b", "30b*qwen3", false),
+            ("qwen", "qwen3", false),
+            ("", "qwen", false),
+            ("meta-llama-3.1-8b", "llama-3", true),
+            ("llama3:8b", "Llama-3", true),
+            ("llama_3_1", "llama-3.1", true),
+            ("llama-30b", "llama-3", false),
+            ("open_llama_3b", "llama-3", false),
+            ("open_llama_3b-v2", "llama-3", false),
+            ("open_llama_3beta", "llama-3", true),
+            ("qwen3-8b", "qwen3.8", false),
+            ("qwen3.8-max", "qwen3.8", true),
+            ("sunbeam", "beam", false),
+            ("sunbeam/beam-1", "beam", true),
+            ("a-b-c1-b-c", "b*c", true),
+            ("a-b-c10", "b*c1", false),
+            ("a-b-c10-c1", "b*c1", true),
+        ] {
+            assert_eq!(matches(model, pattern), expected, "{model} {pattern}");
+        }
     }
 }

@@ -142,6 +142,10 @@ fn calls_are_complete(record: &Record) -> Result<(), Problem> {
                 return Err(problem("param", entry, message, "Write both `{key}` and `{value}`."));
             }
         }
+        if param.slots().filter(|slot| *slot == Slot::Value).count() > 1 {
+            let help = "Write `{value}` once; what is repeated around it is `{key}`.";
+            return Err(problem("param", entry, "a parameter has `{value}` twice", help));
+        }
         if !matches!(param.parts.last(), Some(Part::Literal(_))) {
             let help = "End the template with a closing literal.";
             return Err(problem("param", entry, "nothing closes the parameter", help));

@@ -97,6 +97,15 @@ impl Record {
     }
 }
 
+/// Whether a dialect may be called this.
+pub(super) fn is_name(name: &str) -> bool {
+    let is_id = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    !name.is_empty() && name.bytes().all(is_id)
+}
+
+/// The way out for a name that is none.
+pub(super) const NAME_HELP: &str = "Use lower-case letters, digits and `-`.";
+
 /// An error whose place is still a byte offset.
 struct Refusal {
     at: usize,
@@ -138,10 +147,9 @@ impl<'t> Loader<'t> {
             let message = format!("`{}` stands outside of every dialect", name.get_ref());
             return refuse(at, message, "Start the file with the name of the dialect: `[my-dialect]`.");
         };
-        let is_id = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-        if name.get_ref().is_empty() || !name.get_ref().bytes().all(is_id) {
+        if !is_name(name.get_ref()) {
             let message = format!("`{}` is no name for a dialect", name.get_ref());
-            return refuse(at, message, "Use lower-case letters, digits and `-`.");
+            return refuse(at, message, NAME_HELP);
         }
         for key in table.keys() {
             let word: &str = key.get_ref();

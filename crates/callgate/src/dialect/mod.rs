@@ -3,6 +3,7 @@
 mod builtin;
 mod check;
 mod guard;
+mod import;
 mod load;
 mod record;
 mod render;
@@ -12,6 +13,7 @@ mod template;
 mod write;
 
 pub use builtin::{builtin, for_model, named};
+pub use import::{ImportError, import};
 pub use load::RecordError;
 pub use record::Record;
 pub use render::{RenderCall, Unrepresentable};

@@ -15,7 +15,7 @@ pub struct Record {
     pub name: Arc<str>,
     /// The structural family, a letter from A to I; `-` if the record does not say.
     pub family: char,
-    /// Patterns for model names: a substring, or a glob with `*`.
+    /// Patterns for model names, in which a hyphen is any separator and `*` any text.
     pub models: Vec<String>,
     /// Where the format is documented.
     pub source: String,

@@ -3,33 +3,33 @@
 use std::fmt::Write;
 
 use super::{Kind, Profile};
-use crate::dialect::{self, RenderCall};
+use crate::dialect::{self, Record, RenderCall};
 use crate::registry::Registry;
 use crate::schema::CompiledTool;
 
+impl Record {
+    /// The section of a system prompt that teaches a model these tools in this dialect.
+    pub fn prompt_section(&self, registry: &Registry) -> String {
+        section(BLOCKS, &self.examples(registry), registry)
+    }
+
+    /// The calls that the section shows, one per tool that the dialect can write. Each parses.
+    pub fn examples(&self, registry: &Registry) -> Vec<String> {
+        registry
+            .tools()
+            .filter_map(|tool| {
+                let arguments = arguments(tool);
+                let call = RenderCall { id: None, name: &tool.tool.name, arguments: &arguments };
+                // Some formats give every call an id.
+                let with_id = RenderCall { id: Some("call_1"), ..call };
+                self.render(&[call], None, None).or_else(|_| self.render(&[with_id], None, None)).ok()
+            })
+            .collect()
+    }
+}
+
 pub(super) fn prompt(profile: &Profile, registry: &Registry) -> String {
-    let mut text = String::from("# Tools\n\nYou may call these tools:\n\n");
-    for tool in registry.tools() {
-        let description = tool.tool.description.trim();
-        let _ = writeln!(
-            text,
-            "- `{}`{}{}",
-            tool.tool.name,
-            if description.is_empty() { "" } else { ": " },
-            description
-        );
-        let _ = writeln!(text, "  parameters: {}", tool.tool.parameters);
-    }
-    text.push_str("\n# Format\n\n");
-    text.push_str(rules(profile));
-    let examples = examples(profile, registry);
-    if !examples.is_empty() {
-        text.push_str("\nOne example for each tool:\n\n");
-        for example in examples {
-            text.push_str(&example);
-            text.push_str("\n\n");
-        }
-    }
+    let mut text = section(rules(profile), &examples(profile, registry), registry);
     if profile.kind == Kind::Action {
         text.push_str(
             "If you cannot go on, answer with an error object instead:\n\n\
@@ -47,16 +47,35 @@ pub(super) fn prompt(profile: &Profile, registry: &Registry) -> String {
     text
 }
 
+/// The tools, the rules of the format, and the examples.
+fn section(rules: &str, examples: &[String], registry: &Registry) -> String {
+    let mut text = String::from("# Tools\n\nYou may call these tools:\n\n");
+    for tool in registry.tools() {
+        let description = tool.tool.description.trim();
+        let _ = writeln!(
+            text,
+            "- `{}`{}{}",
+            tool.tool.name,
+            if description.is_empty() { "" } else { ": " },
+            description
+        );
+        let _ = writeln!(text, "  parameters: {}", tool.tool.parameters);
+    }
+    text.push_str("\n# Format\n\n");
+    text.push_str(rules);
+    if !examples.is_empty() {
+        text.push_str("\nOne example for each tool:\n\n");
+        for example in examples {
+            text.push_str(example);
+            text.push_str("\n\n");
+        }
+    }
+    text
+}
+
 pub(super) fn examples(profile: &Profile, registry: &Registry) -> Vec<String> {
     let Some(record) = record(profile).and_then(dialect::named) else { return Vec::new() };
-    registry
-        .tools()
-        .filter_map(|tool| {
-            let arguments = arguments(tool);
-            let call = RenderCall { id: None, name: &tool.tool.name, arguments: &arguments };
-            record.render(&[call], None, None).ok()
-        })
-        .collect()
+    record.examples(registry)
 }
 
 /// An example of a tool's arguments, as JSON.
@@ -72,6 +91,9 @@ fn record(profile: &Profile) -> Option<&'static str> {
         _ => profile.dialects().first().copied(),
     }
 }
+
+/// The rules where the examples say the rest.
+const BLOCKS: &str = "To call a tool, write one block like those below, outside of code fences. Several blocks may follow each other.\n";
 
 fn rules(profile: &Profile) -> &'static str {
     match profile.kind {
@@ -97,9 +119,6 @@ fn rules(profile: &Profile) -> &'static str {
             "The strict XML format is the only one that is accepted: a tag named after the tool, around a JSON object \
              or around one tag for each parameter.\n"
         }
-        Kind::Standard | Kind::Strict | Kind::Lenient => {
-            "To call a tool, write one block like those below, outside of code fences. Several blocks may follow each \
-             other.\n"
-        }
+        Kind::Standard | Kind::Strict | Kind::Lenient => BLOCKS,
     }
 }

@@ -1,8 +1,8 @@
-//! The parts of the README that are made: the library example, the profiles and the families of dialects.
+//! The parts of the README that are made: the library example, the profiles and the dialects.
 
 use callgate::{Profile, dialect};
 
-use super::{block, profile, replaced};
+use super::{block, dialects, profile, replaced};
 
 const EXAMPLE: &str = include_str!("readme_example.rs");
 
@@ -22,7 +22,7 @@ const FAMILIES: &[(char, &str)] = &[
 /// The README with its made parts fresh.
 pub(crate) fn page(there: &str) -> String {
     let mut page = there.to_owned();
-    for (part, text) in [("example", example()), ("profiles", profiles()), ("dialects", dialects())] {
+    for (part, text) in [("example", example()), ("profiles", profiles()), ("dialects", families())] {
         page = replaced(&page, part, &text);
     }
     page
@@ -46,7 +46,7 @@ fn profiles() -> String {
     table
 }
 
-fn dialects() -> String {
+fn families() -> String {
     let records = dialect::builtin();
     let mut table = format!(
         "{} dialects are built in:\n\n| family | number | among them |\n|---|---|---|\n",
@@ -60,5 +60,7 @@ fn dialects() -> String {
         table.push_str(&format!("| {words} | {} | {} |\n", names.len(), some.join(", ")));
     }
     assert_eq!(counted, records.len(), "a built-in dialect has no family");
+    let all = dialects::table();
+    table.push_str(&format!("\n<details>\n<summary>All of them</summary>\n\n{all}\n</details>\n"));
     table
 }

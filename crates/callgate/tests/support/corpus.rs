@@ -8,7 +8,7 @@ use callgate::{Gate, dialect};
 use serde_json::Value;
 
 use super::soup::TOOLS;
-use super::{Feed, dialect_gate, fixture, gate, registry, text};
+use super::{Feed, dialect_fixtures, dialect_gate, fixture, gate, registry, text};
 
 /// One text of a fixture.
 pub(crate) struct Sample {
@@ -52,8 +52,8 @@ impl Gates {
 /// The samples of the dialects.
 pub(crate) static DIALECT_SAMPLES: LazyLock<Vec<Sample>> = LazyLock::new(|| {
     let mut gates = Gates::default();
-    let rows = fixture("dialect_samples.jsonl");
-    let samples = rows.into_iter().map(|row| Sample {
+    let rows = fixture("dialect_samples.jsonl").into_iter().chain(dialect_fixtures());
+    let samples = rows.map(|row| Sample {
         id: format!("{}/{}", text(&row, "dialect"), text(&row, "case")),
         text: text(&row, "text").to_owned(),
         gate: gates.dialect(text(&row, "dialect"), &row["tools"]),

@@ -16,6 +16,30 @@ use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, RngSeed, TestCaseError, TestCaseResult, TestRunner};
 use serde_json::Value;
 
+/// The rows of all files in the folders of the dialects, each with the dialect whose folder it is in.
+pub(crate) fn dialect_fixtures() -> Vec<Value> {
+    let mut rows = Vec::new();
+    for folder in entries("dialects") {
+        for file in entries(&format!("dialects/{folder}")) {
+            for mut row in fixture(&format!("dialects/{folder}/{file}")) {
+                row["dialect"] = Value::from(folder.as_str());
+                rows.push(row);
+            }
+        }
+    }
+    rows
+}
+
+/// The names in a folder of the fixtures, sorted.
+fn entries(folder: &str) -> Vec<String> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(folder);
+    let listed = std::fs::read_dir(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let mut names: Vec<String> =
+        listed.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
 /// The rows of a fixture file.
 pub(crate) fn fixture(name: &str) -> Vec<Value> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(name);
