@@ -22,6 +22,7 @@ use graph::{Depths, Extras, Graph};
 use outline::Outline;
 
 pub use coerce::Fit;
+pub(crate) use graph::escape_pointer;
 pub use problem::{ProblemKind, SchemaProblem};
 pub use text::type_text;
 pub use types::TypeSet;

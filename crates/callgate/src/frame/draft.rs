@@ -3,15 +3,15 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::dialect::{Content, Record, Shape, Slot};
+use crate::dialect::{Content, Record, Shape};
 use crate::finding::{Code, Finding, Span};
-use crate::json::{End, Kind, Reader, Repair, RepairCode, Safety, Tape, escape_into};
-use crate::schema::outline::Place;
-use crate::schema::{CompiledTool, TypeSet, type_text};
+use crate::json::{End, Kind, Reader, Repair, RepairCode, Safety, Tape};
+use crate::schema::CompiledTool;
 
-/// What a value may be that its format says is not a string.
-const NOT_STRING: TypeSet =
-    TypeSet::NULL.or(TypeSet::BOOLEAN).or(TypeSet::NUMBER).or(TypeSet::ARRAY).or(TypeSet::OBJECT);
+use super::params::{Params, ValueStart};
+
+/// The most findings that are kept of one attempt.
+const FINDINGS: usize = 64;
 
 /// What was read of an attempt, ready to be judged.
 #[derive(Debug)]
@@ -121,56 +121,6 @@ pub(crate) enum DraftBody {
     Code(String),
 }
 
-/// Parameters that have been read, as the text of a JSON object.
-#[derive(Debug, Default)]
-pub(crate) struct Params {
-    pub(crate) json: String,
-    /// The values that are open, the object of all parameters first.
-    holders: Vec<Holder>,
-    /// The value that is being read.
-    pub(crate) value: Option<Value>,
-}
-
-/// An object or list whose elements are being read.
-#[derive(Debug, Default)]
-struct Holder {
-    is_list: bool,
-    /// The keys so far.
-    keys: Vec<String>,
-    /// How many elements it has.
-    length: usize,
-    /// Where it stands in the arguments.
-    place: Place,
-    pointer: String,
-}
-
-/// A parameter's value that is being read.
-#[derive(Debug)]
-pub(crate) struct Value {
-    place: Place,
-    pointer: String,
-    /// Whether it may be an object whose members are written as elements.
-    object: bool,
-    /// Whether it may be a list whose members are written as elements.
-    list: bool,
-    /// How the schema types it.
-    types: Option<TypeSet>,
-    /// What `{type}` said: `Some(true)` for a string.
-    is_string: Option<bool>,
-    lead: String,
-    trail: String,
-    trim: bool,
-    unescape: bool,
-    /// The text, if it is kept until its end.
-    text: String,
-    /// Where in the JSON the value began, if its text is written at once.
-    streams: Option<usize>,
-    /// Whether the white space before the value is markup, if that is decided.
-    lead_read: Option<bool>,
-    /// The last bytes, which may be markup.
-    tail: String,
-}
-
 impl Draft {
     pub(crate) fn new(number: usize, call: u32, start: usize) -> Self {
         Draft {
@@ -208,8 +158,7 @@ impl Draft {
 
     /// Whether this parameter has been given, the one that is being read included.
     pub(crate) fn has_parameter(&self, key: &str) -> bool {
-        matches!(&self.body, DraftBody::Params(params)
-            if params.holders.first().is_some_and(|all| all.keys.iter().any(|k| k == key)))
+        matches!(&self.body, DraftBody::Params(params) if params.has(key))
     }
 
     /// Takes back the last bytes of what was kept: they belong to the next frame.
@@ -336,7 +285,7 @@ impl Draft {
                 self.shown = self.shown.max(node.start);
                 (text, node.end.min(text.len()))
             }
-            DraftBody::Params(params) => (params.json.as_str(), params.json.len()),
+            DraftBody::Params(params) => (params.json(), params.json().len()),
             _ => return None,
         };
         if self.shown >= end {
@@ -346,226 +295,57 @@ impl Draft {
         text.get(from..end)
     }
 
-    /// Begins a parameter. `types` is what the schema says of it.
-    #[allow(clippy::too_many_arguments, reason = "each says one thing about the value that begins")]
+    /// Begins a parameter.
     pub(crate) fn begin_value(
         &mut self,
         record: &Record,
-        key: &str,
-        kind: Option<&str>,
+        begins: ValueStart<'_>,
         tool: Option<&CompiledTool>,
-        lead: &str,
-        trail: &str,
-        position: usize,
     ) {
         if !matches!(self.body, DraftBody::Params(_)) {
-            let place = tool.map_or_else(Place::default, |tool| tool.outline.root());
-            let all = Holder { place, ..Holder::default() };
-            self.body = DraftBody::Params(Params { json: "{".to_owned(), holders: vec![all], value: None });
+            self.body = DraftBody::Params(Params::new(tool));
         }
-        let DraftBody::Params(params) = &mut self.body else { return };
-        let Some(holder) = params.holders.last_mut() else { return };
-        let pointer = if holder.is_list {
-            format!("{}/{}", holder.pointer, holder.length)
-        } else {
-            format!("{}/{}", holder.pointer, key.replace('~', "~0").replace('/', "~1"))
-        };
-        if !holder.is_list && holder.keys.iter().any(|k| k == key) {
-            self.findings.push(
-                Finding::new(Code::DuplicateKey)
-                    .at(Span::new(position, position))
-                    .path(pointer.clone())
-                    .message(format!("the parameter `{key}` is given twice")),
-            );
+        if let DraftBody::Params(params) = &mut self.body {
+            let twice = params.begin(record, begins, tool);
+            self.findings.extend(twice.filter(|_| self.findings.len() < FINDINGS));
         }
-        let place = match tool {
-            Some(tool) if holder.is_list => tool.outline.item(&holder.place, holder.length),
-            Some(tool) => tool.outline.member(&holder.place, key),
-            None => Place::default(),
-        };
-        let types = place.types();
-        let is_string = kind.map(|kind| kind == record.type_spelling("string"));
-        let writes_string = is_string.unwrap_or_else(|| types.is_some_and(TypeSet::only_string));
-        if holder.length > 0 {
-            params.json.push_str(", ");
-        }
-        holder.length += 1;
-        if !holder.is_list {
-            params.json.push('"');
-            escape_into(&mut params.json, key);
-            params.json.push_str("\": ");
-            holder.keys.push(key.to_owned());
-        }
-        let unescape = record.escape.contains(&Slot::Value);
-        let streams = writes_string && !record.trim && !unescape;
-        if streams {
-            params.json.push('"');
-        }
-        let (object, list) = match kind {
-            _ if record.item.is_none() || streams => (false, false),
-            Some(kind) => (kind == record.type_spelling("object"), kind == record.type_spelling("array")),
-            None => types.map_or((true, true), |types| {
-                (types.contains(TypeSet::OBJECT), types.contains(TypeSet::ARRAY))
-            }),
-        };
-        params.value = Some(Value {
-            place,
-            pointer,
-            object,
-            list,
-            types,
-            is_string,
-            lead: lead.to_owned(),
-            trail: trail.to_owned(),
-            trim: record.trim,
-            unescape,
-            text: String::new(),
-            streams: streams.then_some(params.json.len()),
-            lead_read: None,
-            tail: String::new(),
-        });
     }
 
     /// More of the value.
     pub(crate) fn value_text(&mut self, text: &str) {
         self.note_line(text);
-        let DraftBody::Params(Params { json, value: Some(value), .. }) = &mut self.body else { return };
-        if value.streams.is_none() {
-            value.text.push_str(text);
-            return;
+        if let DraftBody::Params(params) = &mut self.body {
+            params.text(text);
         }
-        value.tail.push_str(text);
-        if value.lead_read.is_none() {
-            if value.tail.len() < value.lead.len() && value.lead.starts_with(value.tail.as_str()) {
-                return;
-            }
-            let has_lead = !value.lead.is_empty() && value.tail.starts_with(value.lead.as_str());
-            value.lead_read = Some(has_lead);
-            if has_lead {
-                value.tail.drain(..value.lead.len());
-            }
-        }
-        // The last bytes are held back while they may be the white space that the template writes.
-        let held = if value.lead_read == Some(true) { held_back(&value.tail, &value.trail) } else { 0 };
-        let free = value.tail.len() - held;
-        escape_into(json, &value.tail[..free]);
-        value.tail.drain(..free);
     }
 
-    /// Ends the value: types it and writes it. The span is that of the value in the input.
+    /// Ends the value, whose place in the input is the span.
     pub(crate) fn end_value(&mut self, span: Span) {
-        let DraftBody::Params(Params { json, value: slot, .. }) = &mut self.body else { return };
-        let Some(mut value) = slot.take() else { return };
-        if let Some(start) = value.streams {
-            let has_lead = value.lead_read.unwrap_or(false);
-            if has_lead && value.tail == value.trail {
-                value.tail.clear();
-            } else if has_lead && !value.trail.is_empty() {
-                // White space on one side only belongs to the value, so what was shown lacks its first part.
-                let mut lead = String::new();
-                escape_into(&mut lead, &value.lead);
-                json.insert_str(start, &lead);
-                self.repairs.push(Repair {
-                    code: RepairCode::UnevenFraming,
-                    safety: Safety::Lossless,
-                    span,
-                    late: true,
-                    count: 1,
-                });
-            }
-            escape_into(json, &value.tail);
-            json.push('"');
-            return;
-        }
-        let mut text = value.text.as_str();
-        if let Some(inner) =
-            text.strip_prefix(value.lead.as_str()).and_then(|t| t.strip_suffix(value.trail.as_str()))
-        {
-            text = inner;
-        } else if text == value.lead && value.lead == value.trail {
-            text = "";
-        }
-        if value.trim {
-            text = text.trim();
-        }
-        if text.is_empty() && value.object != value.list && value.types != Some(TypeSet::STRING) {
-            // Nothing but its type tells an object without members from a list without elements.
-            json.push_str(if value.list { "[]" } else { "{}" });
-            return;
-        }
-        let plain = if value.unescape { unescape_xml(text) } else { text.to_owned() };
-        let result = match value.is_string {
-            Some(true) => {
-                json.push('"');
-                escape_into(json, &plain);
-                json.push('"');
-                Ok(())
-            }
-            Some(false) => type_text(json, &plain, Some(NOT_STRING)),
-            None => type_text(json, &plain, value.types),
-        };
-        if let Err(finding) = result {
-            // The text stays what it is, so that the refusal shows it.
-            json.push('"');
-            escape_into(json, &plain);
-            json.push('"');
-            self.findings.push(finding.at(span).path(value.pointer));
+        if let DraftBody::Params(params) = &mut self.body {
+            let (repair, finding) = params.end(span);
+            self.repairs.extend(repair);
+            self.findings.extend(finding.filter(|_| self.findings.len() < FINDINGS));
         }
     }
 
     /// Closes the object of the parameters (or of the code that is the only one), once the call is known to be over.
     pub(crate) fn close_params(&mut self, record: &Record) {
         if matches!(self.body, DraftBody::None) && !record.param.is_empty() {
-            self.body = DraftBody::Params(Params::default());
+            self.body = DraftBody::Params(Params::new(None));
         }
         if let DraftBody::Code(code) = &self.body {
-            let mut json = String::from("{\"code\": \"");
-            escape_into(&mut json, code);
-            json.push('"');
-            self.body = DraftBody::Params(Params { json, holders: vec![Holder::default()], value: None });
+            self.body = DraftBody::Params(Params::of_code(code));
         }
-        self.close_holders(0);
-        if let DraftBody::Params(params) = &mut self.body
-            && params.value.is_none()
-        {
-            params.json.push_str(if params.holders.is_empty() { "{}" } else { "}" });
+        if let DraftBody::Params(params) = &mut self.body {
+            params.close();
         }
     }
 
-    /// Whether the value that is being read may hold members, or elements of a list, that begin here.
-    pub(crate) fn may_hold(&self) -> (bool, bool) {
-        match &self.body {
-            DraftBody::Params(Params { value: Some(value), .. }) if value.text.trim().is_empty() => {
-                (value.object, value.list)
-            }
-            _ => (false, false),
-        }
-    }
-
-    /// How many values hold the one that is being read.
-    pub(crate) fn level(&self) -> usize {
-        match &self.body {
-            DraftBody::Params(params) => params.holders.len().saturating_sub(1),
-            _ => 0,
-        }
-    }
-
-    /// Makes the value that is being read an object or a list, whose first element follows.
-    pub(crate) fn open_holder(&mut self, is_list: bool) {
-        let DraftBody::Params(params) = &mut self.body else { return };
-        let Some(value) = params.value.take() else { return };
-        params.json.push(if is_list { '[' } else { '{' });
-        let (place, pointer) = (value.place, value.pointer);
-        params.holders.push(Holder { is_list, place, pointer, ..Holder::default() });
-    }
-
-    /// Closes the objects and lists inside of this level.
-    pub(crate) fn close_holders(&mut self, level: usize) {
-        let DraftBody::Params(params) = &mut self.body else { return };
-        while params.holders.len() > level + 1 {
-            if let Some(holder) = params.holders.pop() {
-                params.json.push(if holder.is_list { ']' } else { '}' });
-            }
+    /// The parameters, if the arguments are written as such.
+    pub(crate) fn params(&mut self) -> Option<&mut Params> {
+        match &mut self.body {
+            DraftBody::Params(params) => Some(params),
+            _ => None,
         }
     }
 
@@ -601,10 +381,7 @@ impl Draft {
             DraftBody::None => {}
             DraftBody::Params(params) => {
                 attempt.text_born = true;
-                attempt.arguments = match params.value {
-                    Some(_) => Arguments::Broken,
-                    None => json_arguments(params.json),
-                };
+                attempt.arguments = params.finish().map_or(Arguments::Broken, json_arguments);
             }
             // The call's end has turned it into parameters.
             DraftBody::Code(_) => attempt.arguments = Arguments::Broken,
@@ -875,14 +652,6 @@ fn first_named(shape: &Shape, text: &str, tape: &Tape) -> Option<(String, usize)
     Some((tape.key(text, first)?.into_owned(), first))
 }
 
-/// How many bytes at the end of `text` may be the start of, or all of, `trail`.
-fn held_back(text: &str, trail: &str) -> usize {
-    (1..=trail.len().min(text.len()))
-        .rev()
-        .find(|&n| text.is_char_boundary(text.len() - n) && trail.starts_with(&text[text.len() - n..]))
-        .unwrap_or(0)
-}
-
 /// The words that a record's templates write right before a name, for telling a mangled one.
 fn affixes(record: &Record) -> Vec<String> {
     let mut found = Vec::new();
@@ -892,29 +661,4 @@ fn affixes(record: &Record) -> Vec<String> {
         }
     }
     found
-}
-
-/// The five entities of XML; anything else stays as it is.
-fn unescape_xml(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find('&') {
-        out.push_str(&rest[..at]);
-        rest = &rest[at..];
-        let entity = [("&amp;", '&'), ("&lt;", '<'), ("&gt;", '>'), ("&quot;", '"'), ("&apos;", '\'')]
-            .into_iter()
-            .find(|(name, _)| rest.starts_with(name));
-        match entity {
-            Some((name, c)) => {
-                out.push(c);
-                rest = &rest[name.len()..];
-            }
-            None => {
-                out.push('&');
-                rest = &rest[1..];
-            }
-        }
-    }
-    out.push_str(rest);
-    out
 }

@@ -3,6 +3,7 @@
 pub(crate) mod draft;
 pub(crate) mod machine;
 pub(crate) mod openers;
+mod params;
 pub(crate) mod program;
 mod region;
 pub(crate) mod threads;

@@ -401,7 +401,7 @@ impl<'a> Graph<'a> {
 }
 
 /// A key as one step of a JSON pointer.
-pub(super) fn escape_pointer(key: &str) -> String {
+pub(crate) fn escape_pointer(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")
 }
 

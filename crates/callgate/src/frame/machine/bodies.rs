@@ -7,6 +7,7 @@ use crate::json::{Reader, RepairCode, State as ReaderState};
 use crate::ledger::Out;
 
 use super::super::draft::{Draft, DraftBody, Meaning, close_reader};
+use super::super::params::ValueStart;
 use super::super::program::{Body, Frame, FrameKind, Nested, Op};
 use super::super::threads::{Holder, Scratch, Thread, Threads};
 use super::{Context, LONGEST_HEADER, Machine, State};
@@ -91,8 +92,10 @@ impl Machine {
                 let key = first.key.map_or("", |key| self.scratch.get(key));
                 let kind = first.kind.map(|kind| self.scratch.get(kind));
                 let tool = draft.name.as_deref().and_then(|name| gate.tool(name));
-                draft.close_holders(first.level as usize);
-                draft.begin_value(&record, key, kind, tool, lead, trail, position);
+                if let Some(params) = draft.params() {
+                    params.close_holders(first.level as usize);
+                }
+                draft.begin_value(&record, ValueStart { key, kind, lead, trail, position }, tool);
                 draft.body_start.get_or_insert(position);
                 self.state = State::Value;
             }
@@ -396,8 +399,9 @@ impl Machine {
         let Some(first) = self.waiting.first() else { return Vec::new() };
         let Some(nested) = &self.frame_of(gate, first).nested else { return Vec::new() };
         let Some(draft) = &mut self.draft else { return Vec::new() };
-        let (object, list) = draft.may_hold();
-        if (object || list) && draft.level() >= gate.policy.limits.depth {
+        let Some(params) = draft.params() else { return Vec::new() };
+        let (object, list) = params.may_hold();
+        if (object || list) && params.level() >= gate.policy.limits.depth {
             draft.too_deep(self.position);
             return Vec::new();
         }
@@ -503,7 +507,7 @@ impl Machine {
     pub(super) fn end_body(&mut self, gate: &Compiled, out: &mut Out<'_, '_>) {
         let skipped = self.threads.iter().all(|thread| thread.skipped);
         let start = self.look_start;
-        let level = self.draft.as_ref().map_or(0, Draft::level);
+        let level = self.draft.as_mut().and_then(Draft::params).map_or(0, |params| params.level());
         let element = self.ending(gate, false).filter(|thread| thread.level as usize > level);
         if let Some(element) = element {
             self.hold_elements(gate, element);
@@ -547,8 +551,8 @@ impl Machine {
         let is_item = |thread: &Thread| thread.pc >= nested.item;
         let is_list = is_item(&element);
         self.threads.retain(|thread| thread.level == element.level && is_item(thread) == is_list);
-        if let Some(draft) = &mut self.draft {
-            draft.open_holder(is_list);
+        if let Some(params) = self.draft.as_mut().and_then(Draft::params) {
+            params.open_holder(is_list);
         }
         let elements = if is_list { vec![nested.item] } else { nested.members };
         self.scratch.hold(Holder { waiting: std::mem::take(&mut self.waiting), elements });

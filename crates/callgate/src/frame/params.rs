@@ -1,0 +1,332 @@
+//! Parameters: values written as elements, turned into the text of a JSON object as they come.
+
+use std::collections::HashSet;
+
+use crate::dialect::{Record, Slot};
+use crate::finding::{Code, Finding, Span};
+use crate::json::{Repair, RepairCode, Safety, escape_into};
+use crate::schema::outline::Place;
+use crate::schema::{CompiledTool, TypeSet, escape_pointer, type_text};
+
+/// The types of a value that its header says is no string.
+const NOT_STRING: TypeSet =
+    TypeSet::NUMBER.or(TypeSet::BOOLEAN).or(TypeSet::NULL).or(TypeSet::ARRAY).or(TypeSet::OBJECT);
+
+/// Parameters that have been read, as the text of a JSON object.
+#[derive(Debug)]
+pub(crate) struct Params {
+    json: String,
+    /// The values that are open, the object of all parameters first.
+    holders: Vec<Holder>,
+    /// The value that is being read.
+    value: Option<Value>,
+}
+
+/// What the header of a value says, and where the value begins.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ValueStart<'a> {
+    pub(crate) key: &'a str,
+    /// What stands in the slot `{type}`.
+    pub(crate) kind: Option<&'a str>,
+    /// The white space that the template writes before the value, and after it.
+    pub(crate) lead: &'a str,
+    pub(crate) trail: &'a str,
+    pub(crate) position: usize,
+}
+
+/// An object or list whose elements are being read.
+#[derive(Debug, Default)]
+struct Holder {
+    is_list: bool,
+    /// The keys so far.
+    keys: HashSet<String>,
+    /// How many elements it has.
+    length: usize,
+    /// Where it stands in the arguments.
+    place: Place,
+    pointer: String,
+}
+
+/// A parameter's value that is being read.
+#[derive(Debug)]
+struct Value {
+    place: Place,
+    pointer: String,
+    /// Whether it may be an object whose members are written as elements.
+    object: bool,
+    /// Whether it may be a list whose members are written as elements.
+    list: bool,
+    /// What `{type}` said: `Some(true)` for a string.
+    is_string: Option<bool>,
+    lead: String,
+    trail: String,
+    trim: bool,
+    unescape: bool,
+    /// The text, if it is kept until its end.
+    text: String,
+    /// Where in the JSON the value began, if its text is written at once.
+    streams: Option<usize>,
+    /// Whether the white space before the value is markup, if that is decided.
+    lead_read: Option<bool>,
+    /// The last bytes, which may be markup.
+    tail: String,
+}
+
+impl Params {
+    /// No parameters yet.
+    pub(crate) fn new(tool: Option<&CompiledTool>) -> Self {
+        let place = tool.map_or_else(Place::default, |tool| tool.outline.root());
+        let all = Holder { place, ..Holder::default() };
+        Params { json: "{".to_owned(), holders: vec![all], value: None }
+    }
+
+    /// Program text as the only parameter.
+    pub(crate) fn of_code(code: &str) -> Self {
+        let mut params = Params::new(None);
+        params.json.push_str("\"code\": \"");
+        escape_into(&mut params.json, code);
+        params.json.push('"');
+        params
+    }
+
+    /// The JSON so far.
+    pub(crate) fn json(&self) -> &str {
+        &self.json
+    }
+
+    /// Whether there is a parameter of this name.
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.holders.first().is_some_and(|all| all.keys.contains(key))
+    }
+
+    /// Begins a value. The finding says that its key has been there before.
+    pub(crate) fn begin(
+        &mut self,
+        record: &Record,
+        begins: ValueStart<'_>,
+        tool: Option<&CompiledTool>,
+    ) -> Option<Finding> {
+        let ValueStart { key, kind, lead, trail, position } = begins;
+        let holder = self.holders.last_mut()?;
+        let place = match tool {
+            Some(tool) if holder.is_list => tool.outline.item(&holder.place, holder.length),
+            Some(tool) => tool.outline.member(&holder.place, key),
+            None => Place::default(),
+        };
+        let step = if holder.is_list { holder.length.to_string() } else { escape_pointer(key) };
+        let pointer = format!("{}/{step}", holder.pointer);
+        if holder.length > 0 {
+            self.json.push_str(", ");
+        }
+        holder.length += 1;
+        let mut twice = None;
+        if !holder.is_list {
+            self.json.push('"');
+            escape_into(&mut self.json, key);
+            self.json.push_str("\": ");
+            twice = (!holder.keys.insert(key.to_owned())).then(|| {
+                Finding::new(Code::DuplicateKey)
+                    .at(Span::new(position, position))
+                    .path(pointer.clone())
+                    .message(format!("the parameter `{key}` is given twice"))
+            });
+        }
+        let types = place.types();
+        let is_string = kind.map(|kind| kind == record.type_spelling("string"));
+        let writes_string = is_string.unwrap_or_else(|| types.is_some_and(TypeSet::only_string));
+        let unescape = record.escape.contains(&Slot::Value);
+        let streams = writes_string && !record.trim && !unescape;
+        if streams {
+            self.json.push('"');
+        }
+        let (object, list) = match kind {
+            _ if record.item.is_none() || streams => (false, false),
+            Some(kind) => (kind == record.type_spelling("object"), kind == record.type_spelling("array")),
+            None => types.map_or((true, true), |types| {
+                (types.contains(TypeSet::OBJECT), types.contains(TypeSet::ARRAY))
+            }),
+        };
+        self.value = Some(Value {
+            place,
+            pointer,
+            object,
+            list,
+            is_string,
+            lead: lead.to_owned(),
+            trail: trail.to_owned(),
+            trim: record.trim,
+            unescape,
+            text: String::new(),
+            streams: streams.then_some(self.json.len()),
+            lead_read: None,
+            tail: String::new(),
+        });
+        twice
+    }
+
+    /// More of the value.
+    pub(crate) fn text(&mut self, text: &str) {
+        let Some(value) = &mut self.value else { return };
+        if value.streams.is_none() {
+            value.text.push_str(text);
+            return;
+        }
+        value.tail.push_str(text);
+        if value.lead_read.is_none() {
+            if value.tail.len() < value.lead.len() && value.lead.starts_with(value.tail.as_str()) {
+                return;
+            }
+            let has_lead = !value.lead.is_empty() && value.tail.starts_with(value.lead.as_str());
+            value.lead_read = Some(has_lead);
+            if has_lead {
+                value.tail.drain(..value.lead.len());
+            }
+        }
+        // The last bytes are held back while they may be the white space that the template writes.
+        let held = if value.lead_read == Some(true) { held_back(&value.tail, &value.trail) } else { 0 };
+        let free = value.tail.len() - held;
+        escape_into(&mut self.json, &value.tail[..free]);
+        value.tail.drain(..free);
+    }
+
+    /// Ends the value: types it and writes it. The span is that of the value in the input.
+    pub(crate) fn end(&mut self, span: Span) -> (Option<Repair>, Option<Finding>) {
+        let json = &mut self.json;
+        let Some(mut value) = self.value.take() else { return (None, None) };
+        if let Some(start) = value.streams {
+            let has_lead = value.lead_read.unwrap_or(false);
+            let mut repair = None;
+            if has_lead && value.tail == value.trail {
+                value.tail.clear();
+            } else if has_lead && !value.trail.is_empty() {
+                // White space on one side only belongs to the value, so what was shown lacks its first part.
+                let mut lead = String::new();
+                escape_into(&mut lead, &value.lead);
+                json.insert_str(start, &lead);
+                repair = Some(Repair {
+                    code: RepairCode::UnevenFraming,
+                    safety: Safety::Lossless,
+                    span,
+                    late: true,
+                    count: 1,
+                });
+            }
+            escape_into(json, &value.tail);
+            json.push('"');
+            return (repair, None);
+        }
+        let mut text = value.text.as_str();
+        if let Some(inner) =
+            text.strip_prefix(value.lead.as_str()).and_then(|t| t.strip_suffix(value.trail.as_str()))
+        {
+            text = inner;
+        } else if text == value.lead && value.lead == value.trail {
+            text = "";
+        }
+        if value.trim {
+            text = text.trim();
+        }
+        if text.is_empty() && value.object != value.list {
+            // Nothing but its type tells an object without members from a list without elements.
+            json.push_str(if value.list { "[]" } else { "{}" });
+            return (None, None);
+        }
+        let plain = if value.unescape { unescape_xml(text) } else { text.to_owned() };
+        let result = match value.is_string {
+            Some(true) => {
+                write_string(json, &plain);
+                Ok(())
+            }
+            Some(false) => type_text(json, &plain, Some(NOT_STRING)),
+            None => type_text(json, &plain, value.place.types()),
+        };
+        let finding = result.err().map(|finding| {
+            // The text stays what it is, so that the refusal shows it.
+            write_string(json, &plain);
+            finding.at(span).path(value.pointer)
+        });
+        (None, finding)
+    }
+
+    /// Whether the value that is being read may hold members, or elements of a list, that begin here.
+    pub(crate) fn may_hold(&self) -> (bool, bool) {
+        match &self.value {
+            Some(value) if value.text.trim().is_empty() => (value.object, value.list),
+            _ => (false, false),
+        }
+    }
+
+    /// How many values hold the one that is being read.
+    pub(crate) fn level(&self) -> usize {
+        self.holders.len().saturating_sub(1)
+    }
+
+    /// Makes the value that is being read an object or a list, whose first element follows.
+    pub(crate) fn open_holder(&mut self, is_list: bool) {
+        let Some(value) = self.value.take() else { return };
+        self.json.push(if is_list { '[' } else { '{' });
+        let (place, pointer) = (value.place, value.pointer);
+        self.holders.push(Holder { is_list, place, pointer, ..Holder::default() });
+    }
+
+    /// Closes the objects and lists inside of this level.
+    pub(crate) fn close_holders(&mut self, level: usize) {
+        while self.level() > level {
+            if let Some(holder) = self.holders.pop() {
+                self.json.push(if holder.is_list { ']' } else { '}' });
+            }
+        }
+    }
+
+    /// Closes everything, unless a value is still being read.
+    pub(crate) fn close(&mut self) {
+        if self.value.is_none() {
+            self.close_holders(0);
+            self.json.push('}');
+        }
+    }
+
+    /// The whole object; nothing if it ends inside of a value.
+    pub(crate) fn finish(self) -> Option<String> {
+        self.value.is_none().then_some(self.json)
+    }
+}
+
+fn write_string(json: &mut String, text: &str) {
+    json.push('"');
+    escape_into(json, text);
+    json.push('"');
+}
+
+/// How many bytes at the end of `text` may be the start of, or all of, `trail`.
+fn held_back(text: &str, trail: &str) -> usize {
+    (1..=trail.len().min(text.len()))
+        .rev()
+        .find(|&n| text.is_char_boundary(text.len() - n) && trail.starts_with(&text[text.len() - n..]))
+        .unwrap_or(0)
+}
+
+/// The five entities of XML; anything else stays as it is.
+fn unescape_xml(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('&') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let entity = [("&amp;", '&'), ("&lt;", '<'), ("&gt;", '>'), ("&quot;", '"'), ("&apos;", '\'')]
+            .into_iter()
+            .find(|(name, _)| rest.starts_with(name));
+        match entity {
+            Some((name, c)) => {
+                out.push(c);
+                rest = &rest[name.len()..];
+            }
+            None => {
+                out.push('&');
+                rest = &rest[1..];
+            }
+        }
+    }
+    out.push_str(rest);
+    out
+}
