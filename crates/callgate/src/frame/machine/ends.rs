@@ -76,6 +76,7 @@ impl Machine {
         if draft.id.is_none() {
             draft.id = thread.id.map(|id| self.scratch.get(id).to_owned());
         }
+        self.ended_call = draft.call;
         let attempt = draft.finish(record, end, closed, is_unmarked(frame, &thread));
         self.speculative = false;
         self.accounted = end;
@@ -185,7 +186,7 @@ impl Machine {
         literals
             .extend(fill(&frame.call_ends, if thread.opened { Resync::CallEnd } else { Resync::FrameEnd }));
         literals.extend(fill(&frame.openers, Resync::Opener));
-        self.refusal = Refusal { literals, partial: Vec::new(), thread: Some(thread) };
+        self.refusal = Refusal { literals, thread: Some(thread), ..Refusal::default() };
         self.state = State::Refused;
         self.best = None;
         self.threads.clear();
@@ -233,6 +234,9 @@ impl Machine {
             }
             used += length;
             self.position += length;
+            if c == '\n' {
+                self.refusal.line_start = Some(self.position);
+            }
         }
         used
     }
@@ -258,7 +262,7 @@ impl Machine {
             }
             self.position = start;
             self.end_call(gate, thread, start, false, out);
-            self.leave_frame(start);
+            self.leave_frame(start, self.refusal.line_start == Some(start));
             self.run(gate, &literal[..literal.len() - length], out);
             return 0;
         }
@@ -271,7 +275,7 @@ impl Machine {
         let end = self.position;
         self.end_call(gate, thread, end, true, out);
         if resync == Resync::FrameEnd {
-            self.leave_frame(end);
+            self.leave_frame(end, false);
             return length;
         }
         let mut next = thread;
@@ -283,7 +287,7 @@ impl Machine {
         length
     }
 
-    pub(super) fn leave_frame(&mut self, end: usize) {
+    pub(super) fn leave_frame(&mut self, end: usize, ended_line: bool) {
         self.state = State::Outside;
         self.threads.clear();
         self.best = None;
@@ -291,7 +295,7 @@ impl Machine {
         self.after.clear();
         self.after_frame = true;
         self.accounted = end;
-        self.regions.pass_frame(false);
+        self.regions.pass_frame(ended_line);
     }
 
     /// Settles the frame that is open when the input ends, or gives up one reading of it.
@@ -421,7 +425,7 @@ impl Machine {
         } else {
             self.draft = None;
         }
-        self.leave_frame(end);
+        self.leave_frame(end, false);
     }
 }
 

@@ -161,9 +161,11 @@ impl Machine {
         }
     }
 
-    /// Makes sure that there is a draft for the call this thread is in. False if it is none after all.
+    /// Makes sure that there is a draft for the call this thread is in, unless that call is over. False if it is no
+    /// call after all.
     pub(super) fn ensure_draft(&mut self, gate: &Compiled, thread: Thread, out: &mut Out<'_, '_>) -> bool {
-        if self.draft.as_ref().is_some_and(|draft| draft.call == thread.calls) {
+        let is_over = self.draft.is_none() && self.ended_call == thread.calls && thread.calls > 0;
+        if is_over || self.draft.as_ref().is_some_and(|draft| draft.call == thread.calls) {
             return true;
         }
         if self.draft.is_some() {

@@ -67,6 +67,8 @@ struct Refusal {
     /// Literals that are being matched, with how many of their bytes have come.
     partial: Vec<(usize, usize)>,
     thread: Option<Thread>,
+    /// Where the last line that was passed began.
+    line_start: Option<usize>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,6 +136,8 @@ pub(crate) struct Machine {
     /// Everything of the current frame before this position is accounted for.
     accounted: usize,
     attempts: usize,
+    /// The number of the last call of this frame that has ended; calls are counted from one.
+    ended_call: u32,
     /// How many bytes have been read, those read again counted again.
     work: u64,
     /// Whether the first byte is still to come.
@@ -170,6 +174,7 @@ impl Machine {
             stands_alone: false,
             accounted: 0,
             attempts: 0,
+            ended_call: 0,
             work: 0,
             fresh: true,
         }

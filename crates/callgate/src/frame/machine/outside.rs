@@ -104,6 +104,7 @@ impl Machine {
         self.held.clear();
         self.held_start = position;
         self.accounted = position;
+        self.ended_call = 0;
         self.state = State::Matching;
         if let Some(opener) = opener {
             self.opener = opener;
