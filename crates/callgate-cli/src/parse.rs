@@ -2,7 +2,7 @@
 
 use std::io::{self, Read, Write};
 
-use callgate::{Event, FinishReason, Gate, Response, Session};
+use callgate::{Choice, Event, FinishReason, Gate, Response, Session};
 
 use crate::args::{ParseArgs, Reason};
 use crate::exit::{Outcome, Stop};
@@ -170,8 +170,12 @@ fn stream_line(out: &mut dyn Write, paint: Paint, event: &Event<'_>) -> Result<(
         Event::Text { text, .. } => ("text", format!("“{}”", one_line(text, width))),
         Event::Reasoning { text, .. } => ("reasoning", format!("“{}”", one_line(text, width))),
         Event::Markup { span } => ("markup", format!("bytes {}..{}", span.start, span.end)),
-        Event::CallStarted { name, dialect, .. } => {
-            ("call started", format!("{} ({dialect})", one_line(name, width)))
+        Event::CallStarted { name, dialect, choice, .. } => {
+            let why = match choice {
+                Choice::Marker(marker) => format!(", by its marker {}", one_line(marker, width)),
+                _ => String::new(),
+            };
+            ("call started", format!("{} ({dialect}{why})", one_line(name, width)))
         }
         Event::ArgumentsDelta { delta, .. } => ("arguments", format!("“{}”", one_line(delta, width))),
         Event::Call(call) => {

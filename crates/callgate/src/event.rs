@@ -40,8 +40,10 @@ pub enum Event<'a> {
         attempt: usize,
         /// The name as the model wrote it.
         name: Cow<'a, str>,
-        /// The dialect it is written in.
+        /// The dialect it is read in.
         dialect: Arc<str>,
+        /// Why in that one.
+        choice: Choice,
     },
     /// More of a call's arguments, as JSON text. For display: nothing is judged yet.
     ArgumentsDelta {
@@ -60,6 +62,18 @@ pub enum Event<'a> {
     Finding(Finding),
 }
 
+/// Why a call is read in the dialect it is read in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Choice {
+    /// The dialect was asked for by name.
+    Named,
+    /// All dialects listened, and what followed this opener fits only that one.
+    Marker(Arc<str>),
+    /// The provider sent the call apart from the text.
+    Provider,
+}
+
 impl Event<'_> {
     /// The event with its own copy of the text, to keep it longer than the chunk.
     pub fn into_owned(self) -> Event<'static> {
@@ -70,8 +84,8 @@ impl Event<'_> {
             Event::Text { text, span } => Event::Text { text: own(text), span },
             Event::Reasoning { text, span } => Event::Reasoning { text: own(text), span },
             Event::Markup { span } => Event::Markup { span },
-            Event::CallStarted { attempt, name, dialect } => {
-                Event::CallStarted { attempt, name: own(name), dialect }
+            Event::CallStarted { attempt, name, dialect, choice } => {
+                Event::CallStarted { attempt, name: own(name), dialect, choice }
             }
             Event::ArgumentsDelta { attempt, delta } => Event::ArgumentsDelta { attempt, delta: own(delta) },
             Event::Call(call) => Event::Call(call),
@@ -258,11 +272,19 @@ impl Serialize for Event<'_> {
                 s.serialize_field("event", "markup")?;
                 s.serialize_field("span", span)?;
             }
-            Event::CallStarted { attempt, name, dialect } => {
+            Event::CallStarted { attempt, name, dialect, choice } => {
                 s.serialize_field("event", "call_started")?;
                 s.serialize_field("attempt", attempt)?;
                 s.serialize_field("name", name)?;
                 s.serialize_field("dialect", &**dialect)?;
+                match choice {
+                    Choice::Named => s.serialize_field("chosen_by", "name")?,
+                    Choice::Provider => s.serialize_field("chosen_by", "provider")?,
+                    Choice::Marker(marker) => {
+                        s.serialize_field("chosen_by", "marker")?;
+                        s.serialize_field("marker", &**marker)?;
+                    }
+                }
             }
             Event::ArgumentsDelta { attempt, delta } => {
                 s.serialize_field("event", "arguments_delta")?;

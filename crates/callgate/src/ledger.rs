@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::event::{Call, Event, Rejected};
+use crate::event::{Call, Choice, Event, Rejected};
 use crate::finding::{Code, Finding, Severity, Span};
 use crate::frame::draft::{Attempt, Meaning};
 use crate::gate::Compiled;
@@ -161,8 +161,10 @@ impl Out<'_, '_> {
         }
     }
 
-    pub(crate) fn started(&mut self, attempt: usize, name: &str, dialect: Arc<str>) {
-        self.send(Event::CallStarted { attempt, name: Cow::Borrowed(name), dialect }, name.len());
+    pub(crate) fn started(&mut self, attempt: usize, name: &str, (dialect, choice): (Arc<str>, Choice)) {
+        let name = Cow::Borrowed(name);
+        let length = name.len();
+        self.send(Event::CallStarted { attempt, name, dialect, choice }, length);
     }
 
     pub(crate) fn delta(&mut self, attempt: usize, delta: &str) {

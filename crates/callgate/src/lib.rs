@@ -28,7 +28,7 @@ pub mod schema;
 mod session;
 
 pub use dialect::Record;
-pub use event::{Call, Coercion, CoercionCode, Event, ModelError, Rejected};
+pub use event::{Call, Choice, Coercion, CoercionCode, Event, ModelError, Rejected};
 pub use finding::{Code, Entry, Example, Finding, Severity, Span};
 pub use gate::{Gate, GateBuilder, GateError};
 pub use native::NativeDelta;

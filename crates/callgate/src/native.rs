@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::event::Choice;
 use crate::finding::{Code, Finding, Span};
 use crate::frame::draft::{Arguments, Attempt, ENVELOPE, Meaning, Name};
 use crate::frame::machine::Machine;
@@ -236,7 +237,7 @@ impl Open {
         }
         if !self.name.trim().is_empty() {
             if !std::mem::replace(&mut self.started, true) {
-                out.started(self.number, &self.name, "native".into());
+                out.started(self.number, &self.name, ("native".into(), Choice::Provider));
             }
             let text = self.reader.text();
             if let Some(new) = text.get(self.shown..).filter(|new| !new.is_empty()) {

@@ -48,7 +48,7 @@ fn is_plain(gate: &Gate, text: &str) -> bool {
 }
 
 /// If the turn can be written in this dialect, it is read back: the gate and the text, or nothing.
-fn write(record: &Record, turn: &Turn) -> Option<(Gate, String)> {
+fn write(record: &Record, gate: &Gate, turn: &Turn) -> Option<(Gate, String)> {
     let calls: Vec<RenderCall<'_>> = turn
         .calls
         .iter()
@@ -61,7 +61,7 @@ fn write(record: &Record, turn: &Turn) -> Option<(Gate, String)> {
     let written = record.render(&calls, turn.text.as_deref(), turn.thought.as_deref()).ok()?;
     let tools: Vec<Value> =
         turn.calls.iter().map(|call| json!({"name": call.name, "parameters": call.schema})).collect();
-    let gate = support::dialect_gate(&record.name, &json!(tools));
+    let gate = gate.with_tools(support::registry(&json!(tools)));
     turn.text.as_deref().is_none_or(|text| is_plain(&gate, text)).then_some((gate, written))
 }
 
@@ -91,8 +91,9 @@ fn read_back(turn: &Turn, gate: &Gate, written: &str, cuts: &[usize]) -> TestCas
 /// How many turns could be written in this dialect, and why they are not read back, if they are not.
 fn check(record: &Record) -> (usize, Option<String>) {
     let count = Cell::new(0);
-    let outcome = runner(200).run(&(turn(), cuts(4)), |(turn, cuts)| {
-        let Some((gate, written)) = write(record, &turn) else { return Ok(()) };
+    let gate = support::dialect_gate(&record.name, &json!([]));
+    let outcome = runner(1000).run(&(turn(), cuts(4)), |(turn, cuts)| {
+        let Some((gate, written)) = write(record, &gate, &turn) else { return Ok(()) };
         count.set(count.get() + 1);
         watched(written.clone(), || read_back(&turn, &gate, &written, &places(&cuts, written.len())))
     });

@@ -2,7 +2,7 @@
 
 use super::record::Record;
 use super::shape::{Content, Shape};
-use super::template::{Part, Slot, Template};
+use super::template::{Part, Slot, Template, is_word_character};
 use crate::json::Syntax;
 
 /// A rule that a record breaks, and at which entry of which key.
@@ -23,6 +23,7 @@ pub(super) fn check(record: &Record) -> Result<(), Problem> {
         for (entry, template) in templates.iter().enumerate() {
             slots_belong(key, entry, template)?;
             slots_are_apart(key, entry, template)?;
+            words_have_each_slot_once(key, entry, template)?;
         }
     }
     calls_are_complete(record)?;
@@ -109,6 +110,26 @@ fn slots_are_apart(key: &'static str, entry: usize, template: &Template) -> Resu
                 return Err(problem(key, entry, "a literal follows `{code}`", help));
             }
             _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// A run of word characters is taken apart when it has ended, and the same slot cannot be two parts of it.
+fn words_have_each_slot_once(key: &'static str, entry: usize, template: &Template) -> Result<(), Problem> {
+    let mut in_word: Vec<Slot> = Vec::new();
+    for part in &template.parts {
+        match part {
+            Part::Slot(slot) if slot.is_word() => {
+                if in_word.contains(slot) {
+                    let message = format!("`{{{}}}` stands twice in one word", slot.word());
+                    let help = "Put a character between them that no name has, such as a space or a quote.";
+                    return Err(problem(key, entry, message, help));
+                }
+                in_word.push(*slot);
+            }
+            Part::Literal(literal) if literal.chars().all(is_word_character) => {}
+            _ => in_word.clear(),
         }
     }
     Ok(())

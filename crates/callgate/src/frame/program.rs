@@ -149,6 +149,8 @@ pub(crate) struct Frame {
     pub(crate) kind: FrameKind,
     /// Its first instruction.
     pub(crate) start: Pc,
+    /// Its opener, as far as it is the same for all calls.
+    pub(crate) marker: Arc<str>,
     /// The white space that the template writes after it.
     pub(crate) after: String,
     /// Whether it is a code fence.
@@ -424,6 +426,7 @@ impl Compiler {
         self.end(after, ends, openers);
         if let Some(frame) = self.program.frames.last_mut() {
             frame.next_call = next_call;
+            frame.marker = first.head().trim().into();
             frame.nested = nested;
             if !record.param.is_empty() {
                 frame.closers = lasts(&record.param);
@@ -465,6 +468,7 @@ impl Compiler {
             record: index,
             kind,
             start: self.here(),
+            marker: "".into(),
             after: String::new(),
             fence,
             unmarked,

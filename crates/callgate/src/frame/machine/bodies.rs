@@ -103,7 +103,7 @@ impl Machine {
                 // Formats that send bare code mean the one tool that runs it.
                 let name = draft.name.get_or_insert_with(|| "python".to_owned());
                 if !std::mem::replace(&mut draft.started, true) {
-                    out.started(draft.number, name, record.name.clone());
+                    out.started(draft.number, name, Self::source(gate, frame));
                 }
                 draft.body = DraftBody::Code(String::new());
                 draft.body_start = Some(position);
@@ -120,12 +120,12 @@ impl Machine {
     pub(super) fn announce_name(&mut self, gate: &Compiled, thread: Thread, out: &mut Out<'_, '_>) {
         let Some(name) = thread.name else { return };
         let name = self.scratch.get(name).to_owned();
-        let dialect = gate.records[self.frame_of(gate, &thread).record].record.name.clone();
+        let source = Self::source(gate, self.frame_of(gate, &thread));
         let Some(draft) = &mut self.draft else { return };
         draft.odd = thread.odd;
         draft.id = thread.id.map(|id| self.scratch.get(id).to_owned());
         if !std::mem::replace(&mut draft.started, true) {
-            out.started(draft.number, &name, dialect);
+            out.started(draft.number, &name, source);
         }
         draft.name = Some(name);
     }
@@ -303,14 +303,13 @@ impl Machine {
         if self.speculative {
             return;
         }
-        let record =
-            self.waiting.first().map(|thread| &gate.records[self.frame_of(gate, thread).record].record);
-        let (Some(draft), Some(record)) = (&mut self.draft, record) else { return };
-        draft.look_at_object(record);
+        let frame = self.waiting.first().map(|thread| self.frame_of(gate, thread));
+        let (Some(draft), Some(frame)) = (&mut self.draft, frame) else { return };
+        draft.look_at_object(&gate.records[frame.record].record);
         if !draft.started
             && let Some(name) = &draft.name
         {
-            out.started(draft.number, name, record.name.clone());
+            out.started(draft.number, name, Self::source(gate, frame));
             draft.started = true;
         }
         if draft.started {

@@ -65,7 +65,7 @@ impl Machine {
         draft.close_params(record);
         if let Some(name) = draft.name.as_deref().filter(|_| !draft.started && draft.findings.is_empty()) {
             draft.started = true;
-            out.started(draft.number, name, record.name.clone());
+            out.started(draft.number, name, Self::source(gate, frame));
         }
         if draft.started
             && draft.findings.is_empty()

@@ -256,26 +256,26 @@ impl Machine {
         Admission::Live
     }
 
-    /// Says that a call has begun, once its name is beyond doubt.
+    /// Says that a call has begun, once its name and its dialect are beyond doubt.
     pub(super) fn announce(&mut self, gate: &Compiled, lead: Thread, out: &mut Out<'_, '_>) {
         let Some(name) = lead.name else { return };
         if self.draft.as_ref().is_none_or(|draft| draft.started) || self.threads.in_word() {
             return;
         }
         let name = self.scratch.get(name);
-        let agreed = self
-            .threads
-            .iter()
-            .filter(|thread| thread.committed)
-            .all(|thread| thread.name.is_some_and(|other| self.scratch.get(other) == name));
+        let record = self.frame_of(gate, &lead).record;
+        let agreed = self.threads.iter().filter(|thread| thread.committed).all(|thread| {
+            self.frame_of(gate, thread).record == record
+                && thread.name.is_some_and(|other| self.scratch.get(other) == name)
+        });
         if !agreed {
             return;
         }
-        let dialect = gate.records[self.frame_of(gate, &lead).record].record.name.clone();
+        let source = Self::source(gate, self.frame_of(gate, &lead));
         let name = name.to_owned();
         if let Some(draft) = &mut self.draft {
             draft.started = true;
-            out.started(draft.number, &name, dialect);
+            out.started(draft.number, &name, source);
             draft.name = Some(name);
         }
     }

@@ -9,6 +9,9 @@ mod ends;
 mod matching;
 mod outside;
 
+use std::sync::Arc;
+
+use crate::event::Choice;
 use crate::finding::{Code, Finding, Span};
 use crate::gate::Compiled;
 use crate::ledger::{Out, Pending};
@@ -259,6 +262,12 @@ impl Machine {
         let change = self.regions.finish();
         self.apply(change, out);
         self.flush_space(out);
+    }
+
+    /// The dialect that a thread reads, and why that one.
+    fn source(gate: &Compiled, frame: &Frame) -> (Arc<str>, Choice) {
+        let choice = if frame.chosen { Choice::Named } else { Choice::Marker(frame.marker.clone()) };
+        (gate.records[frame.record].record.name.clone(), choice)
     }
 
     fn frame_of<'g>(&self, gate: &'g Compiled, thread: &Thread) -> &'g Frame {
