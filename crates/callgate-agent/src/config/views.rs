@@ -1,0 +1,93 @@
+//! The configuration as the parts of the agent take it: typed settings instead of keys.
+
+use callgate::Policy;
+use serde_json::json;
+
+use super::{Config, Value};
+use crate::retry::{Backoff, RetrySettings};
+
+impl Config {
+    /// The name of the chosen provider.
+    pub fn provider(&self) -> &str {
+        self.text("provider").unwrap_or_default()
+    }
+
+    /// The policy of the profile, with what was set above it.
+    pub fn policy(&self) -> Policy {
+        let mut policy = self.profile().policy();
+        let retry = |key: &str| format!("providers.{}.tool_call_retry.{key}", self.provider());
+        let given = |key: &str| self.origin(&retry(key)).is_given();
+        let count = |key: &str| usize::try_from(self.count(&retry(key))).unwrap_or(usize::MAX);
+        if given("enable_auto_repair") && !self.flag(&retry("enable_auto_repair")) {
+            policy.repair = callgate::policy::RepairPolicy::Off;
+        }
+        if given("strict_validation") {
+            policy.extra_args = match self.flag(&retry("strict_validation")) {
+                true => callgate::policy::ExtraArgs::Reject,
+                false => callgate::policy::ExtraArgs::Allow,
+            };
+        }
+        if given("max_nesting_depth") {
+            policy.limits.depth = count("max_nesting_depth");
+        }
+        if given("max_argument_size") {
+            policy.limits.arguments = count("max_argument_size");
+        }
+        if given("repair_timeout_ms") {
+            policy.limits.repairs = policy.limits.repairs.saturating_mul(count("repair_timeout_ms")) / 100;
+        }
+        self.with_knobs(policy)
+    }
+
+    /// How a refused response is asked for again.
+    pub fn retry(&self) -> RetrySettings {
+        let key = |key: &str| format!("providers.{}.tool_call_retry.{key}", self.provider());
+        RetrySettings {
+            max_attempts: u32::try_from(self.count(&key("max_retry_attempts"))).unwrap_or(u32::MAX),
+            delay: self.millis(&key("retry_delay_ms")),
+            max_delay: self.millis(&key("max_retry_delay_ms")),
+            backoff: match self.text(&key("backoff")) {
+                Some("linear") => Backoff::Linear,
+                Some("constant") => Backoff::Constant,
+                _ => Backoff::Exponential,
+            },
+            template: self.text(&key("retry_prompt_template")).map(str::to_owned),
+            stop_when_repeated: self.flag(&key("stop_when_repeated")),
+        }
+    }
+
+    /// The knobs that were set, put into a policy.
+    fn with_knobs(&self, policy: Policy) -> Policy {
+        let Ok(mut value) = serde_json::to_value(&policy) else { return policy };
+        for (key, setting) in self.settings().filter(|(_, setting)| setting.origin.is_given()) {
+            let Some(path) = key.strip_prefix("policy.") else { continue };
+            let place = path.split('.').fold(Some(&mut value), |value, key| value?.get_mut(key));
+            if let Some(place) = place {
+                *place = json!(setting.value.to_json());
+            }
+        }
+        serde_json::from_value(value).unwrap_or(policy)
+    }
+
+    pub(super) fn text(&self, key: &str) -> Option<&str> {
+        match self.value(key) {
+            Value::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    pub(super) fn flag(&self, key: &str) -> bool {
+        self.value(key) == &Value::Flag(true)
+    }
+
+    pub(super) fn count(&self, key: &str) -> u64 {
+        match self.value(key) {
+            Value::Count(count) => *count,
+            _ => 0,
+        }
+    }
+
+    pub(super) fn millis(&self, key: &str) -> std::time::Duration {
+        std::time::Duration::from_millis(self.count(key))
+    }
+}

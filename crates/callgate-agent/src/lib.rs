@@ -1,0 +1,15 @@
+//! The host's side of Callgate: everything between a judged call and the world.
+//!
+//! The gate itself is the crate `callgate`; nothing here reads a model's output a second way. What is here:
+//!
+//! - [`cancel`]: one hand that stops, many that notice.
+//! - [`config`]: one YAML file, environment and flags above it, every value with its origin.
+//! - [`history`]: the conversation as typed messages, made valid before it is sent.
+//! - [`model`]: clients of model servers, and a scripted model.
+//! - [`retry`]: what was refused is asked for again; an engine without I/O, and its driver.
+
+pub mod cancel;
+pub mod config;
+pub mod history;
+pub mod model;
+pub mod retry;
