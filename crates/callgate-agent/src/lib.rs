@@ -7,9 +7,11 @@
 //! - [`history`]: the conversation as typed messages, made valid before it is sent.
 //! - [`model`]: clients of model servers, and a scripted model.
 //! - [`retry`]: what was refused is asked for again; an engine without I/O, and its driver.
+//! - [`visible`]: text made safe to look at.
 
 pub mod cancel;
 pub mod config;
 pub mod history;
 pub mod model;
 pub mod retry;
+pub mod visible;

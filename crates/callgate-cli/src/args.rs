@@ -285,15 +285,27 @@ pub(crate) struct ConfigArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigAction {
-    /// Every knob of a profile's policy, with its value and what it means
-    Show {
-        /// Whose policy
-        #[arg(long, value_name = "NAME", default_value = "standard")]
-        profile: String,
-        /// Print JSON instead of a table
-        #[arg(long)]
-        json: bool,
-    },
+    /// Every setting with its value, who gave it, and what it decides
+    Show(ConfigShowArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConfigShowArgs {
+    /// The file to read [default: .agent/config.yml, if it is there]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// The profile to take instead of the configured one
+    #[arg(long, value_name = "NAME")]
+    pub(crate) profile: Option<String>,
+    /// A setting to take instead of the configured one; may be given more than once
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Show the settings of all providers, not only of the chosen one
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Print JSON instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -63,8 +63,8 @@ fn run() -> Result<Outcome, Stop> {
         Command::Prompt(args) => prompt::run(args, paint, out),
         Command::Explain(args) => explain::run(args.code.as_deref(), paint, out),
         Command::Config(args) => {
-            let ConfigAction::Show { profile, json } = &args.action;
-            config::show(profile, *json, paint, out)
+            let ConfigAction::Show(args) = &args.action;
+            config::show(args, paint, out)
         }
         Command::Completions(args) => {
             // The generator panics on a closed pipe, so it writes into memory.

@@ -674,6 +674,41 @@ fn every_profile_has_a_prompt_and_a_policy() {
 }
 
 #[test]
+fn config_shows_what_holds_and_who_said_so() {
+    let file =
+        Scratch::new("config.yml", "provider: ollama\nproviders:\n  ollama:\n    model: \"a\\e[31mb\"\n");
+    let args = ["config", "show", "--config", file.path(), "--set", "policy.max_calls=7"];
+    let mut shown = command(&args);
+    shown.env("CALLGATE_AUDIT_VALUES", "short");
+    let shown = run_command(shown, b"").stdout;
+    let line = |key: &str| {
+        let found = shown.lines().find(|line| line.starts_with(&format!("{key} ")));
+        found.unwrap_or_else(|| panic!("no {key} in {shown}")).split_whitespace().collect::<Vec<_>>()
+    };
+    assert_eq!(line("policy.max_calls")[1..3], ["7", "--set"]);
+    assert_eq!(line("audit.values")[1..3], ["short", "$CALLGATE_AUDIT_VALUES"]);
+    assert_eq!(line("approval.auto_approve")[1..3], ["true", "default"]);
+    assert_eq!(line("policy.repair")[1..3], ["lossless", "profile"]);
+    assert_eq!(line("providers.ollama.model")[1..3], ["a\\u{1b}[31mb", &format!("{}:4", file.path())]);
+    assert!(!shown.contains("providers.openai.model"), "the other providers are for --all");
+    assert!(callgate(&[&args[..], &["--all"]].concat(), "").stdout.contains("providers.openai.model"));
+    let json: Value = serde_json::from_str(&callgate(&[&args[..], &["--json"]].concat(), "").stdout).unwrap();
+    assert_eq!(json["settings"]["policy.max_calls"]["origin"], "--set");
+    assert_eq!(json["policy"]["max_calls"], 7);
+}
+
+#[test]
+fn a_wrong_configuration_is_refused_with_file_line_key_and_nearest_key() {
+    let file = Scratch::new("config.yml", "policy:\n  repare: full\n");
+    let said = format!("{}:2", file.path());
+    assert_usage_error(
+        &callgate(&["config", "show", "--config", file.path()], ""),
+        &[&said, "policy.repare", "`policy.repair`"],
+    );
+    assert_usage_error(&callgate(&["config", "show", "--set", "nothing"], ""), &["--set KEY=VALUE"]);
+}
+
+#[test]
 fn explain_lists_all_codes_and_runs_their_examples() {
     let list = callgate(&["explain"], "").stdout;
     let codes: Vec<&str> =

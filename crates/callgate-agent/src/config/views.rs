@@ -1,9 +1,12 @@
 //! The configuration as the parts of the agent take it: typed settings instead of keys.
 
 use callgate::Policy;
-use serde_json::json;
 
 use super::{Config, Value};
+use crate::model::{
+    Address, FaultCode, Model, ModelFault, OLLAMA, OPENAI, Ollama, OpenAi, Parameters, Scripted, Secret,
+    Server, Timeouts,
+};
 use crate::retry::{Backoff, RetrySettings};
 
 impl Config {
@@ -56,6 +59,57 @@ impl Config {
         }
     }
 
+    /// Which model is asked, and how it answers.
+    pub fn parameters(&self) -> Parameters {
+        let key = |key: &str| format!("providers.{}.{key}", self.provider());
+        let count = |key: &str| match self.value(key) {
+            Value::Count(count) => Some(*count),
+            _ => None,
+        };
+        Parameters {
+            model: self.text(&key("model")).unwrap_or_default().to_owned(),
+            temperature: match self.value(&key("temperature")) {
+                Value::Number(number) => Some(*number),
+                _ => None,
+            },
+            max_tokens: count(&key("max_tokens")),
+            seed: count(&key("seed")),
+        }
+    }
+
+    /// How long each part of an answer may take.
+    pub fn timeouts(&self) -> Timeouts {
+        let time = |key: &str| self.millis(&format!("providers.{}.timeouts.{key}", self.provider()));
+        Timeouts {
+            connect: time("connect_ms"),
+            first_byte: time("first_byte_ms"),
+            idle: time("idle_ms"),
+            total: time("total_ms"),
+        }
+    }
+
+    /// A client of the chosen provider. `variable` looks up the environment variable that holds the key.
+    pub fn model(&self, variable: impl Fn(&str) -> Option<String>) -> Result<Box<dyn Model>, ModelFault> {
+        let provider = self.provider();
+        let usual = match provider {
+            "ollama" => OLLAMA,
+            "openai" => OPENAI,
+            _ => return Ok(Box::new(Scripted::default())),
+        };
+        let unfit = |message: String| ModelFault::new(FaultCode::BadRequest, message);
+        let address = self.text(&format!("providers.{provider}.endpoint")).unwrap_or(usual);
+        let mut server = Server::new(Address::parse(address).map_err(unfit)?).timeouts(self.timeouts());
+        if let Some(name) = self.text(&format!("providers.{provider}.api_key_env")) {
+            let key = variable(name).filter(|key| !key.is_empty());
+            let key = key.ok_or_else(|| unfit(format!("the environment variable `{name}` holds no key")))?;
+            server = server.key(Secret::new(key.trim()));
+        }
+        Ok(match provider {
+            "ollama" => Box::new(Ollama::new(server)),
+            _ => Box::new(OpenAi::new(server)),
+        })
+    }
+
     /// The knobs that were set, put into a policy.
     fn with_knobs(&self, policy: Policy) -> Policy {
         let Ok(mut value) = serde_json::to_value(&policy) else { return policy };
@@ -63,7 +117,7 @@ impl Config {
             let Some(path) = key.strip_prefix("policy.") else { continue };
             let place = path.split('.').fold(Some(&mut value), |value, key| value?.get_mut(key));
             if let Some(place) = place {
-                *place = json!(setting.value.to_json());
+                *place = setting.value.to_json();
             }
         }
         serde_json::from_value(value).unwrap_or(policy)

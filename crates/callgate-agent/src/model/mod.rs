@@ -2,16 +2,26 @@
 
 mod address;
 mod fault;
+mod http;
+mod lines;
+mod ollama;
+mod openai;
+mod reading;
 mod scripted;
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use callgate::{Event, FinishReason, Gate, NativeDelta, Response, Span};
 use serde_json::Value;
 
 pub use address::Address;
 pub use fault::{FaultCode, ModelFault};
+use http::Http;
+pub use http::{Connect, Connection, Network, Secret, Timeouts};
+pub use ollama::{OLLAMA, Ollama};
+pub use openai::{OPENAI, OpenAi};
 pub use scripted::{Scripted, ScriptedPiece, ScriptedTurn};
 
 use crate::history::{CallStyle, Message};
@@ -46,6 +56,43 @@ pub struct Parameters {
     pub max_tokens: Option<u64>,
     /// The seed of its choices.
     pub seed: Option<u64>,
+}
+
+/// Where a server is and how it is reached.
+#[derive(Clone)]
+pub struct Server {
+    http: Http,
+}
+
+impl Server {
+    /// A server on the network, with the usual time-outs and no key.
+    pub fn new(address: Address) -> Self {
+        Server {
+            http: Http { address, timeouts: Timeouts::default(), key: None, connect: Arc::new(Network) },
+        }
+    }
+
+    /// Sets how long each part of an answer may take.
+    pub fn timeouts(mut self, timeouts: Timeouts) -> Self {
+        self.http.timeouts = timeouts;
+        self
+    }
+
+    /// Sets the key that this server, and no other, is sent.
+    pub fn key(mut self, key: Secret) -> Self {
+        self.http.key = Some(key);
+        self
+    }
+
+    /// Reaches it another way than over the network.
+    pub fn reached_by(mut self, connect: impl Connect + 'static) -> Self {
+        self.http.connect = Arc::new(connect);
+        self
+    }
+
+    fn into_http(self) -> Http {
+        self.http
+    }
 }
 
 /// A piece of an answer, whatever the server's format.
@@ -112,7 +159,6 @@ pub async fn respond(
     let mut collector = Response::collector();
     let mut usage = Usage::default();
     let mut finish = None;
-    let mut reasoning = String::new();
     while let Some(piece) = pieces.next().await? {
         let mut take = |event: Event<'_>| {
             sink(event.clone());
@@ -123,7 +169,6 @@ pub async fn respond(
             // It is no part of the text, so it takes no bytes of it.
             Piece::Reasoning(text) => {
                 take(Event::Reasoning { text: text.as_str().into(), span: Span::new(0, 0) });
-                reasoning.push_str(&text);
             }
             Piece::Calls(calls) => session.native_calls(&calls, &mut take),
             Piece::Delta { index, id, name, arguments } => {
