@@ -2,6 +2,7 @@
 //!
 //! The gate itself is the crate `callgate`; nothing here reads a model's output a second way. What is here:
 //!
+//! - [`approval`]: which calls run unasked, which ask, which never run; a yes is for one call, once.
 //! - [`cancel`]: one hand that stops, many that notice.
 //! - [`config`]: one YAML file, environment and flags above it, every value with its origin.
 //! - [`history`]: the conversation as typed messages, made valid before it is sent.
@@ -9,9 +10,20 @@
 //! - [`retry`]: what was refused is asked for again; an engine without I/O, and its driver.
 //! - [`visible`]: text made safe to look at.
 
+pub mod approval;
 pub mod cancel;
 pub mod config;
 pub mod history;
 pub mod model;
 pub mod retry;
 pub mod visible;
+
+/// Bytes as lower-case hexadecimal digits.
+fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    bytes
+        .iter()
+        .flat_map(|byte| [byte >> 4, byte & 15])
+        .map(|digit| char::from(DIGITS[usize::from(digit)]))
+        .collect()
+}

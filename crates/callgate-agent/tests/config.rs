@@ -7,9 +7,11 @@ use std::time::Duration;
 
 use callgate::Profile;
 use callgate::policy::{ExtraArgs, Partial, RepairPolicy};
+use callgate_agent::approval::{ApprovalPolicy, Otherwise, Rule, Standing};
 use callgate_agent::config::{
-    Config, ConfigError, ConfigErrorCode, ConfigErrors, Kind, Origin, ROWS, Row, Value, variable,
+    Config, ConfigError, ConfigErrorCode, ConfigErrors, Kind, Origin, PROVIDERS, ROWS, Row, Value, variable,
 };
+use callgate_agent::model::{Parameters, Timeouts};
 use callgate_agent::retry::Backoff;
 
 fn from_file(text: &str) -> Result<Config, ConfigErrors> {
@@ -64,7 +66,7 @@ fn every_key_has_a_value_of_its_type_in_every_profile() {
                     (_, Value::Unset)
                         | (Kind::Flag, Value::Flag(_))
                         | (Kind::Text | Kind::Address, Value::Text(_))
-                        | (Kind::List, Value::List(_))
+                        | (Kind::List | Kind::Rules, Value::List(_))
                 ) || match (row.kind, config.value(&key)) {
                     (Kind::Count(least, most), Value::Count(count)) => (least..=most).contains(count),
                     (Kind::Word(words), Value::Text(text)) => words.split(" | ").any(|word| word == text),
@@ -225,6 +227,13 @@ fn what_is_not_understood_is_refused_with_line_key_and_nearest_key() {
             "providers.ollama.endpoint",
             "password",
         ),
+        (
+            "approval:\n  deny: [path=x]\n",
+            ConfigErrorCode::OutOfRange,
+            2,
+            "approval.deny",
+            "fs.write path=docs/**",
+        ),
         ("profile: a\nprofile: b\n", ConfigErrorCode::Unreadable, 2, "profile", "twice"),
     ] {
         let error = error(text);
@@ -298,6 +307,49 @@ fn c_46_the_keys_of_the_retry_section_reach_policy_and_engine() {
     assert_eq!(retry.backoff, Backoff::Linear);
     assert!(retry.stop_when_repeated);
     assert_eq!(retry.template.as_deref(), Some("Again: {tool_name}"));
+}
+
+#[test]
+fn the_rules_of_approval_come_from_the_file() {
+    let policy = good(
+        "approval:\n  default: deny\n  auto_approve: false\n  deny: [fs.write path=.git/**]\n  ask: ['fs.*']\n  safe:\n    - fs.read\n  \
+         command_tools: [sh]\n  timeout_ms: 5\n",
+    )
+    .approval();
+    assert_eq!(policy.otherwise, Otherwise::Always(Standing::Deny));
+    assert!(!policy.auto_approve);
+    assert_eq!(policy.deny, [Rule::parse("fs.write path=.git/**").unwrap()]);
+    assert_eq!(policy.ask, [Rule::parse("fs.*").unwrap()]);
+    assert_eq!(policy.safe, [Rule::parse("fs.read").unwrap()]);
+    assert_eq!(policy.command_tools, ["sh"]);
+    assert_eq!(policy.timeout, Duration::from_millis(5));
+    assert_eq!(
+        good("").approval(),
+        ApprovalPolicy::default(),
+        "the table and the code agree on what holds otherwise"
+    );
+}
+
+#[test]
+fn the_client_comes_from_the_file_and_its_key_from_the_environment() {
+    let text = "provider: openai\nproviders:\n  openai:\n    model: m\n    temperature: 0.5\n    max_tokens: 7\n    seed: 1\n    \
+                api_key_env: MY_KEY\n    timeouts: {connect_ms: 1, first_byte_ms: 2, idle_ms: 3, total_ms: 4}\n";
+    let config = good(text);
+    let parameters =
+        Parameters { model: "m".to_owned(), temperature: Some(0.5), max_tokens: Some(7), seed: Some(1) };
+    assert_eq!(config.parameters(), parameters);
+    let times = config.timeouts();
+    let times = [times.connect, times.first_byte, times.idle, times.total].map(|time| time.as_millis());
+    assert_eq!(times, [1, 2, 3, 4]);
+    assert!(config.model(|name| (name == "MY_KEY").then(|| "sk".to_owned())).is_ok());
+    let fault = config.model(|_| None).err().unwrap();
+    assert!(fault.message.contains("MY_KEY"), "{fault}");
+    for provider in PROVIDERS {
+        assert!(good(&format!("provider: {provider}\n")).model(|_| None).is_ok(), "{provider}");
+    }
+    let usual = good("provider: ollama\n");
+    assert_eq!(usual.timeouts(), Timeouts::default(), "the table and the code agree on what holds otherwise");
+    assert_eq!(usual.parameters(), Parameters::default());
 }
 
 #[test]

@@ -115,6 +115,7 @@ fn value(row: &Row) -> String {
             words.join(", ")
         }
         Kind::List => "a list".to_owned(),
+        Kind::Rules => "a list of rules".to_owned(),
     }
 }
 

@@ -3,6 +3,8 @@
 // What fails outside of a test function fails the test that called it.
 #![allow(clippy::panic)]
 
+#[path = "seed_cases/approval.rs"]
+mod approval;
 #[path = "seed_cases/retry.rs"]
 mod retry;
 #[path = "seed_cases/settings.rs"]
@@ -18,15 +20,7 @@ use serde_json::Value;
 
 /// Cases that wait for a part that is not there yet, with that part.
 const WAITING: &[(&str, &[&str])] = &[
-    ("permissions", &["GT-042", "GT-066"]),
     ("confined files", &["GT-044", "GT-045", "GT-046", "GT-047", "GT-049", "XT-069", "XT-070", "XT-079"]),
-    (
-        "approval",
-        &[
-            "XT-055", "XT-056", "XT-057", "XT-058", "XT-059", "XT-060", "XT-061", "XT-062", "XT-063",
-            "XT-064", "XT-065", "XT-066", "XT-067", "XT-068", "XT-077",
-        ],
-    ),
     ("audit", &["GT-058", "GT-059", "GT-060", "GT-065", "AT-114", "AT-118"]),
     ("running tools", &["XT-071", "XT-078"]),
     (
@@ -69,6 +63,10 @@ fn faults_of(case: &Value) -> Option<Vec<String>> {
         Some(settings::faults(case))
     } else if case["expect"].get("history_types").is_some() {
         Some(turns::faults(case))
+    } else if case["expect"].get("needs_approval").is_some() {
+        Some(approval::faults(case))
+    } else if input.get("sessions").is_some() || case["expect"]["errors"][0]["kind"] == "permission_denied" {
+        Some(approval::permission_faults(case))
     } else {
         None
     }
@@ -120,6 +118,7 @@ fn gate(case: &Value) -> Gate {
     for entry in case["tools"].as_array().into_iter().flatten() {
         let mut tool = Tool::new(text(&entry["name"]), "A tool of the case.", entry["parameters"].clone());
         tool.dangerous = entry["dangerous"] == true;
+        tool.permission = entry["permission"].as_str().map(str::to_owned);
         registry.register(tool).unwrap_or_else(|error| panic!("{error}"));
     }
     let gate = Gate::builder().profile(profile).tools(registry).policy(policy).build();

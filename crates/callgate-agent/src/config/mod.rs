@@ -25,6 +25,8 @@ use std::path::{Path, PathBuf};
 
 use callgate::{Profile, nearest};
 
+use crate::approval::Rule;
+
 pub use error::{ConfigError, ConfigErrorCode, ConfigErrors, Origin};
 use table::{ALIASES, STRICT_SWITCH};
 pub use table::{Fallback, Kind, PROVIDERS, ROWS, Row, Value};
@@ -307,12 +309,12 @@ type Misfit = (ConfigErrorCode, String, String);
 fn typed(kind: Kind, content: &Content, origin: &Origin) -> Result<Value, Misfit> {
     let from_file = matches!(origin, Origin::File { .. });
     let (text, quoted) = match (kind, content) {
-        (Kind::List, Content::List(items)) => return Ok(Value::List(items.clone())),
-        (Kind::List, Content::Scalar { text, .. }) if !from_file => {
+        (Kind::List | Kind::Rules, Content::List(items)) => return list(kind, items.clone()),
+        (Kind::List | Kind::Rules, Content::Scalar { text, .. }) if !from_file => {
             let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
-            return Ok(Value::List(items.map(str::to_owned).collect()));
+            return list(kind, items.map(str::to_owned).collect());
         }
-        (_, Content::List(_)) => return Err(wrong(&words(kind), "a list", "write one value")),
+        (_, Content::List(_)) => return Err(wrong(words(kind), "a list", "write one value")),
         (_, Content::Scalar { text, quoted }) => (text.as_str(), *quoted),
     };
     let shown = || format!("`{}`", text.chars().take(40).collect::<String>());
@@ -320,7 +322,7 @@ fn typed(kind: Kind, content: &Content, origin: &Origin) -> Result<Value, Misfit
         |help: String| (ConfigErrorCode::OutOfRange, format!("{} is not allowed", shown()), help);
     let unquote = "write it without quotes";
     match kind {
-        Kind::List => Err(wrong("a list", "one value", "write `- value` lines or `[a, b]`")),
+        Kind::List | Kind::Rules => Err(wrong("a list", "one value", "write `- value` lines or `[a, b]`")),
         Kind::Text => Ok(Value::Text(text.to_owned())),
         Kind::Flag => match text {
             "true" | "True" | "TRUE" if !quoted => Ok(Value::Flag(true)),
@@ -373,15 +375,28 @@ fn is_whole(text: &str) -> bool {
     !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-fn words(kind: Kind) -> String {
+/// A list, of rules where rules are wanted.
+fn list(kind: Kind, items: Vec<String>) -> Result<Value, Misfit> {
+    let unfit = items.iter().filter(|_| kind == Kind::Rules).find_map(|item| Rule::parse(item).err());
+    match unfit {
+        None => Ok(Value::List(items)),
+        Some(error) => Err((
+            ConfigErrorCode::OutOfRange,
+            error.message,
+            "a rule is a tool and any `argument=pattern`, as in `fs.write path=docs/**`".to_owned(),
+        )),
+    }
+}
+
+fn words(kind: Kind) -> &'static str {
     match kind {
-        Kind::Flag => "true or false".to_owned(),
-        Kind::Count(..) => "a whole number".to_owned(),
-        Kind::Number(..) => "a number".to_owned(),
-        Kind::Text => "text".to_owned(),
-        Kind::Address => "an address".to_owned(),
-        Kind::Word(_) => "one word".to_owned(),
-        Kind::List => "a list".to_owned(),
+        Kind::Flag => "true or false",
+        Kind::Count(..) => "a whole number",
+        Kind::Number(..) => "a number",
+        Kind::Text => "text",
+        Kind::Address => "an address",
+        Kind::Word(_) => "one word",
+        Kind::List | Kind::Rules => "a list",
     }
 }
 

@@ -59,6 +59,8 @@ pub enum Kind {
     Word(&'static str),
     /// A list of texts.
     List,
+    /// A list of rules of approval.
+    Rules,
 }
 
 /// What holds when nobody gives a value.
@@ -338,17 +340,17 @@ pub const ROWS: &[Row] = &[
     ),
     row(
         "approval.deny",
-        Kind::List,
+        Kind::Rules,
         Fallback::List(&[]),
         "rules for calls that never run; they win over all others",
     ),
     row(
         "approval.ask",
-        Kind::List,
+        Kind::Rules,
         Fallback::List(&[]),
         "rules for calls that run only after a yes; they win over `approval.safe`",
     ),
-    row("approval.safe", Kind::List, Fallback::List(&[]), "rules for calls that run unasked"),
+    row("approval.safe", Kind::Rules, Fallback::List(&[]), "rules for calls that run unasked"),
     row(
         "approval.command_tools",
         Kind::List,

@@ -3,6 +3,7 @@
 use callgate::Policy;
 
 use super::{Config, Value};
+use crate::approval::{ApprovalPolicy, Otherwise, Rule, Standing};
 use crate::model::{
     Address, FaultCode, Model, ModelFault, OLLAMA, OPENAI, Ollama, OpenAi, Parameters, Scripted, Secret,
     Server, Timeouts,
@@ -110,12 +111,32 @@ impl Config {
         })
     }
 
+    /// Which calls run unasked, which ask, which never run.
+    pub fn approval(&self) -> ApprovalPolicy {
+        // What is no rule was refused when the file was read.
+        let rules = |key: &str| self.list(key).iter().filter_map(|rule| Rule::parse(rule).ok()).collect();
+        ApprovalPolicy {
+            deny: rules("approval.deny"),
+            ask: rules("approval.ask"),
+            safe: rules("approval.safe"),
+            otherwise: match self.text("approval.default") {
+                Some("safe") => Otherwise::Always(Standing::Safe),
+                Some("ask") => Otherwise::Always(Standing::Ask),
+                Some("deny") => Otherwise::Always(Standing::Deny),
+                _ => Otherwise::Auto,
+            },
+            auto_approve: self.flag("approval.auto_approve"),
+            command_tools: self.list("approval.command_tools").to_vec(),
+            timeout: self.millis("approval.timeout_ms"),
+        }
+    }
+
     /// The knobs that were set, put into a policy.
     fn with_knobs(&self, policy: Policy) -> Policy {
         let Ok(mut value) = serde_json::to_value(&policy) else { return policy };
         for (key, setting) in self.settings().filter(|(_, setting)| setting.origin.is_given()) {
             let Some(path) = key.strip_prefix("policy.") else { continue };
-            let place = path.split('.').fold(Some(&mut value), |value, key| value?.get_mut(key));
+            let place = path.split('.').try_fold(&mut value, |value, key| value.get_mut(key));
             if let Some(place) = place {
                 *place = setting.value.to_json();
             }
@@ -123,25 +144,32 @@ impl Config {
         serde_json::from_value(value).unwrap_or(policy)
     }
 
-    pub(super) fn text(&self, key: &str) -> Option<&str> {
+    fn text(&self, key: &str) -> Option<&str> {
         match self.value(key) {
             Value::Text(text) => Some(text),
             _ => None,
         }
     }
 
-    pub(super) fn flag(&self, key: &str) -> bool {
+    fn list(&self, key: &str) -> &[String] {
+        match self.value(key) {
+            Value::List(items) => items,
+            _ => &[],
+        }
+    }
+
+    fn flag(&self, key: &str) -> bool {
         self.value(key) == &Value::Flag(true)
     }
 
-    pub(super) fn count(&self, key: &str) -> u64 {
+    fn count(&self, key: &str) -> u64 {
         match self.value(key) {
             Value::Count(count) => *count,
             _ => 0,
         }
     }
 
-    pub(super) fn millis(&self, key: &str) -> std::time::Duration {
+    fn millis(&self, key: &str) -> std::time::Duration {
         std::time::Duration::from_millis(self.count(key))
     }
 }
