@@ -1,7 +1,7 @@
 //! Approval from outside: what is shown, what a yes is good for, and every way of saying no.
 
 // What fails outside of a test function fails the test that called it.
-#![allow(clippy::panic)]
+#![allow(clippy::panic, clippy::unwrap_used)]
 
 use std::sync::Mutex;
 use std::time::Duration;

@@ -5,9 +5,10 @@
 
 use std::time::Duration;
 
-use callgate::Profile;
 use callgate::policy::{ExtraArgs, Partial, RepairPolicy};
+use callgate::{Profile, Registry};
 use callgate_agent::approval::{ApprovalPolicy, Otherwise, Rule, Standing};
+use callgate_agent::audit::{Style, Sync};
 use callgate_agent::config::{
     Config, ConfigError, ConfigErrorCode, ConfigErrors, Kind, Origin, PROVIDERS, ROWS, Row, Value, variable,
 };
@@ -341,15 +342,39 @@ fn the_client_comes_from_the_file_and_its_key_from_the_environment() {
     let times = config.timeouts();
     let times = [times.connect, times.first_byte, times.idle, times.total].map(|time| time.as_millis());
     assert_eq!(times, [1, 2, 3, 4]);
-    assert!(config.model(|name| (name == "MY_KEY").then(|| "sk".to_owned())).is_ok());
-    let fault = config.model(|_| None).err().unwrap();
+    assert!(config.model(&Registry::new(), |name| (name == "MY_KEY").then(|| "sk".to_owned())).is_ok());
+    let fault = config.model(&Registry::new(), |_| None).err().unwrap();
     assert!(fault.message.contains("MY_KEY"), "{fault}");
     for provider in PROVIDERS {
-        assert!(good(&format!("provider: {provider}\n")).model(|_| None).is_ok(), "{provider}");
+        assert!(
+            good(&format!("provider: {provider}\n")).model(&Registry::new(), |_| None).is_ok(),
+            "{provider}"
+        );
     }
     let usual = good("provider: ollama\n");
     assert_eq!(usual.timeouts(), Timeouts::default(), "the table and the code agree on what holds otherwise");
     assert_eq!(usual.parameters(), Parameters::default());
+}
+
+#[test]
+fn the_audit_comes_from_the_file() {
+    let audit = good(
+        "provider: ollama\naudit: {folder: x, values: long, redact: [badge], sync: interval, sync_interval_ms: 9, max_days: 2, \
+         max_sessions: 3}\nproviders: {ollama: {tool_call_retry: {log_repair_details: false}}}\n",
+    )
+    .audit()
+    .unwrap();
+    assert_eq!(audit.folder.to_str(), Some("x"));
+    assert_eq!((audit.redaction.style, audit.redaction.words), (Style::Long, vec!["badge".to_owned()]));
+    assert_eq!(audit.sync, Sync::Interval(Duration::from_millis(9)));
+    assert_eq!((audit.max_age, audit.max_sessions), (Some(Duration::from_secs(2 * 86_400)), Some(3)));
+    assert!(!audit.repair_details);
+    let usual = good("").audit().unwrap();
+    assert_eq!((usual.redaction.style, usual.sync), (Style::None, Sync::Decision));
+    assert_eq!((usual.max_age, usual.max_sessions, usual.repair_details), (None, None, true));
+    assert!(good("audit: {enabled: false}").audit().is_none());
+    let values = "provider: ollama\nproviders: {ollama: {tool_call_retry: {log_argument_values: true}}}\n";
+    assert_eq!(good(values).audit().unwrap().redaction.style, Style::Short);
 }
 
 #[test]

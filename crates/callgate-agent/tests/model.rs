@@ -2,10 +2,11 @@
 //! has to be exact.
 
 // What fails outside of a test function fails the test that called it.
-#![allow(clippy::panic)]
+#![allow(clippy::panic, clippy::unwrap_used)]
 
 mod support;
 
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use callgate::{FinishReason, Gate, Registry};
@@ -45,9 +46,13 @@ const OPENAI_CALL: &str = concat!(
 );
 
 fn gate() -> Gate {
-    let tools = json!([{"name": "look", "description": "Looks.", "parameters":
-        {"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]}}]);
-    Gate::builder().tools(Registry::from_value(&tools).unwrap()).build().unwrap()
+    static GATE: OnceLock<Gate> = OnceLock::new();
+    let build = || {
+        let tools = json!([{"name": "look", "description": "Looks.", "parameters":
+            {"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]}}]);
+        Gate::builder().tools(Registry::from_value(&tools).unwrap()).build().unwrap()
+    };
+    GATE.get_or_init(build).clone()
 }
 
 fn request() -> ChatRequest {

@@ -1,7 +1,7 @@
 //! The retry engine by its rules: what is asked again, where answers go, when it ends. No I/O, no clock.
 
 // What fails outside of a test function fails the test that called it.
-#![allow(clippy::panic)]
+#![allow(clippy::panic, clippy::unwrap_used)]
 
 use callgate::{Code, FinishReason, Gate, Profile, Registry, Response};
 use callgate_agent::cancel::Cancel;

@@ -5,6 +5,8 @@
 
 #[path = "seed_cases/approval.rs"]
 mod approval;
+#[path = "seed_cases/audit.rs"]
+mod audit;
 #[path = "seed_cases/retry.rs"]
 mod retry;
 #[path = "seed_cases/settings.rs"]
@@ -21,7 +23,6 @@ use serde_json::Value;
 /// Cases that wait for a part that is not there yet, with that part.
 const WAITING: &[(&str, &[&str])] = &[
     ("confined files", &["GT-044", "GT-045", "GT-046", "GT-047", "GT-049", "XT-069", "XT-070", "XT-079"]),
-    ("audit", &["GT-058", "GT-059", "GT-060", "GT-065", "AT-114", "AT-118"]),
     ("running tools", &["XT-071", "XT-078"]),
     (
         "a second text format",
@@ -65,11 +66,18 @@ fn faults_of(case: &Value) -> Option<Vec<String>> {
         Some(turns::faults(case))
     } else if case["expect"].get("needs_approval").is_some() {
         Some(approval::faults(case))
+    } else if input.get("audit_args").is_some() || has_log(&case["expect"]) {
+        Some(audit::faults(case))
     } else if input.get("sessions").is_some() || case["expect"]["errors"][0]["kind"] == "permission_denied" {
         Some(approval::permission_faults(case))
     } else {
         None
     }
+}
+
+/// Whether a case asks for lines of a log.
+fn has_log(expect: &Value) -> bool {
+    expect.as_object().into_iter().flatten().any(|(key, _)| key.starts_with("log_"))
 }
 
 /// The ids that the parser's own test leaves to others.

@@ -119,7 +119,7 @@ pub const ROWS: &[Row] = &[
         "provider",
         Kind::Word("ollama | openai | scripted"),
         Fallback::Text("scripted"),
-        "where the model runs",
+        "where the model runs; `scripted` is a few rules that stand in for one, with nothing installed",
     ),
     row("providers.*.model", Kind::Text, Fallback::Unset, "the name of the model"),
     row(

@@ -1,11 +1,12 @@
 //! The configuration as the parts of the agent take it: typed settings instead of keys.
 
-use callgate::Policy;
+use callgate::{Policy, Registry};
 
 use super::{Config, Value};
 use crate::approval::{ApprovalPolicy, Otherwise, Rule, Standing};
+use crate::audit::{AuditSettings, Redaction, Style, Sync};
 use crate::model::{
-    Address, FaultCode, Model, ModelFault, OLLAMA, OPENAI, Ollama, OpenAi, Parameters, Scripted, Secret,
+    Address, FaultCode, Model, ModelFault, OLLAMA, OPENAI, Ollama, OpenAi, Parameters, Rehearsed, Secret,
     Server, Timeouts,
 };
 use crate::retry::{Backoff, RetrySettings};
@@ -89,13 +90,18 @@ impl Config {
         }
     }
 
-    /// A client of the chosen provider. `variable` looks up the environment variable that holds the key.
-    pub fn model(&self, variable: impl Fn(&str) -> Option<String>) -> Result<Box<dyn Model>, ModelFault> {
+    /// A client of the chosen provider. `tools` are for the one that is made of rules; `variable` looks up the
+    /// environment variable that holds the key.
+    pub fn model(
+        &self,
+        tools: &Registry,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Result<Box<dyn Model>, ModelFault> {
         let provider = self.provider();
         let usual = match provider {
             "ollama" => OLLAMA,
             "openai" => OPENAI,
-            _ => return Ok(Box::new(Scripted::default())),
+            _ => return Ok(Box::new(Rehearsed::new(tools.clone()))),
         };
         let unfit = |message: String| ModelFault::new(FaultCode::BadRequest, message);
         let address = self.text(&format!("providers.{provider}.endpoint")).unwrap_or(usual);
@@ -129,6 +135,34 @@ impl Config {
             command_tools: self.list("approval.command_tools").to_vec(),
             timeout: self.millis("approval.timeout_ms"),
         }
+    }
+
+    /// How decisions are recorded; nothing where they are not.
+    pub fn audit(&self) -> Option<AuditSettings> {
+        if !self.flag("audit.enabled") {
+            return None;
+        }
+        let retry = |key: &str| format!("providers.{}.tool_call_retry.{key}", self.provider());
+        let style = match self.text("audit.values") {
+            Some("summaries") => Style::Summaries,
+            Some("short") => Style::Short,
+            Some("long") => Style::Long,
+            Some("full") => Style::Full,
+            _ if self.flag(&retry("log_argument_values")) => Style::Short,
+            _ => Style::None,
+        };
+        let limit = |key: &str| Some(self.count(key)).filter(|limit| *limit > 0);
+        Some(AuditSettings {
+            folder: self.text("audit.folder").unwrap_or_default().into(),
+            sync: match self.text("audit.sync") {
+                Some("interval") => Sync::Interval(self.millis("audit.sync_interval_ms")),
+                _ => Sync::Decision,
+            },
+            redaction: Redaction { style, words: self.list("audit.redact").to_vec() },
+            repair_details: self.flag(&retry("log_repair_details")),
+            max_age: limit("audit.max_days").map(|days| std::time::Duration::from_secs(days * 86_400)),
+            max_sessions: limit("audit.max_sessions").map(|most| usize::try_from(most).unwrap_or(usize::MAX)),
+        })
     }
 
     /// The knobs that were set, put into a policy.

@@ -7,6 +7,7 @@ mod lines;
 mod ollama;
 mod openai;
 mod reading;
+mod rehearsed;
 mod scripted;
 
 use std::future::Future;
@@ -22,6 +23,7 @@ use http::Http;
 pub use http::{Connect, Connection, Network, Secret, Timeouts};
 pub use ollama::{OLLAMA, Ollama};
 pub use openai::{OPENAI, OpenAi};
+pub use rehearsed::Rehearsed;
 pub use scripted::{Scripted, ScriptedPiece, ScriptedTurn};
 
 use crate::history::{CallStyle, Message};
@@ -156,6 +158,12 @@ pub async fn respond(
 ) -> Result<Turn, ModelFault> {
     let mut pieces = model.chat(request).await?;
     let mut session = gate.session().with_id_prefix(id_prefix);
+    // What tools gave is text of strangers; a call that repeats it is not the model's own.
+    for message in &request.messages {
+        if let Message::ToolResult { content, .. } = message {
+            session.untrusted(content);
+        }
+    }
     let mut collector = Response::collector();
     let mut usage = Usage::default();
     let mut finish = None;

@@ -1,4 +1,4 @@
-//! A model that says what it was told to say: for tests, for demonstrations, and where nothing is installed.
+//! A model that gives prepared answers in order: for tests of whatever asks a model.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -90,8 +90,9 @@ impl Model for Scripted {
     }
 }
 
+/// An answer that is being given.
 #[derive(Debug)]
-struct Playing(VecDeque<ScriptedPiece>);
+pub(super) struct Playing(pub(super) VecDeque<ScriptedPiece>);
 
 impl Pieces for Playing {
     fn next(&mut self) -> Pending<'_, Result<Option<Piece>, ModelFault>> {
