@@ -110,6 +110,10 @@ fn what_no_rule_names_is_what_the_default_says() {
         let policy = ApprovalPolicy { otherwise, ..Default::default() };
         assert_eq!(standing(&policy, "fs.read", json!({"path": "a"})), read);
         assert_eq!(standing(&policy, "fs.write", json!({"path": "a"})), write);
+        let protected = if write == Standing::Deny { Standing::Deny } else { Standing::Ask };
+        assert_eq!(standing(&policy, "fs.write", json!({"path": ".git/config"})), protected);
+        assert_eq!(standing(&policy, "bash_command", json!({"command": "ls"})), read);
+        assert_eq!(standing(&policy, "bash_command", json!({"command": "rm -rf x"})), protected);
     }
 }
 

@@ -226,6 +226,50 @@ fn what_the_model_cannot_correct_is_not_asked_for() {
 }
 
 #[test]
+fn the_message_is_only_about_what_is_asked_for() {
+    let gate = gate("standard");
+    let mut collector = Response::collector();
+    let mut session = gate.session();
+    session.push("<tool_call>{\"name\": \"put\", \"arguments\": {\"text\": \"x\"}}</tool_call>", &mut |e| {
+        collector.push(e)
+    });
+    session.native_calls(&json!([call("a", "look", "{\"n\": 1}")]), &mut |e| collector.push(e));
+    session.finish(FinishReason::Stop, &mut |e| collector.push(e));
+    let response = collector.finish(FinishReason::Stop);
+    assert_eq!(response.rejected.len(), 2);
+    let mut retry = Retry::new(&gate, RetrySettings { max_attempts: 1, ..Default::default() }, "c");
+    let prompt = ask(retry.first(response, Usage::default())).prompt;
+    assert!(prompt.contains("look") && !prompt.contains("put"), "{prompt}");
+    let error =
+        failed(retry.reply(native(&gate, json!([call("a", "look", "{\"n\": 2}")])), Usage::default()));
+    assert_eq!(error.tool.as_deref(), Some("look"));
+    assert_eq!(error.response.rejected.len(), 2, "what was not asked for is still reported");
+}
+
+#[test]
+fn an_error_of_the_whole_is_over_when_calls_stand() {
+    let profile = Profile::named("standard").unwrap();
+    let policy = callgate::Policy { require_call: callgate::policy::RequireCall::Always, ..profile.policy() };
+    let tools = gate("standard").registry().unwrap().clone();
+    let gate = Gate::builder().tools(tools).policy(policy).build().unwrap();
+    let mut retry = Retry::new(&gate, RetrySettings::default(), "c");
+    let first = native(&gate, json!([call("a", "look", "{}")]));
+    ask(retry.first(first, Usage::default()));
+    let settled =
+        settled(retry.reply(native(&gate, json!([call("a", "look", "{\"q\":\"x\"}")])), Usage::default()));
+    assert_eq!(settled.response.calls.len(), 1);
+}
+
+#[test]
+fn an_empty_answer_is_no_repetition_of_words() {
+    let gate = gate("strict-xml");
+    let mut retry = Retry::new(&gate, RetrySettings { max_attempts: 5, ..Default::default() }, "c");
+    ask(retry.first(gate.parse("Let me look."), Usage::default()));
+    ask(retry.reply(gate.parse(""), Usage::default()));
+    assert_eq!(failed(retry.reply(gate.parse(""), Usage::default())).code, RetryErrorCode::Repeated);
+}
+
+#[test]
 fn a_call_without_an_id_gets_one_that_nobody_has() {
     let gate = gate("structured");
     let mut retry = Retry::new(&gate, RetrySettings::default(), "c");
@@ -302,7 +346,7 @@ async fn a_model_that_breaks_off_is_a_fault_with_what_was_asked_until_then() {
         drive(&model, &gate("structured"), RetrySettings::default(), &Cancel::new()).await.unwrap_err();
     let RetryFailure::Fault(fault, error) = failure else { panic!("{failure:?}") };
     assert_eq!(fault, gone);
-    assert_eq!(error.tool.as_deref(), Some("look"));
+    assert_eq!((error.code, error.tool.as_deref()), (RetryErrorCode::Interrupted, Some("look")));
 }
 
 #[tokio::test(start_paused = true)]

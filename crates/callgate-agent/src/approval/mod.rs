@@ -105,6 +105,11 @@ impl ApprovalPolicy {
     /// What a call is that is neither denied nor asked about by a rule.
     fn unless_named(&self, call: &Call, tool: &Tool, arguments: &serde_json::Value) -> (Standing, String) {
         let named = self.safe.iter().find(|rule| rule.fits(&call.name, arguments, Fit::Plain));
+        if named.is_none()
+            && let Otherwise::Always(standing @ (Standing::Ask | Standing::Deny)) = self.otherwise
+        {
+            return (standing, "so every call that no rule names".to_owned());
+        }
         if tool.dangerous
             && let Some(path) = rule::protected(arguments)
         {

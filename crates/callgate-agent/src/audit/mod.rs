@@ -246,24 +246,31 @@ pub fn session_path(folder: &Path, session_id: &str) -> Result<PathBuf, AuditErr
     Err(AuditError::new(AuditErrorCode::Unwritable, folder, message))
 }
 
+/// The session files of a folder, the one that was written last at the end.
+pub fn sessions(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.starts_with("session-") && name.ends_with(".jsonl") {
+            found.push((entry.metadata()?.modified()?, entry.path()));
+        }
+    }
+    found.sort();
+    Ok(found.into_iter().map(|(_, path)| path).collect())
+}
+
 /// Removes sessions that are too old or too many. The one that is being written stays.
 fn prune(settings: &AuditSettings, current: &Path, now: SystemTime) -> io::Result<()> {
     if settings.max_age.is_none() && settings.max_sessions.is_none() {
         return Ok(());
     }
-    let mut sessions = Vec::new();
-    for entry in std::fs::read_dir(&settings.folder)? {
-        let entry = entry?;
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if name.starts_with("session-") && name.ends_with(".jsonl") && entry.path() != current {
-            sessions.push((entry.metadata()?.modified()?, entry.path()));
-        }
-    }
-    // The newest first.
-    sessions.sort();
-    sessions.reverse();
+    let others = sessions(&settings.folder)?.into_iter().filter(|path| path != current);
+    let others: Vec<PathBuf> = others.collect();
     let room = settings.max_sessions.map_or(usize::MAX, |most| most.saturating_sub(1));
-    for (number, (modified, path)) in sessions.into_iter().enumerate() {
+    // The newest first.
+    for (number, path) in others.into_iter().rev().enumerate() {
+        let modified = std::fs::metadata(&path)?.modified()?;
         let is_old =
             settings.max_age.is_some_and(|age| now.duration_since(modified).is_ok_and(|passed| passed > age));
         if number >= room || is_old {

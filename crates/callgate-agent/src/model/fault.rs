@@ -33,8 +33,6 @@ pub enum FaultCode {
     Refused,
     /// The server reported an error inside the answer.
     ServerError,
-    /// Somebody stopped it.
-    Cancelled,
 }
 
 impl FaultCode {
@@ -53,7 +51,6 @@ impl FaultCode {
             FaultCode::TooLarge => "too-large",
             FaultCode::Refused => "refused",
             FaultCode::ServerError => "server-error",
-            FaultCode::Cancelled => "cancelled",
         }
     }
 
@@ -75,7 +72,6 @@ impl FaultCode {
             FaultCode::TooLarge => "the server sends more than any answer needs; look at its log",
             FaultCode::Refused => "the message is the server's own; check model, key and request",
             FaultCode::ServerError => "the message is the server's own; look at its log",
-            FaultCode::Cancelled => "ask again when ready",
         }
     }
 }

@@ -15,6 +15,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use callgate::{Event, FinishReason, Gate, NativeDelta, Response, Span};
+use serde::Serialize;
 use serde_json::Value;
 
 pub use address::Address;
@@ -27,7 +28,6 @@ pub use rehearsed::Rehearsed;
 pub use scripted::{Scripted, ScriptedPiece, ScriptedTurn};
 
 use crate::history::{CallStyle, Message};
-pub use crate::retry::Usage;
 
 /// Something to wait for.
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -94,6 +94,22 @@ impl Server {
 
     fn into_http(self) -> Http {
         self.http
+    }
+}
+
+/// Tokens that a response cost, as the provider counts them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Usage {
+    /// Tokens of the prompt.
+    pub prompt: u64,
+    /// Tokens of the answer.
+    pub completion: u64,
+}
+
+impl std::ops::AddAssign for Usage {
+    fn add_assign(&mut self, other: Usage) {
+        self.prompt = self.prompt.saturating_add(other.prompt);
+        self.completion = self.completion.saturating_add(other.completion);
     }
 }
 

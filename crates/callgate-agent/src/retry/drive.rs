@@ -63,7 +63,7 @@ pub async fn ask_until_settled(
             // A thrown switch wins over an answer that comes at the same moment.
             biased;
             () = cancel.cancelled() => return Err(RetryFailure::Unsettled(Box::new(retry.cancel()))),
-            turn = answer => turn.map_err(|fault| RetryFailure::Fault(fault, Box::new(retry.cancel())))?,
+            turn = answer => turn.map_err(|fault| RetryFailure::Fault(fault, Box::new(retry.interrupt())))?,
         };
         said = Message::from_response(&turn.response);
         step = retry.reply(turn.response, turn.usage);

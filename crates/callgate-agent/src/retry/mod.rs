@@ -14,25 +14,10 @@ use callgate::policy::Partial;
 use callgate::{Call, Code, Finding, Gate, Rejected, Response, Severity};
 use serde::Serialize;
 
+pub use crate::model::Usage;
 pub use drive::{RetryFailure, ask_until_settled};
 pub use prompt::{DEFAULT_TEMPLATE, PLACEHOLDERS};
 pub use settings::{Backoff, RetrySettings};
-
-/// Tokens that a response cost, as the provider counts them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Usage {
-    /// Tokens of the prompt.
-    pub prompt: u64,
-    /// Tokens of the answer.
-    pub completion: u64,
-}
-
-impl std::ops::AddAssign for Usage {
-    fn add_assign(&mut self, other: Usage) {
-        self.prompt = self.prompt.saturating_add(other.prompt);
-        self.completion = self.completion.saturating_add(other.completion);
-    }
-}
 
 /// What to do next.
 #[derive(Clone, Debug, PartialEq)]
@@ -101,6 +86,8 @@ pub enum RetryErrorCode {
     Repeated,
     /// Somebody stopped it.
     Cancelled,
+    /// The model could not be asked.
+    Interrupted,
 }
 
 impl RetryErrorCode {
@@ -109,6 +96,7 @@ impl RetryErrorCode {
         match self {
             RetryErrorCode::RetryExhausted | RetryErrorCode::Repeated => "retry_exhausted",
             RetryErrorCode::Cancelled => "cancelled",
+            RetryErrorCode::Interrupted => "interrupted",
         }
     }
 }
@@ -145,6 +133,7 @@ impl RetryError {
             }
             RetryErrorCode::Repeated => "change the prompt or the temperature: asking again gives the same",
             RetryErrorCode::Cancelled => "start again when ready; nothing of the response was run",
+            RetryErrorCode::Interrupted => "see why the model could not be asked",
         }
     }
 }
@@ -164,6 +153,9 @@ impl fmt::Display for RetryError {
             }
             RetryErrorCode::Cancelled => {
                 write!(f, "Cancelled after {} retry attempts", self.attempts)?;
+            }
+            RetryErrorCode::Interrupted => {
+                write!(f, "The model could not be asked again after {} retry attempts", self.attempts)?;
             }
         }
         if let Some(finding) = self.last_findings.first() {
@@ -220,7 +212,8 @@ impl Retry {
     pub fn first(&mut self, response: Response, usage: Usage) -> Step {
         self.usage += usage;
         self.replace(response);
-        self.fingerprint = self.fingerprint_of("");
+        let words = if self.places.is_empty() { self.base.text.trim().to_owned() } else { String::new() };
+        self.fingerprint = self.fingerprint_of(&words);
         self.next_step(false)
     }
 
@@ -265,6 +258,11 @@ impl Retry {
         self.error(RetryErrorCode::Cancelled)
     }
 
+    /// Ends it because the model could not be asked.
+    pub fn interrupt(&self) -> RetryError {
+        self.error(RetryErrorCode::Interrupted)
+    }
+
     fn next_step(&mut self, was_prose: bool) -> Step {
         if self.is_settled() {
             return Step::Settled(Box::new(Settled {
@@ -280,7 +278,7 @@ impl Retry {
         }
         self.attempts += 1;
         self.waited = self.settings.wait(self.attempts);
-        let prompt = prompt::prompt(&self.gate, &self.settings, &self.response(), was_prose);
+        let prompt = prompt::prompt(&self.gate, &self.settings, &self.asked(), was_prose);
         Step::Ask(Ask {
             attempt: self.attempts,
             wait: self.waited,
@@ -289,17 +287,18 @@ impl Retry {
         })
     }
 
-    /// Whether nothing is left to ask: nothing refused, or the model itself reported an error.
+    /// Whether nothing is left to ask: nothing refused, or the model itself reported an error. An error of the response
+    /// as a whole, such as that it holds no call, is over when calls stand.
     fn is_settled(&self) -> bool {
-        let all_stand = !self.places.iter().any(|place| matches!(place, Place::Asked(_)));
+        let all_stand = self.places.iter().all(Place::stands);
         let has_error = self.base.findings.iter().any(|finding| finding.severity() == Severity::Error);
-        self.base.model_error.is_some() || (all_stand && !has_error)
+        self.base.model_error.is_some() || (all_stand && (!self.places.is_empty() || !has_error))
     }
 
     /// Whether a reply stands for the whole response. It does where calls stand or fall together, and where the
     /// response as a whole was refused, so that there is no place to fill.
     fn replaces(&self) -> bool {
-        let nothing_asked = !self.places.iter().any(|place| matches!(place, Place::Asked(_)));
+        let nothing_asked = self.places.iter().all(Place::stands);
         self.gate.policy().partial == Partial::AllOrNothing || nothing_asked
     }
 
@@ -389,6 +388,13 @@ impl Retry {
         response
     }
 
+    /// The response with only those refusals that are asked for.
+    fn asked(&self) -> Response {
+        let mut response = self.response();
+        response.rejected.retain(is_worth_asking);
+        response
+    }
+
     fn standing(&self) -> usize {
         self.places.iter().filter(|place| place.stands()).count()
     }
@@ -402,7 +408,7 @@ impl Retry {
         refused.flatten().chain(errors).cloned().collect()
     }
 
-    fn fingerprint_of(&self, prose: &str) -> Vec<String> {
+    fn fingerprint_of(&self, words: &str) -> Vec<String> {
         let asked = self.places.iter().filter_map(|place| match place {
             Place::Asked(rejected) => {
                 Some(format!("{}\n{}", rejected.name.as_deref().unwrap_or_default(), rejected.raw))
@@ -410,7 +416,6 @@ impl Retry {
             Place::Stands(_) => None,
         });
         // Where no call was found the text is what can repeat; words beside calls may differ.
-        let words = if self.places.is_empty() && prose.is_empty() { self.base.text.trim() } else { prose };
         asked.chain([words.to_owned()]).collect()
     }
 
@@ -420,7 +425,7 @@ impl Retry {
             code,
             attempts: u32::try_from(self.log.len()).unwrap_or(u32::MAX),
             max_attempts: self.settings.max_attempts,
-            tool: response.rejected.first().and_then(|rejected| rejected.name.clone()),
+            tool: self.asked().rejected.first().and_then(|rejected| rejected.name.clone()),
             last_findings: self.open_findings(),
             response,
             usage: self.usage,
