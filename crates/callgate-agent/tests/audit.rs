@@ -16,6 +16,7 @@ use callgate_agent::audit::{
     Report, Status, Style, Sync, session_path, verify, verify_file,
 };
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 /// A folder that is removed at the end of the test.
 struct Scratch(PathBuf);
@@ -202,6 +203,19 @@ fn a_02_a_log_of_another_session_or_another_past_is_found() {
     let older = &lines[..2];
     assert_eq!(fault(older, None), None, "without a checkpoint a shorter log is just shorter");
     assert_eq!(fault(older, Some(&head)), Some((FaultKind::CutOff, 2)));
+}
+
+#[test]
+fn a_record_with_a_false_number_is_found_even_where_its_hash_was_made_to_fit() {
+    let (lines, _) = written(2);
+    let record: Value = serde_json::from_str(&lines[1]).unwrap();
+    let (body, _) = lines[1].split_once(",\"hash\":").unwrap();
+    let body = format!("{}}}", body.replace("\"seq\":2", "\"seq\":7"));
+    assert!(body.contains("\"seq\":7"), "{body}");
+    let linked = format!("{}{body}", record["prev"].as_str().unwrap());
+    let hash: String = Sha256::digest(linked.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+    let forged = format!("{},\"hash\":\"{hash}\"}}\n", body.strip_suffix('}').unwrap());
+    assert_eq!(fault(&[lines[0].clone(), forged], None), Some((FaultKind::BrokenLink, 2)));
 }
 
 #[test]

@@ -16,7 +16,7 @@ use callgate_agent::model::{
     Timeouts, Turn, Usage, respond,
 };
 use serde_json::{Value, json};
-use support::{Act, Piped, bytes, chunked, head, listen, status};
+use support::{Act, Deaf, Piped, bytes, chunked, head, listen, status};
 use tokio::time::Instant;
 
 const NDJSON: &str = "application/x-ndjson";
@@ -352,6 +352,23 @@ async fn dropping_an_answer_tells_the_server_at_every_stage() {
         tokio::time::sleep(Duration::from_millis(1)).await;
         assert!(seen.lock().unwrap().client_left);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_nobody_reads_is_not_sent_on_after_its_answer_was_dropped() {
+    let deaf = Deaf::default();
+    let pipe = deaf.0.clone();
+    let long = Message::User { text: "x".repeat(1 << 20) };
+    let request = ChatRequest { messages: vec![long], ..request() };
+    let model = client(Kind::Ollama, piped(deaf));
+    let mut unseen = |_: callgate::Event<'_>| {};
+    let gate = gate();
+    let answer = respond(&*model, &request, &gate, "t_", &mut unseen);
+    assert!(tokio::time::timeout(Duration::from_secs(1), answer).await.is_err());
+    let mut pipe = pipe.lock().unwrap().take().unwrap();
+    let mut sent = Vec::new();
+    tokio::io::AsyncReadExt::read_to_end(&mut pipe, &mut sent).await.unwrap();
+    assert!(!sent.is_empty() && sent.len() < 1 << 18, "{} bytes were sent", sent.len());
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,11 +1,11 @@
 //! The chain: each line holds the hash of the line before and its own, over the exact bytes of the line.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
-use serde::Serialize;
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::hex;
@@ -82,15 +82,17 @@ pub(super) fn genesis(session_id: &str) -> String {
 
 /// The line of a record with its hash and its end, and the hash.
 pub(super) fn seal(body: &str, previous: &str) -> (String, String) {
-    let hash = link(previous, body);
     let open = body.strip_suffix('}').unwrap_or(body);
+    let hash = link(previous, open);
     (format!("{open}{SEAL}{hash}{END}\n"), hash)
 }
 
-fn link(previous: &str, body: &str) -> String {
+/// The hash of a record behind another: of that one's hash and the record's own object, here without its last brace.
+fn link(previous: &str, open: &str) -> String {
     let mut hasher = Sha256::new();
     hasher.update(previous.as_bytes());
-    hasher.update(body.as_bytes());
+    hasher.update(open.as_bytes());
+    hasher.update(b"}");
     hex(&hasher.finalize())
 }
 
@@ -148,6 +150,16 @@ pub fn verify(log: &mut dyn BufRead, checkpoint: Option<&Checkpoint>) -> io::Res
     Ok(report)
 }
 
+/// What ties a record to the one before; the rest is not read.
+#[derive(Deserialize)]
+struct Links<'a> {
+    #[serde(borrow)]
+    prev: Cow<'a, str>,
+    seq: u64,
+    #[serde(borrow)]
+    session_id: Cow<'a, str>,
+}
+
 /// Checks one line against what is before it.
 fn record(line: &[u8], before: &Report) -> Result<Checkpoint, (FaultKind, &'static str)> {
     const NO_RECORD: (FaultKind, &str) = (FaultKind::NoRecord, "this is no record");
@@ -156,18 +168,15 @@ fn record(line: &[u8], before: &Report) -> Result<Checkpoint, (FaultKind, &'stat
     let cut = text.len().checked_sub(tail).filter(|cut| text.is_char_boundary(*cut)).ok_or(NO_RECORD)?;
     let (open, seal) = text.split_at(cut);
     let hash = seal.strip_prefix(SEAL).and_then(|rest| rest.strip_suffix(END)).ok_or(NO_RECORD)?;
-    let body = format!("{open}}}");
-    let value: Value = serde_json::from_str(&body).map_err(|_| NO_RECORD)?;
-    let previous = value["prev"].as_str().ok_or(NO_RECORD)?;
-    let seq = value["seq"].as_u64().ok_or(NO_RECORD)?;
-    if link(previous, &body) != hash {
+    let Links { prev, seq, session_id } = serde_json::from_str(text).map_err(|_| NO_RECORD)?;
+    if link(&prev, open) != hash {
         return Err((FaultKind::Changed, "the record was changed"));
     }
-    let expected = match &before.head {
-        Some(head) => head.hash.clone(),
-        None => genesis(value["session_id"].as_str().ok_or(NO_RECORD)?),
+    let follows = match &before.head {
+        Some(head) => prev == head.hash,
+        None => prev == genesis(&session_id),
     };
-    if previous != expected || seq != before.records + 1 {
+    if !follows || seq != before.records + 1 {
         return Err((FaultKind::BrokenLink, "a record before this one is missing, moved or added"));
     }
     Ok(Checkpoint { seq, hash: hash.to_owned() })

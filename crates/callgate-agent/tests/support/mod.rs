@@ -87,6 +87,18 @@ impl Connect for Piped {
     }
 }
 
+/// A server that takes connections and never reads: its end of the last one.
+#[derive(Clone, Default)]
+pub(crate) struct Deaf(pub(crate) Arc<Mutex<Option<tokio::io::DuplexStream>>>);
+
+impl Connect for Deaf {
+    fn connect<'a>(&'a self, _: &'a Address) -> Pending<'a, std::io::Result<Box<dyn Connection>>> {
+        let (client, server) = tokio::io::duplex(1 << 16);
+        *self.0.lock().unwrap() = Some(server);
+        Box::pin(std::future::ready(Ok(Box::new(client) as Box<dyn Connection>)))
+    }
+}
+
 /// A server on a real socket of this machine that answers one connection. Returns its address.
 pub(crate) async fn listen(acts: impl IntoIterator<Item = Act>) -> (String, Record) {
     let acts: Vec<Act> = acts.into_iter().collect();
