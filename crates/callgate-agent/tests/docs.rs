@@ -46,7 +46,7 @@ outside of its range; all faults of a file are told at once. Anchors, aliases an
 An environment variable is `CALLGATE_` and the key in capitals with `_` for each dot: `policy.max_calls` is
 `CALLGATE_POLICY_MAX_CALLS`. Items of a list are separated by commas. A misspelt variable is refused like a misspelt key.
 
-A key itself, such as an API key, never stands in the file: `api_key_env` names the variable that holds it.
+A secret, such as an API key, never stands in the file: `api_key_env` names the variable that holds it.
 
 ## Older spellings
 
@@ -58,6 +58,10 @@ are there and disagree, the file is refused. `accesslint.useStrictXMLParsing: tr
 A rule is the name of a tool, with `*` for any part of it, and any number of `argument=pattern`: `fs.write path=docs/**`. In a pattern `*` stands for
 anything but a slash, `**` for anything, `?` for one character. A rule fits if the name and every pattern fit. A call that a
 `deny` rule fits never runs; then `ask` rules are tried, then `safe` ones, then `approval.default` decides.
+
+A `deny` or `ask` rule fits any spelling of a path (`./a//b`, `x/../a/b`, other letter case); a `safe` rule fits only a path that is written plainly. Some calls ask although a `safe`
+rule fits: those of dangerous tools that name files which decide what runs later (`.git`, `.agent`, settings of editors and shells), and command lines that a
+shell would take apart or that are known to destroy.
 
 ## Every key
 
