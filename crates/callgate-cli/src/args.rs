@@ -52,6 +52,8 @@ pub(crate) enum Command {
     Prompt(PromptArgs),
     /// Explain the code of a finding or a repair, with its example run live; alone, list all codes
     Explain(ExplainArgs),
+    /// List, show, count and verify the records of the agent's decisions
+    Audit(AuditArgs),
     /// Show what is configured
     Config(ConfigArgs),
     /// Print the completion script of a shell
@@ -278,6 +280,64 @@ pub(crate) struct ExplainArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  callgate audit list --latest --status error
+  callgate audit show 6f1d0c2a9b3e4f58            every record of one response
+  callgate audit verify --latest --checkpoint 42:9c1f…")]
+pub(crate) struct AuditArgs {
+    #[command(subcommand)]
+    pub(crate) action: AuditAction,
+    /// The folder of the records [default: the configured one]
+    #[arg(long, value_name = "DIR", global = true)]
+    pub(crate) folder: Option<PathBuf>,
+    /// Only this session
+    #[arg(long, value_name = "ID", global = true)]
+    pub(crate) session: Option<String>,
+    /// Only the session that was written last
+    #[arg(long, global = true, conflicts_with = "session")]
+    pub(crate) latest: bool,
+    /// Print JSON
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AuditAction {
+    /// One line per record
+    List(AuditFilter),
+    /// The records with this number or correlation id, whole
+    Show {
+        /// A number, or a correlation id
+        record: String,
+    },
+    /// How many calls were accepted, repaired and refused, and why
+    Stats,
+    /// Whether a record was changed, removed, added or moved
+    Verify {
+        /// How far the log went when you last looked: it also shows whether its end was cut off
+        #[arg(long, value_name = "NUMBER:HASH")]
+        checkpoint: Option<String>,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AuditFilter {
+    /// Only records of this type: permission, tool, safety, diagnostic, session, message or response
+    #[arg(long = "type", value_name = "TYPE")]
+    pub(crate) kind: Option<String>,
+    /// Only records of this status: ok, warn or error
+    #[arg(long, value_name = "STATUS")]
+    pub(crate) status: Option<String>,
+    /// Only records from this moment on, as in 2026-02-28 or 2026-02-28T09:05
+    #[arg(long, value_name = "MOMENT")]
+    pub(crate) since: Option<String>,
+    /// Only the last so many
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) limit: Option<usize>,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct ConfigArgs {
     #[command(subcommand)]
     pub(crate) action: ConfigAction,
@@ -285,15 +345,27 @@ pub(crate) struct ConfigArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigAction {
-    /// Every knob of a profile's policy, with its value and what it means
-    Show {
-        /// Whose policy
-        #[arg(long, value_name = "NAME", default_value = "standard")]
-        profile: String,
-        /// Print JSON instead of a table
-        #[arg(long)]
-        json: bool,
-    },
+    /// Every setting with its value, who gave it, and what it decides
+    Show(ConfigShowArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConfigShowArgs {
+    /// The file to read [default: .agent/config.yml, if it is there]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// The profile to take instead of the configured one
+    #[arg(long, value_name = "NAME")]
+    pub(crate) profile: Option<String>,
+    /// A setting to take instead of the configured one; may be given more than once
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Show the settings of all providers, not only of the chosen one
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Print JSON instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -1,106 +1,109 @@
-//! `callgate config show`: every knob of a profile's policy, with its value and what it means.
+//! `callgate config show`: every setting with its value, who gave it, and what it decides.
 
 use std::io::Write;
+use std::path::Path;
 
-use callgate::Policy;
-use serde_json::Value;
+use callgate_agent::config::{Config, ConfigErrors, FILE, Kind, ROWS, Row, Setting, Value};
+use serde_json::json;
 
+use crate::args::ConfigShowArgs;
 use crate::exit::{Outcome, Stop};
-use crate::input;
-use crate::paint::{Paint, Tone, padded};
+use crate::paint::{Breaks, Paint, Tone, padded, visible};
 
-/// Each knob: its path in the policy, what it decides, and its values (none for numbers).
-const KNOBS: &[(&str, &str, &str)] = &[
-    ("repair", "which repairs may be made to read a broken attempt", "off | backtick | lossless | full"),
-    ("coerce", "whether values may be changed to fit their schema", "off | text-born | lossless"),
-    ("truncated", "what a call means whose last value runs into the end", "reject | complete"),
-    ("fences", "what a call in a code fence is", "dead | live | sole"),
-    ("quote", "what a call in inline code or a quotation is", "dead | live"),
-    ("reasoning", "what a call in the reasoning is", "dead | live | sole"),
-    ("position", "where in the response a call may stand", "anywhere | line-start | trailing"),
-    ("max_calls", "the most calls of one response", ""),
-    ("on_excess", "what more calls mean", "report | reject"),
-    ("partial", "what one refused call means for the others", "keep-good | all-or-nothing"),
-    ("extra_args", "what an argument means that the schema does not mention", "reject | drop | allow"),
-    ("require_call", "whether a response without a call is a mistake", "never | if-attempted | always"),
-    ("on_malformed", "how a refused attempt is shown", "reject | as-text"),
-    ("foreign", "what a call in a dialect is that was not chosen by name", "live | reject | ignore"),
-    ("name_rule.extra", "the characters of a name besides ASCII letters, digits and _", ""),
-    ("name_rule.max", "the longest name, in characters", ""),
-    ("release", "when accepted calls come out", "at-end | early"),
-    ("echo", "what a call means that repeats untrusted text", "report | reject"),
-    ("duplicate_keys", "what a key means that stands twice in one object", "reject | keep-last"),
-    ("limits.arguments", "the largest arguments of one call, in bytes", ""),
-    ("limits.depth", "the deepest nesting; the arguments object is 1", ""),
-    ("limits.held", "the most text held back while it is undecided, in bytes", ""),
-    ("limits.repairs", "the most repairs of one call", ""),
-    ("limits.raw", "how much of a refused attempt a refusal quotes, in bytes", ""),
-];
-
-pub(crate) fn show(profile: &str, json: bool, paint: Paint, out: &mut dyn Write) -> Result<Outcome, Stop> {
-    let profile = input::profile(profile)?;
-    let policy = policy_value(&profile.policy())?;
-    let dialects = profile.dialects();
-    if json {
-        let all = serde_json::json!({ "profile": profile.name(), "dialects": dialects, "policy": policy });
+pub(crate) fn show(args: &ConfigShowArgs, paint: Paint, out: &mut dyn Write) -> Result<Outcome, Stop> {
+    let config = load(args)?;
+    let dialects = config.profile().dialects();
+    if args.json {
+        let settings: serde_json::Map<String, serde_json::Value> = config
+            .settings()
+            .map(|(key, setting)| {
+                (key, json!({"value": setting.value.to_json(), "origin": setting.origin.to_string()}))
+            })
+            .collect();
+        let all = json!({
+            "profile": config.profile().name(),
+            "dialects": dialects,
+            "policy": config.policy(),
+            "settings": settings,
+        });
         writeln!(out, "{all:#}")?;
         return Ok(Outcome::Fine);
     }
-    let knob = |name: &str| padded(name, 18);
-    writeln!(out, "{}{}: {}", paint.tone(Tone::Strong, knob("profile")), profile.name(), profile.summary())?;
-    writeln!(out, "{}{}", paint.tone(Tone::Strong, knob("dialects")), dialects.join(", "))?;
-    for (name, meaning, values) in KNOBS {
-        let value = value_at(&policy, name);
-        let choice = if values.is_empty() { String::new() } else { format!(" ({values})") };
-        writeln!(
-            out,
-            "{}{}{}",
-            paint.tone(Tone::Accent, knob(name)),
-            padded(&value, 16),
-            paint.tone(Tone::Grey, format!("{meaning}{choice}"))
-        )?;
+    let profile = config.profile();
+    let head = |name: &str| paint.tone(Tone::Strong, padded(name, 10)).to_string();
+    writeln!(out, "{}{}: {}", head("profile"), profile.name(), profile.summary())?;
+    writeln!(out, "{}{}", head("dialects"), dialects.join(", "))?;
+    for row in ROWS {
+        for key in row.keys().into_iter().filter(|key| args.all || is_in_use(key, &config)) {
+            let setting = Setting { value: config.value(&key).clone(), origin: config.origin(&key).clone() };
+            line(&key, row, &setting, paint, out)?;
+        }
     }
     Ok(Outcome::Fine)
 }
 
-fn policy_value(policy: &Policy) -> Result<Value, Stop> {
-    serde_json::to_value(policy).map_err(|error| Stop::Internal(error.to_string()))
+/// The configuration as all commands see it: file, environment, flags.
+fn load(args: &ConfigShowArgs) -> Result<Config, Stop> {
+    let mut builder = Config::builder();
+    match &args.config {
+        Some(path) => builder = builder.file(path),
+        // The usual file is read where it is; nobody has to have one.
+        None if Path::new(FILE).exists() => builder = builder.file(Path::new(FILE)),
+        None => {}
+    }
+    let variables = std::env::vars_os().filter_map(|(name, text)| Some((name.into_string().ok()?, text)));
+    builder = builder.environment(variables.map(|(name, text)| (name, text.to_string_lossy().into_owned())));
+    if let Some(name) = &args.profile {
+        builder = builder.flag("--profile", "profile", name);
+    }
+    for set in &args.set {
+        let Some((key, value)) = set.split_once('=') else {
+            return Err(Stop::usage(format!("`{set}` sets nothing"), "write --set KEY=VALUE"));
+        };
+        builder = builder.flag("--set", key, value);
+    }
+    builder.build().map_err(|errors| stop(&errors))
 }
 
-fn value_at(policy: &Value, path: &str) -> String {
-    let value = path.split('.').fold(policy, |value, key| &value[key]);
-    match value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    }
+/// All faults on one line, with the way out of the first.
+fn stop(errors: &ConfigErrors) -> Stop {
+    let said: Vec<String> = errors
+        .0
+        .iter()
+        .map(|error| match error.key.as_str() {
+            "" => format!("{}: {}", error.origin, error.message),
+            key => format!("{}: `{key}`: {}", error.origin, error.message),
+        })
+        .collect();
+    let help = errors.0.first().map(|error| error.help.clone()).unwrap_or_default();
+    Stop::usage(said.join("; "), help)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Whether a key matters to the chosen provider.
+fn is_in_use(key: &str, config: &Config) -> bool {
+    let provider = key.strip_prefix("providers.").and_then(|rest| rest.split('.').next());
+    provider.is_none_or(|provider| provider == config.provider())
+}
 
-    #[test]
-    fn every_knob_is_explained() {
-        let policy = policy_value(&Policy::default()).unwrap();
-        let mut keys = Vec::new();
-        for (key, value) in policy.as_object().unwrap() {
-            match value {
-                Value::Object(inner) => keys.extend(inner.keys().map(|inner| format!("{key}.{inner}"))),
-                _ => keys.push(key.clone()),
-            }
-        }
-        let mut known: Vec<_> = KNOBS.iter().map(|(name, ..)| (*name).to_owned()).collect();
-        keys.sort();
-        known.sort();
-        assert_eq!(keys, known);
-    }
-
-    #[test]
-    fn every_default_is_one_of_the_listed_values() {
-        let policy = policy_value(&Policy::default()).unwrap();
-        for (name, _, values) in KNOBS.iter().filter(|(_, _, values)| !values.is_empty()) {
-            let value = value_at(&policy, name);
-            assert!(values.split(" | ").any(|listed| listed == value), "{name} = {value}");
-        }
-    }
+fn line(key: &str, row: &Row, setting: &Setting, paint: Paint, out: &mut dyn Write) -> Result<(), Stop> {
+    let value = match &setting.value {
+        Value::Unset => "-".to_owned(),
+        Value::Text(text) => visible(text, Breaks::Show).into_owned(),
+        other => visible(&other.to_json().to_string(), Breaks::Show).into_owned(),
+    };
+    let choice = match row.kind {
+        Kind::Word(words) => format!(" ({words})"),
+        _ => String::new(),
+    };
+    let origin = visible(&setting.origin.to_string(), Breaks::Show).into_owned();
+    let tone = if setting.origin.is_given() { Tone::Strong } else { Tone::Plain };
+    writeln!(
+        out,
+        "{} {} {} {}",
+        paint.tone(Tone::Accent, padded(key, 50)),
+        paint.tone(tone, padded(&value, 12)),
+        padded(&origin, 8),
+        paint.tone(Tone::Grey, format!("{}{choice}", row.meaning)),
+    )?;
+    Ok(())
 }

@@ -1,6 +1,7 @@
 //! The `callgate` command: which command runs, and how the process ends.
 
 mod args;
+mod audit;
 mod config;
 mod demo;
 mod dialects;
@@ -62,9 +63,10 @@ fn run() -> Result<Outcome, Stop> {
         Command::Render(args) => render::run(args, paint, out),
         Command::Prompt(args) => prompt::run(args, paint, out),
         Command::Explain(args) => explain::run(args.code.as_deref(), paint, out),
+        Command::Audit(args) => audit::run(args, paint, out),
         Command::Config(args) => {
-            let ConfigAction::Show { profile, json } = &args.action;
-            config::show(profile, *json, paint, out)
+            let ConfigAction::Show(args) = &args.action;
+            config::show(args, paint, out)
         }
         Command::Completions(args) => {
             // The generator panics on a closed pipe, so it writes into memory.

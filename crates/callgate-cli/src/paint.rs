@@ -8,6 +8,8 @@ use unicode_width::UnicodeWidthChar;
 
 use crate::args::ColorChoice;
 
+pub(crate) use callgate_agent::visible::{Breaks, is_hidden, visible};
+
 /// What a piece of output is, and so how it looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tone {
@@ -117,31 +119,6 @@ impl<T: fmt::Display> fmt::Display for Painted<T> {
     }
 }
 
-/// What line breaks and tabs become in [`visible`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Breaks {
-    /// They stay.
-    Keep,
-    /// They are written as `\n` and `\t`, so that the text stays on its line.
-    Show,
-}
-
-/// The text with every character that a terminal might obey, or that a reader cannot see, written out as an escape.
-pub(crate) fn visible(text: &str, breaks: Breaks) -> Cow<'_, str> {
-    let keep = |c: char| match c {
-        '\n' | '\t' => breaks == Breaks::Keep,
-        _ => !is_hidden(c),
-    };
-    if text.chars().all(keep) {
-        return Cow::Borrowed(text);
-    }
-    let mut out = String::with_capacity(text.len() + 16);
-    for c in text.chars() {
-        if keep(c) { out.push(c) } else { out.extend(c.escape_default()) }
-    }
-    Cow::Owned(out)
-}
-
 /// The same JSON value, with hidden characters of its strings as `\u` escapes.
 fn visible_json(json: &str) -> Cow<'_, str> {
     let keep = |c: char| matches!(c, '\n' | '\t') || !is_hidden(c);
@@ -162,16 +139,6 @@ fn visible_json(json: &str) -> Cow<'_, str> {
         }
     }
     Cow::Owned(out)
-}
-
-/// Control characters, direction overrides, and characters without a shape of their own: what hostile text hides behind.
-pub(crate) fn is_hidden(c: char) -> bool {
-    c.is_control()
-        || matches!(c,
-            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
-            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-            | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
-            | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// How many columns a character takes.

@@ -1,9 +1,9 @@
 //! Policy: what the gate allows. Strictness is data, not code.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Which repairs may be made to read a broken attempt, from none to all.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RepairPolicy {
     /// None: what strict reading refuses is refused.
@@ -17,7 +17,7 @@ pub enum RepairPolicy {
 }
 
 /// Whether values may be changed to fit their schema.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Coerce {
     /// Never.
@@ -29,7 +29,7 @@ pub enum Coerce {
 }
 
 /// What happens to a call whose last value runs into the end of the output.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TruncatedPolicy {
     /// It is refused.
@@ -39,7 +39,7 @@ pub enum TruncatedPolicy {
 }
 
 /// What a call inside a code fence is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Region {
     /// Not a call.
@@ -51,7 +51,7 @@ pub enum Region {
 }
 
 /// Where in the response a call may stand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Position {
     /// Anywhere.
@@ -63,7 +63,7 @@ pub enum Position {
 }
 
 /// What more calls than `max_calls` mean.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Excess {
     /// Each call over the limit is refused.
@@ -73,7 +73,7 @@ pub enum Excess {
 }
 
 /// What one refused call means for the others of the response.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Partial {
     /// The good ones stand.
@@ -83,7 +83,7 @@ pub enum Partial {
 }
 
 /// What an argument that the schema does not mention means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ExtraArgs {
     /// The call is refused.
@@ -95,7 +95,7 @@ pub enum ExtraArgs {
 }
 
 /// Whether a response without a call is a mistake.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RequireCall {
     /// Never.
@@ -107,7 +107,7 @@ pub enum RequireCall {
 }
 
 /// How a refused attempt is shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnMalformed {
     /// As a refusal.
@@ -117,7 +117,7 @@ pub enum OnMalformed {
 }
 
 /// What a quotation (lines that start with `>`) and inline code are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Quote {
     /// Calls inside are not calls.
@@ -127,7 +127,7 @@ pub enum Quote {
 }
 
 /// When accepted calls come out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Release {
     /// At the end of the response, when nothing can revoke them any more.
@@ -137,7 +137,7 @@ pub enum Release {
 }
 
 /// Whether a call that repeats untrusted text of the conversation is reported or refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Echo {
     /// Reported.
@@ -147,7 +147,7 @@ pub enum Echo {
 }
 
 /// Which names are names.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NameRule {
     /// The characters allowed besides ASCII letters, digits and `_`.
     pub extra: String,
@@ -168,7 +168,7 @@ impl NameRule {
 }
 
 /// Limits count input bytes and fire at exact offsets.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// The largest arguments of one call, in bytes.
     pub arguments: usize,
@@ -183,7 +183,8 @@ pub struct Limits {
 }
 
 /// Everything the gate allows or refuses, as data.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Policy {
     /// Which repairs may be made.
     pub repair: RepairPolicy,
@@ -226,7 +227,7 @@ pub struct Policy {
 }
 
 /// What a key that stands twice in one object means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DuplicateKeys {
     /// The call is refused.
@@ -236,7 +237,7 @@ pub enum DuplicateKeys {
 }
 
 /// What a call in a dialect that was not chosen by name is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Foreign {
     /// A call, if its marker is unmistakable.

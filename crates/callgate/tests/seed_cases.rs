@@ -17,7 +17,8 @@ use serde_json::{Value, json};
 use support::guard::guarded;
 use support::{Feed, coalesce, ended, excerpt, fixture, fold, profile, refusals, registry, same, text};
 
-/// Cases that need more than a parser, with what they need. Those of `line-protocol` need a second text format.
+/// Cases that need more than a parser, with what they need: the agent's test of the same name runs them, or says what
+/// they wait for. Those of `line-protocol` need a second text format.
 const LATER: &[(&str, &[&str])] = &[
     ("permission", &["GT-042", "GT-066"]),
     ("files", &["GT-044", "GT-045", "GT-046", "GT-047", "GT-049", "XT-069", "XT-070", "XT-079"]),
@@ -102,7 +103,7 @@ fn seed_cases_come_out_as_the_documents_say() {
     for case in &cases {
         let id = text(case, "id");
         match (later.contains(id), can_run(case)) {
-            (true, true) => faults.push(format!("{id} is left to a later issue but could run")),
+            (true, true) => faults.push(format!("{id} is left to others but could run")),
             (false, false) => faults.push(format!("{id} cannot run and is not on the list: {case}")),
             (true, false) => {}
             (false, true) => {
@@ -124,7 +125,7 @@ fn seed_cases_come_out_as_the_documents_say() {
             }
         }
     }
-    println!("{run} run, {} left to later issues", later.len());
+    println!("{run} run, {} left to others", later.len());
     assert!(faults.is_empty(), "{} faults in {run} cases:\n{}", faults.len(), faults.join("\n"));
 }
 

@@ -124,9 +124,9 @@ fn strict_format(text: &mut String, refused: &[&Rejected], registry: &Registry) 
     let _ = writeln!(text, "</{}>", tool.tool.name);
 }
 
-/// Text of the model that is quoted back must not act as markup when it is read again: what markers are made of is
-/// replaced by look-alikes, control characters are dropped.
-fn defuse(text: &str) -> String {
+/// Text that is quoted to a model so that it cannot act as markup when it is read again: what markers are made of is
+/// replaced by look-alikes, control characters by spaces.
+pub fn defuse(text: &str) -> String {
     text.chars()
         .map(|c| match c {
             '<' => '‹',

@@ -7,6 +7,8 @@ mod prompt;
 pub mod strict_xml;
 pub mod structured;
 
+pub use feedback::defuse;
+
 use crate::finding::Code;
 use crate::policy::{
     Coerce, DuplicateKeys, Excess, ExtraArgs, Foreign, NameRule, OnMalformed, Partial, Policy, Position,

@@ -8,6 +8,8 @@ use super::{replaced, root};
 const PARTS: &[(&str, &str)] = &[
     ("core", "crates/callgate/src"),
     ("core tests", "crates/callgate/tests"),
+    ("agent", "crates/callgate-agent/src"),
+    ("agent tests", "crates/callgate-agent/tests"),
     ("command", "crates/callgate-cli/src"),
     ("command tests", "crates/callgate-cli/tests"),
 ];

@@ -1,0 +1,308 @@
+//! Approval: which calls run unasked, which ask, which never run; and a yes that is good for one call, once.
+//!
+//! Nothing that a model writes makes a call safer: rules come from the configuration, the tool list says which tools are
+//! dangerous, and a field such as `requires_approval` can only raise.
+
+mod command;
+mod grants;
+mod request;
+mod rule;
+
+use std::fmt;
+use std::time::Duration;
+
+use callgate::{Call, Tool};
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+pub use command::{CommandLine, Harm, judge_command};
+pub use grants::{Grant, Grants};
+pub use request::{Field, Request};
+pub use rule::{Fit, Rule, RuleError};
+
+use crate::model::Pending;
+
+/// What a call is before anybody is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Standing {
+    /// It runs unasked.
+    Safe,
+    /// It runs after a yes.
+    Ask,
+    /// It never runs.
+    Deny,
+}
+
+/// What a call is that no rule names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Otherwise {
+    /// Dangerous tools ask, others are safe.
+    #[default]
+    Auto,
+    /// This, whatever the tool.
+    Always(Standing),
+}
+
+/// The rules of approval.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ApprovalPolicy {
+    /// Calls that never run.
+    pub deny: Vec<Rule>,
+    /// Calls that ask.
+    pub ask: Vec<Rule>,
+    /// Calls that run unasked.
+    pub safe: Vec<Rule>,
+    /// What all others are.
+    pub otherwise: Otherwise,
+    /// Whether safe calls run unasked.
+    pub auto_approve: bool,
+    /// Tools whose `command` argument is a command line.
+    pub command_tools: Vec<String>,
+    /// How long a question waits for its answer.
+    pub timeout: Duration,
+}
+
+impl Default for ApprovalPolicy {
+    fn default() -> Self {
+        ApprovalPolicy {
+            deny: Vec::new(),
+            ask: Vec::new(),
+            safe: Vec::new(),
+            otherwise: Otherwise::Auto,
+            auto_approve: true,
+            command_tools: vec!["bash_command".to_owned(), "run_command".to_owned()],
+            timeout: Duration::from_secs(300),
+        }
+    }
+}
+
+impl ApprovalPolicy {
+    /// What a call is, and why.
+    pub fn standing(&self, call: &Call, tool: &Tool) -> (Standing, String) {
+        let arguments = call.value();
+        if !call.checked {
+            return (Standing::Deny, "the call was never checked against a tool list".to_owned());
+        }
+        let denying = self.deny.iter().find(|rule| rule.fits(&call.name, &arguments, Fit::Strict));
+        if let Some(rule) = denying {
+            return (Standing::Deny, format!("the rule `{rule}` forbids it"));
+        }
+        let asking = self.ask.iter().find(|rule| rule.fits(&call.name, &arguments, Fit::Strict));
+        if let Some(rule) = asking {
+            return (Standing::Ask, format!("the rule `{rule}` asks"));
+        }
+        if arguments["requires_approval"] == true {
+            return (Standing::Ask, "the model itself asks for approval".to_owned());
+        }
+        let (standing, why) = self.unless_named(call, tool, &arguments);
+        if standing == Standing::Safe && !self.auto_approve {
+            return (Standing::Ask, "every call asks".to_owned());
+        }
+        (standing, why)
+    }
+
+    /// What a call is that is neither denied nor asked about by a rule.
+    fn unless_named(&self, call: &Call, tool: &Tool, arguments: &serde_json::Value) -> (Standing, String) {
+        let named = self.safe.iter().find(|rule| rule.fits(&call.name, arguments, Fit::Plain));
+        if named.is_none()
+            && let Otherwise::Always(standing @ (Standing::Ask | Standing::Deny)) = self.otherwise
+        {
+            return (standing, "so every call that no rule names".to_owned());
+        }
+        if tool.dangerous
+            && let Some(path) = rule::protected(arguments)
+        {
+            return (Standing::Ask, format!("`{path}` can change what runs later"));
+        }
+        if self.command_tools.contains(&call.name) {
+            // A pattern says nothing about a line that a shell takes apart, so rules only reach lines that it does not.
+            let line = arguments["command"].as_str().unwrap_or_default();
+            return match (judge_command(line), named) {
+                (Harm::None, _) => (Standing::Safe, "the command only looks".to_owned()),
+                (Harm::Unknown, Some(rule)) => (Standing::Safe, format!("the rule `{rule}` allows it")),
+                (Harm::Unknown, None) => (Standing::Ask, "nobody knows what the command does".to_owned()),
+                (Harm::Shell(what), _) => (Standing::Ask, format!("a shell would act on {what}")),
+                (Harm::Dangerous(what), _) => (Standing::Ask, format!("the command is dangerous: {what}")),
+            };
+        }
+        if let Some(rule) = named {
+            return (Standing::Safe, format!("the rule `{rule}` allows it"));
+        }
+        match self.otherwise {
+            Otherwise::Always(standing) => (standing, "so every call that no rule names".to_owned()),
+            Otherwise::Auto if tool.dangerous => (Standing::Ask, "the tool is dangerous".to_owned()),
+            Otherwise::Auto => (Standing::Safe, "the tool is not dangerous".to_owned()),
+        }
+    }
+
+    /// Decides about a call, asking where that is needed. Deny, silence and a closed terminal all mean no.
+    pub async fn decide(&self, call: &Call, tool: &Tool, approver: &dyn Approver) -> Decision {
+        let (standing, why) = self.standing(call, tool);
+        match standing {
+            Standing::Safe => Decision::Permitted(Permit { hash: hash(call), asked: false }),
+            Standing::Deny => Decision::Denied(Denial { reason: DenialReason::Rule, detail: why }),
+            Standing::Ask => {
+                let request = Request::new(call, &why);
+                let answer = tokio::time::timeout(self.timeout, approver.ask(&request)).await;
+                let denied = |reason| Decision::Denied(Denial { reason, detail: why.clone() });
+                match answer {
+                    Ok(Answer::Approve { hash }) if hash == request.hash => {
+                        Decision::Permitted(Permit { hash, asked: true })
+                    }
+                    // A yes to something else is no yes to this.
+                    Ok(Answer::Approve { .. }) => denied(DenialReason::OtherCall),
+                    Ok(Answer::Deny) => denied(DenialReason::User),
+                    Ok(Answer::Closed) => denied(DenialReason::Closed),
+                    Ok(Answer::Nobody) => denied(DenialReason::Nobody),
+                    Err(_) => denied(DenialReason::Timeout),
+                }
+            }
+        }
+    }
+}
+
+/// The hash of what an approval is for: the tool and its arguments in canonical form.
+pub fn hash(call: &Call) -> String {
+    let mut hasher = Sha256::new();
+    // The length keeps a name apart from the arguments behind it.
+    hasher.update((call.name.len() as u64).to_be_bytes());
+    hasher.update(call.name.as_bytes());
+    hasher.update(call.canonical_arguments().as_bytes());
+    crate::hex(&hasher.finalize())
+}
+
+/// Somebody who can be asked.
+pub trait Approver: Send + Sync {
+    /// Shows a request and waits for the answer.
+    fn ask<'a>(&'a self, request: &'a Request) -> Pending<'a, Answer>;
+}
+
+/// What was answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Yes, to the request with this hash.
+    Approve {
+        /// The hash that was shown.
+        hash: String,
+    },
+    /// No.
+    Deny,
+    /// The question was closed without an answer.
+    Closed,
+    /// There is nobody to ask.
+    Nobody,
+}
+
+/// Runs without anybody to ask: whatever is not safe by policy is refused.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NobodyThere;
+
+impl Approver for NobodyThere {
+    fn ask<'a>(&'a self, _: &'a Request) -> Pending<'a, Answer> {
+        Box::pin(std::future::ready(Answer::Nobody))
+    }
+}
+
+/// What was decided about a call.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// It may run, once.
+    Permitted(Permit),
+    /// It may not.
+    Denied(Denial),
+}
+
+/// Leave to run one call once. It cannot be copied, and running uses it up.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Permit {
+    hash: String,
+    asked: bool,
+}
+
+impl Permit {
+    /// Whether somebody was asked.
+    pub fn was_asked(&self) -> bool {
+        self.asked
+    }
+
+    /// The hash of the call that it is for.
+    pub fn hash(&self) -> &str {
+        &self.hash
+    }
+
+    /// Uses it up for the call that is about to run. Another call, or the same with other arguments, is refused.
+    pub fn redeem(self, call: &Call) -> Result<(), Denial> {
+        if self.hash == hash(call) {
+            return Ok(());
+        }
+        let detail = "the call was changed after it was approved".to_owned();
+        Err(Denial { reason: DenialReason::OtherCall, detail })
+    }
+}
+
+/// Why a call may not run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Denial {
+    /// Who or what said no.
+    pub reason: DenialReason,
+    /// Why the question came up.
+    pub detail: String,
+}
+
+/// Who or what said no.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum DenialReason {
+    /// A rule, or that the call was never checked.
+    Rule,
+    /// A permission that was not granted.
+    Permission,
+    /// The user.
+    User,
+    /// The user closed the question.
+    Closed,
+    /// The user did not answer in time.
+    Timeout,
+    /// There is nobody to ask.
+    Nobody,
+    /// The approval was for another call.
+    OtherCall,
+}
+
+impl Denial {
+    /// The stable word for the kind of error.
+    pub fn kind(&self) -> &'static str {
+        match self.reason {
+            DenialReason::Permission => "permission_denied",
+            _ => "approval_denied",
+        }
+    }
+
+    /// Whether a person said no, by word or by silence.
+    pub fn is_users(&self) -> bool {
+        matches!(self.reason, DenialReason::User | DenialReason::Closed | DenialReason::Timeout)
+    }
+
+    /// What the model is told in place of a result.
+    pub fn to_model(&self) -> String {
+        let said = match self.reason {
+            DenialReason::User | DenialReason::Closed => "User denied permission to execute this tool",
+            DenialReason::Timeout => "Permission to execute this tool was denied: nobody answered in time",
+            DenialReason::Nobody => "Permission to execute this tool was denied: there is nobody to ask",
+            DenialReason::Rule => "A rule denied permission to execute this tool",
+            DenialReason::OtherCall => "Permission was denied: the approval was for another call",
+            DenialReason::Permission => return self.detail.clone(),
+        };
+        format!("{said}. The tool was not run.")
+    }
+}
+
+impl fmt::Display for Denial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.to_model(), self.detail)
+    }
+}
+
+impl std::error::Error for Denial {}

@@ -1,0 +1,213 @@
+//! Entries: what is recorded about each decision, from the values in which it was made.
+
+use callgate::profile::action;
+use callgate::{Call, Gate, Rejected, Response};
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+
+use super::{AuditSettings, Style};
+use crate::approval::{Decision, hash};
+use crate::hex;
+
+/// What a record is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EntryKind {
+    /// A permission that was given or refused.
+    Permission,
+    /// A tool that ran or did not.
+    Tool,
+    /// A call that was refused, or a rule that applied.
+    Safety,
+    /// The log itself.
+    Diagnostic,
+    /// The beginning or the end of a session.
+    Session,
+    /// A message of the conversation.
+    Message,
+    /// A response of the model.
+    Response,
+}
+
+impl EntryKind {
+    /// The stable word.
+    pub fn word(self) -> &'static str {
+        match self {
+            EntryKind::Permission => "permission",
+            EntryKind::Tool => "tool",
+            EntryKind::Safety => "safety",
+            EntryKind::Diagnostic => "diagnostic",
+            EntryKind::Session => "session",
+            EntryKind::Message => "message",
+            EntryKind::Response => "response",
+        }
+    }
+}
+
+/// How it went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// Well.
+    Ok,
+    /// Well, with something to note.
+    Warn,
+    /// Not.
+    Error,
+}
+
+impl Status {
+    /// The stable word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Status::Ok => "ok",
+            Status::Warn => "warn",
+            Status::Error => "error",
+        }
+    }
+}
+
+/// One record before it is written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    pub(super) kind: EntryKind,
+    pub(super) action: String,
+    pub(super) status: Status,
+    pub(super) message: String,
+    pub(super) correlation_id: Option<String>,
+    pub(super) details: Map<String, Value>,
+}
+
+impl Entry {
+    /// A record of this kind about this action.
+    pub fn new(kind: EntryKind, action: &str, status: Status) -> Self {
+        Entry {
+            kind,
+            action: action.to_owned(),
+            status,
+            message: String::new(),
+            correlation_id: None,
+            details: Map::new(),
+        }
+    }
+
+    /// Says what happened.
+    pub fn message(mut self, message: impl Into<String>) -> Self {
+        self.message = message.into();
+        self
+    }
+
+    /// Ties it to others of the same response.
+    pub fn tied(mut self, correlation_id: &str) -> Self {
+        self.correlation_id = Some(correlation_id.to_owned());
+        self
+    }
+
+    /// Adds one detail.
+    pub fn detail(mut self, key: &str, value: Value) -> Self {
+        self.details.insert(key.to_owned(), value);
+        self
+    }
+
+    /// The verdict on a call that stands.
+    pub fn accepted(call: &Call, settings: &AuditSettings) -> Self {
+        let repairs = match settings.repair_details {
+            true => json!(call.repairs),
+            false => json!(call.repairs.iter().map(|repair| repair.count).sum::<usize>()),
+        };
+        let coercions: Vec<String> =
+            call.coercions.iter().map(|coercion| format!("{} at {}", coercion.code, coercion.path)).collect();
+        let status = if call.repairs.is_empty() { Status::Ok } else { Status::Warn };
+        Entry::new(EntryKind::Response, &call.name, status)
+            .message("the call was accepted")
+            .detail("verdict", json!("accepted"))
+            .detail("repairs", repairs)
+            .detail("coercions", json!(coercions))
+            .about(call, settings)
+    }
+
+    /// The verdict on an attempt that was refused, with everything that was found.
+    pub fn refused(rejected: &Rejected, settings: &AuditSettings) -> Self {
+        let name = rejected.name.as_deref().unwrap_or("(no name)");
+        let first = rejected.findings.first().map(|finding| finding.message.to_string()).unwrap_or_default();
+        // A finding's message may quote the model, so it counts as a value.
+        let message = if settings.redaction.style == Style::None {
+            rejected
+                .findings
+                .first()
+                .map(|finding| finding.code.entry().message.to_owned())
+                .unwrap_or_default()
+        } else {
+            first
+        };
+        let codes: Vec<&str> = rejected.findings.iter().map(|finding| finding.code.word()).collect();
+        let spans: Vec<Value> = rejected.findings.iter().map(|finding| json!(finding.span)).collect();
+        Entry::new(EntryKind::Safety, name, Status::Error)
+            .message(message)
+            .detail("verdict", json!("refused"))
+            .detail("findings", json!(codes))
+            .detail("places", json!(spans))
+            .detail("dialect", json!(&*rejected.dialect))
+            .detail("span", json!(rejected.span))
+            .detail("raw_bytes", json!(rejected.raw_len))
+            .detail("raw", settings.redaction.arguments(&json!(rejected.raw)))
+    }
+
+    /// A response as a whole: what came of it, and what the host was told to do about it.
+    pub fn response(gate: &Gate, response: &Response, input: &str) -> Self {
+        let status = if response.has_errors() { Status::Error } else { Status::Ok };
+        let mut entry = Entry::new(EntryKind::Response, gate.profile().name(), status)
+            .message(format!(
+                "{} calls stand, {} were refused",
+                response.calls.len(),
+                response.rejected.len()
+            ))
+            .detail("finish_reason", json!(response.finish_reason.word()))
+            .detail("text_bytes", json!(response.text.len()))
+            .detail(
+                "findings",
+                json!(response.all_findings().map(|finding| finding.code.word()).collect::<Vec<_>>()),
+            );
+        if gate.profile().name() == "action" {
+            let suggestion = action::ParseResult::from_response(response, input).suggestion;
+            entry = entry.detail("suggestion", json!(suggestion));
+        }
+        entry
+    }
+
+    /// What was decided about running a call.
+    pub fn decision(call: &Call, decision: &Decision, settings: &AuditSettings) -> Self {
+        let entry = match decision {
+            Decision::Permitted(permit) => Entry::new(EntryKind::Permission, &call.name, Status::Ok)
+                .message(if permit.was_asked() { "approved" } else { "safe by policy" })
+                .detail("approval", json!({"permitted": true, "asked": permit.was_asked()})),
+            Decision::Denied(denial) => Entry::new(EntryKind::Permission, &call.name, Status::Error)
+                .message(denial.to_string())
+                .detail("approval", json!({"permitted": false, "reason": denial.reason})),
+        };
+        entry.about(call, settings)
+    }
+
+    /// What a tool gave: its size and hash, and the error if it is one. The result itself is not kept.
+    pub fn result(call: &Call, result: Result<&str, &str>, settings: &AuditSettings) -> Self {
+        let (status, text, message) = match result {
+            Ok(text) => (Status::Ok, text, "the tool ran".to_owned()),
+            Err(text) => (
+                Status::Error,
+                text,
+                format!("the tool failed: {}", text.chars().take(200).collect::<String>()),
+            ),
+        };
+        Entry::new(EntryKind::Tool, &call.name, status)
+            .message(message)
+            .detail("result", json!({"bytes": text.len(), "sha256": hex(&Sha256::digest(text.as_bytes()))}))
+            .about(call, settings)
+    }
+
+    /// Which call it is about.
+    fn about(self, call: &Call, settings: &AuditSettings) -> Self {
+        self.detail("call_id", json!(call.id))
+            .detail("dialect", json!(&*call.dialect))
+            .detail("span", json!(call.span))
+            .detail("arguments", settings.redaction.arguments(&call.value()))
+            .detail("arguments_sha256", json!(hash(call)))
+    }
+}

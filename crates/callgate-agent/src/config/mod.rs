@@ -1,0 +1,405 @@
+//! Configuration: one YAML file, the environment above it, flags above both; every value with its origin, and
+//! whatever is not understood refused with its place and the nearest known key.
+//!
+//! ```
+//! use callgate_agent::config::Config;
+//!
+//! let config = Config::builder()
+//!     .text(".agent/config.yml", "provider: ollama\nproviders:\n  ollama:\n    model: qwen3\n")
+//!     .environment([("CALLGATE_PROFILE".to_owned(), "lenient".to_owned())])
+//!     .flag("--model llama3.2", "providers.ollama.model", "llama3.2")
+//!     .build()?;
+//! assert_eq!(config.provider(), "ollama");
+//! assert_eq!(config.profile().name(), "lenient");
+//! assert_eq!(config.origin("providers.ollama.model").to_string(), "--model llama3.2");
+//! # Ok::<(), callgate_agent::config::ConfigErrors>(())
+//! ```
+
+mod error;
+mod table;
+mod views;
+mod yaml;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use callgate::{Profile, nearest};
+
+use crate::approval::Rule;
+
+pub use error::{ConfigError, ConfigErrorCode, ConfigErrors, Origin};
+use table::{ALIASES, STRICT_SWITCH};
+pub use table::{Fallback, Kind, PROVIDERS, ROWS, Row, Value};
+use yaml::Content;
+
+/// Where the file is, from the folder in which the agent works.
+pub const FILE: &str = ".agent/config.yml";
+/// What the names of environment variables start with.
+pub const ENVIRONMENT: &str = "CALLGATE_";
+
+/// A configuration in which every key has a value.
+#[derive(Clone, Debug)]
+pub struct Config {
+    profile: Profile,
+    settings: BTreeMap<String, Setting>,
+}
+
+/// A value and where it came from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Setting {
+    /// The value.
+    pub value: Value,
+    /// Who gave it.
+    pub origin: Origin,
+}
+
+impl Config {
+    /// Starts with nothing given.
+    pub fn builder() -> ConfigBuilder {
+        ConfigBuilder::default()
+    }
+
+    /// Every key with its value and its origin, in the order of the documentation.
+    pub fn settings(&self) -> impl Iterator<Item = (String, &Setting)> {
+        let keys = ROWS.iter().flat_map(Row::keys);
+        keys.filter_map(|key| self.settings.get(&key).map(|setting| (key, setting)))
+    }
+
+    /// The value of a key; nothing if there is no such key.
+    pub fn value(&self, key: &str) -> &Value {
+        self.settings.get(key).map_or(&Value::Unset, |setting| &setting.value)
+    }
+
+    /// Who gave the value of a key.
+    pub fn origin(&self, key: &str) -> &Origin {
+        self.settings.get(key).map_or(&Origin::Default, |setting| &setting.origin)
+    }
+
+    /// The chosen profile.
+    pub fn profile(&self) -> Profile {
+        self.profile
+    }
+}
+
+/// Collects what is given, layer over layer.
+#[derive(Clone, Debug, Default)]
+pub struct ConfigBuilder {
+    layers: Vec<Vec<Given>>,
+    errors: Vec<ConfigError>,
+}
+
+#[derive(Clone, Debug)]
+struct Given {
+    key: String,
+    content: Content,
+    origin: Origin,
+}
+
+impl ConfigBuilder {
+    /// Reads a file. One that is not there is an error; [`FILE`] may be absent, so ask before.
+    pub fn file(mut self, path: &Path) -> Self {
+        match std::fs::read_to_string(path) {
+            Ok(text) => self.text(path, &text),
+            Err(error) => {
+                self.errors.push(ConfigError {
+                    code: ConfigErrorCode::Unreadable,
+                    origin: Origin::File { path: path.to_owned(), line: 0 },
+                    key: String::new(),
+                    message: format!("the file cannot be read: {error}"),
+                    help: "check the path and the permissions".to_owned(),
+                });
+                self
+            }
+        }
+    }
+
+    /// Takes the text of a file. JSON is YAML, so the settings of an editor can be read as well.
+    pub fn text(mut self, path: impl Into<PathBuf>, text: &str) -> Self {
+        let path = path.into();
+        let origin = |line| Origin::File { path: path.clone(), line };
+        match yaml::entries(text) {
+            Ok(entries) => self.layers.push(
+                entries
+                    .into_iter()
+                    .map(|entry| Given { key: entry.key, content: entry.content, origin: origin(entry.line) })
+                    .collect(),
+            ),
+            Err(fault) => self.errors.push(ConfigError {
+                code: ConfigErrorCode::Unreadable,
+                origin: origin(fault.line),
+                key: fault.key,
+                message: fault.message,
+                help: fault.help.to_owned(),
+            }),
+        }
+        self
+    }
+
+    /// Takes environment variables; those that do not start with [`ENVIRONMENT`] are nobody's business here.
+    pub fn environment(mut self, variables: impl IntoIterator<Item = (String, String)>) -> Self {
+        let mut layer = Vec::new();
+        for (name, text) in variables.into_iter().filter(|(name, _)| name.starts_with(ENVIRONMENT)) {
+            let known = all_keys().find(|key| variable(key) == name);
+            let origin = Origin::Environment(name.clone());
+            match known {
+                Some(key) => layer.push(Given { key, content: unquoted(text), origin }),
+                None => {
+                    let names: Vec<String> = all_keys().map(|key| variable(&key)).collect();
+                    let near = nearest(&name, names.iter().map(String::as_str));
+                    self.errors.push(ConfigError {
+                        code: ConfigErrorCode::UnknownKey,
+                        origin,
+                        key: name.clone(),
+                        message: "there is no such setting".to_owned(),
+                        help: near.first().map_or_else(
+                            || format!("no other names start with {ENVIRONMENT}"),
+                            |near| format!("did you mean `{near}`?"),
+                        ),
+                    });
+                }
+            }
+        }
+        self.layers.push(layer);
+        self
+    }
+
+    /// Takes a flag of the command line: as it was written, the key it stands for, and the value.
+    pub fn flag(mut self, flag: &str, key: &str, text: &str) -> Self {
+        let origin = Origin::Flag(flag.to_owned());
+        self.layers.push(vec![Given { key: key.to_owned(), content: unquoted(text.to_owned()), origin }]);
+        self
+    }
+
+    /// Puts the layers together, the later above the earlier.
+    pub fn build(self) -> Result<Config, ConfigErrors> {
+        let ConfigBuilder { layers, mut errors } = self;
+        let mut given: BTreeMap<String, Setting> = BTreeMap::new();
+        for layer in layers {
+            let mut settings: BTreeMap<String, (String, Setting)> = BTreeMap::new();
+            for entry in layer {
+                match read(&entry) {
+                    Err(error) => errors.push(error),
+                    Ok(None) => {}
+                    Ok(Some((key, value))) => {
+                        let setting = Setting { value, origin: entry.origin };
+                        match settings.get(&key) {
+                            Some((other, there)) if there.value != setting.value => {
+                                errors.push(ConfigError {
+                                    code: ConfigErrorCode::Conflict,
+                                    message: format!("`{other}` says something else ({})", there.origin),
+                                    origin: setting.origin,
+                                    key: entry.key,
+                                    help: format!("both mean `{key}`: keep one"),
+                                });
+                            }
+                            _ => {
+                                settings.insert(key, (entry.key, setting));
+                            }
+                        }
+                    }
+                }
+            }
+            given.extend(settings.into_iter().map(|(key, (_, setting))| (key, setting)));
+        }
+        let profile = match given.get("profile") {
+            Some(Setting { value: Value::Text(name), .. }) => Profile::named(name),
+            _ => None,
+        };
+        let profile = profile.unwrap_or_else(Profile::standard);
+        for row in ROWS {
+            let (value, is_profiles) = row.fallback(&profile);
+            let origin = if is_profiles { Origin::Profile } else { Origin::Default };
+            for key in row.keys() {
+                given.entry(key).or_insert_with(|| Setting { value: value.clone(), origin: origin.clone() });
+            }
+        }
+        let config = Config { profile, settings: given };
+        if errors.is_empty() { Ok(config) } else { Err(ConfigErrors(errors)) }
+    }
+}
+
+/// The environment variable of a key.
+pub fn variable(key: &str) -> String {
+    format!("{ENVIRONMENT}{}", key.replace('.', "_").to_uppercase())
+}
+
+fn all_keys() -> impl Iterator<Item = String> {
+    ROWS.iter().flat_map(Row::keys)
+}
+
+fn unquoted(text: String) -> Content {
+    Content::Scalar { text, quoted: false }
+}
+
+/// The canonical key and the value of what was given; nothing where it asks for nothing.
+fn read(given: &Given) -> Result<Option<(String, Value)>, ConfigError> {
+    let fault = |code, message: String, help: String| ConfigError {
+        code,
+        origin: given.origin.clone(),
+        key: given.key.clone(),
+        message,
+        help,
+    };
+    if given.key == STRICT_SWITCH {
+        let value = typed(Kind::Flag, &given.content, &given.origin).map_err(|(c, m, h)| fault(c, m, h))?;
+        let strict = ("profile".to_owned(), Value::Text("strict-xml".to_owned()));
+        return Ok((value == Value::Flag(true)).then_some(strict));
+    }
+    let key = canonical(&given.key);
+    let Some(row) = ROWS.iter().find(|row| row.keys().contains(&key)) else {
+        let is_section = all_keys().any(|known| known.starts_with(&format!("{key}.")));
+        let message = if is_section { "this is a section, not a value" } else { "there is no such key" };
+        return Err(fault(ConfigErrorCode::UnknownKey, message.to_owned(), suggestion(&key)));
+    };
+    let value = typed(row.kind, &given.content, &given.origin).map_err(|(c, m, h)| fault(c, m, h))?;
+    Ok(Some((key, value)))
+}
+
+/// The key that an older spelling stands for.
+fn canonical(key: &str) -> String {
+    for provider in PROVIDERS {
+        for (alias, meant) in ALIASES {
+            let (alias, meant) = (alias.replacen('*', provider, 1), meant.replacen('*', provider, 1));
+            if key == alias {
+                return meant;
+            }
+            if let Some(rest) = key.strip_prefix(&alias).filter(|_| alias.ends_with('.')) {
+                return format!("{meant}{rest}");
+            }
+        }
+    }
+    key.to_owned()
+}
+
+/// The nearest known key: the first part that is wrong is compared with what could stand in its place.
+fn suggestion(key: &str) -> String {
+    let keys: Vec<String> = all_keys().collect();
+    let mut prefix = String::new();
+    for part in key.split('.') {
+        let below = keys.iter().filter_map(|known| known.strip_prefix(&prefix));
+        let mut places: Vec<&str> = below.filter_map(|rest| rest.split('.').next()).collect();
+        places.dedup();
+        if places.contains(&part) {
+            prefix = format!("{prefix}{part}.");
+            continue;
+        }
+        let Some(near) = nearest(part, places.iter().copied()).first().map(|near| (*near).to_owned()) else {
+            // Perhaps the last part is right and stands in the wrong section.
+            let last = key.rsplit('.').next().unwrap_or(key);
+            let elsewhere = keys.iter().find(|known| known.rsplit('.').next() == Some(last));
+            return match elsewhere {
+                Some(known) => format!("did you mean `{known}`?"),
+                None if prefix.is_empty() => "`callgate config show` lists every key".to_owned(),
+                None => format!("`{}` has {}", prefix.trim_end_matches('.'), places.join(", ")),
+            };
+        };
+        let rest = key.strip_prefix(&prefix).and_then(|rest| rest.strip_prefix(part)).unwrap_or_default();
+        let whole = format!("{prefix}{near}{rest}");
+        let known = keys.iter().any(|known| *known == whole || known.starts_with(&format!("{whole}.")));
+        let shown = if known { whole } else { format!("{prefix}{near}") };
+        return format!("did you mean `{shown}`?");
+    }
+    let below: Vec<&str> = keys.iter().filter_map(|known| known.strip_prefix(&prefix)).collect();
+    format!("it has {}", below.join(", "))
+}
+
+type Misfit = (ConfigErrorCode, String, String);
+
+/// A value as the type of its key.
+fn typed(kind: Kind, content: &Content, origin: &Origin) -> Result<Value, Misfit> {
+    let from_file = matches!(origin, Origin::File { .. });
+    let (text, quoted) = match (kind, content) {
+        (Kind::List | Kind::Rules, Content::List(items)) => return list(kind, items.clone()),
+        (Kind::List | Kind::Rules, Content::Scalar { text, .. }) if !from_file => {
+            let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
+            return list(kind, items.map(str::to_owned).collect());
+        }
+        (_, Content::List(_)) => return Err(wrong(words(kind), "a list", "write one value")),
+        (_, Content::Scalar { text, quoted }) => (text.as_str(), *quoted),
+    };
+    let shown = || format!("`{}`", text.chars().take(40).collect::<String>());
+    let out_of_range =
+        |help: String| (ConfigErrorCode::OutOfRange, format!("{} is not allowed", shown()), help);
+    let unquote = "write it without quotes";
+    match kind {
+        Kind::List | Kind::Rules => Err(wrong("a list", "one value", "write `- value` lines or `[a, b]`")),
+        Kind::Text => Ok(Value::Text(text.to_owned())),
+        Kind::Flag => match text {
+            "true" | "True" | "TRUE" if !quoted => Ok(Value::Flag(true)),
+            "false" | "False" | "FALSE" if !quoted => Ok(Value::Flag(false)),
+            "true" | "false" => Err(wrong("true or false", "text", unquote)),
+            _ => Err(wrong("true or false", &shown(), "write `true` or `false`")),
+        },
+        Kind::Count(least, most) => {
+            let bounds = format!("allowed is {least} to {most}");
+            match text.parse::<u64>() {
+                Ok(_) if quoted => Err(wrong("a whole number", "text", unquote)),
+                Ok(count) if (least..=most).contains(&count) => Ok(Value::Count(count)),
+                Ok(_) => Err(out_of_range(bounds)),
+                // Too long to be read, or below zero: a number all the same.
+                Err(_) if !quoted && is_whole(text) => Err(out_of_range(bounds)),
+                Err(_) => Err(wrong("a whole number", &shown(), &bounds)),
+            }
+        }
+        Kind::Number(least, most) => {
+            let bounds = format!("allowed is {least} to {most}");
+            match text.parse::<f64>() {
+                Ok(_) if quoted => Err(wrong("a number", "text", unquote)),
+                Ok(number) if (least..=most).contains(&number) => Ok(Value::Number(number)),
+                Ok(_) => Err(out_of_range(bounds)),
+                Err(_) => Err(wrong("a number", &shown(), &bounds)),
+            }
+        }
+        Kind::Word(list) => {
+            let known: Vec<&str> = list.split(" | ").collect();
+            if known.contains(&text) {
+                return Ok(Value::Text(text.to_owned()));
+            }
+            let near = nearest(text, known.iter().copied());
+            let all = format!("allowed is {}", known.join(", "));
+            Err(out_of_range(
+                near.first().map_or(all.clone(), |near| format!("did you mean `{near}`? {all}")),
+            ))
+        }
+        Kind::Address => match crate::model::Address::parse(text) {
+            Ok(_) => Ok(Value::Text(text.to_owned())),
+            Err(message) => {
+                Err((ConfigErrorCode::OutOfRange, message, "for example http://127.0.0.1:11434".to_owned()))
+            }
+        },
+    }
+}
+
+fn is_whole(text: &str) -> bool {
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// A list, of rules where rules are wanted.
+fn list(kind: Kind, items: Vec<String>) -> Result<Value, Misfit> {
+    let unfit = items.iter().filter(|_| kind == Kind::Rules).find_map(|item| Rule::parse(item).err());
+    match unfit {
+        None => Ok(Value::List(items)),
+        Some(error) => Err((
+            ConfigErrorCode::OutOfRange,
+            error.message,
+            "a rule is a tool and any `argument=pattern`, as in `fs.write path=docs/**`".to_owned(),
+        )),
+    }
+}
+
+fn words(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Flag => "true or false",
+        Kind::Count(..) => "a whole number",
+        Kind::Number(..) => "a number",
+        Kind::Text => "text",
+        Kind::Address => "an address",
+        Kind::Word(_) => "one word",
+        Kind::List | Kind::Rules => "a list",
+    }
+}
+
+fn wrong(expected: &str, found: &str, help: &str) -> Misfit {
+    (ConfigErrorCode::WrongType, format!("expected {expected}, found {found}"), help.to_owned())
+}

@@ -1,0 +1,209 @@
+//! The configuration as the parts of the agent take it: typed settings instead of keys.
+
+use callgate::{Policy, Registry};
+
+use super::{Config, Value};
+use crate::approval::{ApprovalPolicy, Otherwise, Rule, Standing};
+use crate::audit::{AuditSettings, Redaction, Style, Sync};
+use crate::model::{
+    Address, FaultCode, Model, ModelFault, OLLAMA, OPENAI, Ollama, OpenAi, Parameters, Rehearsed, Secret,
+    Server, Timeouts,
+};
+use crate::retry::{Backoff, RetrySettings};
+
+impl Config {
+    /// The name of the chosen provider.
+    pub fn provider(&self) -> &str {
+        self.text("provider").unwrap_or_default()
+    }
+
+    /// The policy of the profile, with what was set above it.
+    pub fn policy(&self) -> Policy {
+        let mut policy = self.profile().policy();
+        let retry = |key: &str| format!("providers.{}.tool_call_retry.{key}", self.provider());
+        let given = |key: &str| self.origin(&retry(key)).is_given();
+        let count = |key: &str| usize::try_from(self.count(&retry(key))).unwrap_or(usize::MAX);
+        if given("enable_auto_repair") && !self.flag(&retry("enable_auto_repair")) {
+            policy.repair = callgate::policy::RepairPolicy::Off;
+        }
+        if given("strict_validation") {
+            policy.extra_args = match self.flag(&retry("strict_validation")) {
+                true => callgate::policy::ExtraArgs::Reject,
+                false => callgate::policy::ExtraArgs::Allow,
+            };
+        }
+        if given("max_nesting_depth") {
+            policy.limits.depth = count("max_nesting_depth");
+        }
+        if given("max_argument_size") {
+            policy.limits.arguments = count("max_argument_size");
+        }
+        if given("repair_timeout_ms") {
+            policy.limits.repairs = policy.limits.repairs.saturating_mul(count("repair_timeout_ms")) / 100;
+        }
+        self.with_knobs(policy)
+    }
+
+    /// How a refused response is asked for again.
+    pub fn retry(&self) -> RetrySettings {
+        let key = |key: &str| format!("providers.{}.tool_call_retry.{key}", self.provider());
+        RetrySettings {
+            max_attempts: u32::try_from(self.count(&key("max_retry_attempts"))).unwrap_or(u32::MAX),
+            delay: self.millis(&key("retry_delay_ms")),
+            max_delay: self.millis(&key("max_retry_delay_ms")),
+            backoff: match self.text(&key("backoff")) {
+                Some("linear") => Backoff::Linear,
+                Some("constant") => Backoff::Constant,
+                _ => Backoff::Exponential,
+            },
+            template: self.text(&key("retry_prompt_template")).map(str::to_owned),
+            stop_when_repeated: self.flag(&key("stop_when_repeated")),
+        }
+    }
+
+    /// Which model is asked, and how it answers.
+    pub fn parameters(&self) -> Parameters {
+        let key = |key: &str| format!("providers.{}.{key}", self.provider());
+        let count = |key: &str| match self.value(key) {
+            Value::Count(count) => Some(*count),
+            _ => None,
+        };
+        Parameters {
+            model: self.text(&key("model")).unwrap_or_default().to_owned(),
+            temperature: match self.value(&key("temperature")) {
+                Value::Number(number) => Some(*number),
+                _ => None,
+            },
+            max_tokens: count(&key("max_tokens")),
+            seed: count(&key("seed")),
+        }
+    }
+
+    /// How long each part of an answer may take.
+    pub fn timeouts(&self) -> Timeouts {
+        let time = |key: &str| self.millis(&format!("providers.{}.timeouts.{key}", self.provider()));
+        Timeouts {
+            connect: time("connect_ms"),
+            first_byte: time("first_byte_ms"),
+            idle: time("idle_ms"),
+            total: time("total_ms"),
+        }
+    }
+
+    /// A client of the chosen provider. `tools` are for the one that is made of rules; `variable` looks up the
+    /// environment variable that holds the key.
+    pub fn model(
+        &self,
+        tools: &Registry,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Result<Box<dyn Model>, ModelFault> {
+        let provider = self.provider();
+        let usual = match provider {
+            "ollama" => OLLAMA,
+            "openai" => OPENAI,
+            _ => return Ok(Box::new(Rehearsed::new(tools.clone()))),
+        };
+        let unfit = |message: String| ModelFault::new(FaultCode::BadRequest, message);
+        let address = self.text(&format!("providers.{provider}.endpoint")).unwrap_or(usual);
+        let mut server = Server::new(Address::parse(address).map_err(unfit)?).timeouts(self.timeouts());
+        if let Some(name) = self.text(&format!("providers.{provider}.api_key_env")) {
+            let key = variable(name).filter(|key| !key.is_empty());
+            let key = key.ok_or_else(|| unfit(format!("the environment variable `{name}` holds no key")))?;
+            server = server.key(Secret::new(key.trim()));
+        }
+        Ok(match provider {
+            "ollama" => Box::new(Ollama::new(server)),
+            _ => Box::new(OpenAi::new(server)),
+        })
+    }
+
+    /// Which calls run unasked, which ask, which never run.
+    pub fn approval(&self) -> ApprovalPolicy {
+        // What is no rule was refused when the file was read.
+        let rules = |key: &str| self.list(key).iter().filter_map(|rule| Rule::parse(rule).ok()).collect();
+        ApprovalPolicy {
+            deny: rules("approval.deny"),
+            ask: rules("approval.ask"),
+            safe: rules("approval.safe"),
+            otherwise: match self.text("approval.default") {
+                Some("safe") => Otherwise::Always(Standing::Safe),
+                Some("ask") => Otherwise::Always(Standing::Ask),
+                Some("deny") => Otherwise::Always(Standing::Deny),
+                _ => Otherwise::Auto,
+            },
+            auto_approve: self.flag("approval.auto_approve"),
+            command_tools: self.list("approval.command_tools").to_vec(),
+            timeout: self.millis("approval.timeout_ms"),
+        }
+    }
+
+    /// How decisions are recorded; nothing where they are not.
+    pub fn audit(&self) -> Option<AuditSettings> {
+        if !self.flag("audit.enabled") {
+            return None;
+        }
+        let retry = |key: &str| format!("providers.{}.tool_call_retry.{key}", self.provider());
+        let style = match self.text("audit.values") {
+            Some("summaries") => Style::Summaries,
+            Some("short") => Style::Short,
+            Some("long") => Style::Long,
+            Some("full") => Style::Full,
+            _ if self.flag(&retry("log_argument_values")) => Style::Short,
+            _ => Style::None,
+        };
+        let limit = |key: &str| Some(self.count(key)).filter(|limit| *limit > 0);
+        Some(AuditSettings {
+            folder: self.text("audit.folder").unwrap_or_default().into(),
+            sync: match self.text("audit.sync") {
+                Some("interval") => Sync::Interval(self.millis("audit.sync_interval_ms")),
+                _ => Sync::Decision,
+            },
+            redaction: Redaction { style, words: self.list("audit.redact").to_vec() },
+            repair_details: self.flag(&retry("log_repair_details")),
+            max_age: limit("audit.max_days").map(|days| std::time::Duration::from_secs(days * 86_400)),
+            max_sessions: limit("audit.max_sessions").map(|most| usize::try_from(most).unwrap_or(usize::MAX)),
+        })
+    }
+
+    /// The knobs that were set, put into a policy.
+    fn with_knobs(&self, policy: Policy) -> Policy {
+        let Ok(mut value) = serde_json::to_value(&policy) else { return policy };
+        for (key, setting) in self.settings().filter(|(_, setting)| setting.origin.is_given()) {
+            let Some(path) = key.strip_prefix("policy.") else { continue };
+            let place = path.split('.').try_fold(&mut value, |value, key| value.get_mut(key));
+            if let Some(place) = place {
+                *place = setting.value.to_json();
+            }
+        }
+        serde_json::from_value(value).unwrap_or(policy)
+    }
+
+    fn text(&self, key: &str) -> Option<&str> {
+        match self.value(key) {
+            Value::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    fn list(&self, key: &str) -> &[String] {
+        match self.value(key) {
+            Value::List(items) => items,
+            _ => &[],
+        }
+    }
+
+    fn flag(&self, key: &str) -> bool {
+        self.value(key) == &Value::Flag(true)
+    }
+
+    fn count(&self, key: &str) -> u64 {
+        match self.value(key) {
+            Value::Count(count) => *count,
+            _ => 0,
+        }
+    }
+
+    fn millis(&self, key: &str) -> std::time::Duration {
+        std::time::Duration::from_millis(self.count(key))
+    }
+}

@@ -1,0 +1,333 @@
+//! One HTTP request and its answer, byte by byte, with a limit on every wait: connecting, the first byte, silence, and
+//! the whole.
+//!
+//! Each request has its own connection, which ends with the answer or when the answer is dropped: that is how a server
+//! learns that nobody listens any more. Nothing is followed, cached or decompressed.
+
+use std::io;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HOST, HeaderValue};
+use hyper::{Method, Request, Response};
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::task::AbortHandle;
+use tokio::time::{Instant, timeout_at};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::pki_types::ServerName;
+use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto::ring};
+
+use super::{Address, FaultCode, ModelFault, Pending};
+
+/// The most bytes of one answer: far more than any model writes, and little enough to survive.
+const ANSWER: usize = 256 << 20;
+/// The most bytes of a refusal that are read for its message.
+const REFUSAL: usize = 16 << 10;
+
+/// How long each part of an answer may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// Until the connection stands.
+    pub connect: Duration,
+    /// From sending the request until the first byte of the answer's body.
+    pub first_byte: Duration,
+    /// Between two pieces of the body.
+    pub idle: Duration,
+    /// From the beginning to the end.
+    pub total: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Timeouts {
+            connect: Duration::from_secs(5),
+            first_byte: Duration::from_secs(120),
+            idle: Duration::from_secs(60),
+            total: Duration::from_secs(600),
+        }
+    }
+}
+
+/// Text that is never shown: it has no way to be printed.
+#[derive(Clone)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Takes the text.
+    pub fn new(text: impl Into<String>) -> Self {
+        Secret(text.into())
+    }
+}
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Secret")
+    }
+}
+
+/// A connection to a server.
+pub trait Connection: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Connection for T {}
+
+/// A way to reach a server. [`Network`] is the usual one; another may go through a socket file or a tunnel.
+pub trait Connect: Send + Sync {
+    /// Connects.
+    fn connect<'a>(&'a self, address: &'a Address) -> Pending<'a, io::Result<Box<dyn Connection>>>;
+}
+
+/// TCP, and TLS where the address asks for it, with the certificates that the system trusts.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Network;
+
+impl Connect for Network {
+    fn connect<'a>(&'a self, address: &'a Address) -> Pending<'a, io::Result<Box<dyn Connection>>> {
+        Box::pin(async move {
+            let stream = TcpStream::connect((address.host.as_str(), address.port)).await?;
+            // A request is one small write; waiting for more to send would only delay it.
+            stream.set_nodelay(true)?;
+            if !address.is_https {
+                return Ok(Box::new(stream) as Box<dyn Connection>);
+            }
+            let name = ServerName::try_from(address.host.clone()).map_err(io::Error::other)?;
+            let stream = TlsConnector::from(tls()?).connect(name, stream).await?;
+            Ok(Box::new(stream) as Box<dyn Connection>)
+        })
+    }
+}
+
+/// The settings of TLS, made once: reading the system's certificates takes a while.
+fn tls() -> io::Result<Arc<ClientConfig>> {
+    static CONFIG: OnceLock<Arc<ClientConfig>> = OnceLock::new();
+    if let Some(config) = CONFIG.get() {
+        return Ok(config.clone());
+    }
+    let mut roots = RootCertStore::empty();
+    let (_, _) = roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(io::Error::other)?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    Ok(CONFIG.get_or_init(|| Arc::new(config)).clone())
+}
+
+/// A server that takes requests.
+#[derive(Clone)]
+pub(crate) struct Http {
+    pub(crate) address: Address,
+    pub(crate) timeouts: Timeouts,
+    pub(crate) key: Option<Secret>,
+    pub(crate) connect: Arc<dyn Connect>,
+}
+
+impl std::fmt::Debug for Http {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Http").field("address", &self.address).field("timeouts", &self.timeouts).finish()
+    }
+}
+
+impl Http {
+    /// Sends JSON to a path and waits for the head of the answer. A status other than success is a fault.
+    pub(crate) async fn post(&self, path: &str, json: Vec<u8>) -> Result<Answer, ModelFault> {
+        let started = Instant::now();
+        let end = started + self.timeouts.total;
+        let sent = self.send(path, json, started, end).await;
+        let (response, driver, first) = sent.map_err(|fault| self.named(fault))?;
+        let status = response.status();
+        let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
+        let encoding = header(CONTENT_ENCODING).filter(|encoding| *encoding != "identity");
+        let encoding = encoding.map(str::to_owned);
+        let is_event_stream = header(CONTENT_TYPE).is_some_and(|kind| kind.starts_with("text/event-stream"));
+        let mut answer = Answer {
+            body: response.into_body(),
+            _driver: driver,
+            first: Some(first),
+            end,
+            idle: self.timeouts.idle,
+            received: 0,
+            server: self.address.to_string(),
+            is_event_stream,
+        };
+        if let Some(encoding) = encoding {
+            let message = format!("the server packed its answer ({encoding}) although nobody asked for that");
+            return Err(self.named(ModelFault::new(FaultCode::BadLine, message)));
+        }
+        if !status.is_success() {
+            let mut fault = ModelFault::new(FaultCode::Refused, answer.refusal().await);
+            fault.status = Some(status.as_u16());
+            return Err(self.named(fault));
+        }
+        Ok(answer)
+    }
+
+    async fn send(
+        &self,
+        path: &str,
+        json: Vec<u8>,
+        started: Instant,
+        end: Instant,
+    ) -> Result<(Response<Incoming>, Driver, Instant), ModelFault> {
+        let request = self.request(path, json)?;
+        let until = (started + self.timeouts.connect).min(end);
+        let stream = match timeout_at(until, self.connect.connect(&self.address)).await {
+            Ok(Ok(stream)) => stream,
+            Ok(Err(error)) => {
+                return Err(ModelFault::new(FaultCode::ConnectFailed, format!("no connection: {error}")));
+            }
+            Err(_) => return Err(late(FaultCode::ConnectTimeout, until, end)),
+        };
+        let broke = |error: hyper::Error| {
+            ModelFault::new(
+                FaultCode::Disconnected,
+                format!("the connection broke before the answer: {error}"),
+            )
+        };
+        let (mut sender, connection) =
+            hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(broke)?;
+        // Its own result says nothing that the body does not say too.
+        let task = tokio::spawn(async move {
+            let _ = connection.await;
+        });
+        let driver = Driver(task.abort_handle());
+        let first = Instant::now() + self.timeouts.first_byte;
+        match timeout_at(first.min(end), sender.send_request(request)).await {
+            Ok(Ok(response)) => Ok((response, driver, first)),
+            Ok(Err(error)) => Err(broke(error)),
+            Err(_) => Err(late(FaultCode::FirstByteTimeout, first, end)),
+        }
+    }
+
+    fn request(&self, path: &str, json: Vec<u8>) -> Result<Request<Full<Bytes>>, ModelFault> {
+        let unfit = |what: &str| ModelFault::new(FaultCode::BadRequest, format!("{what} cannot be sent"));
+        let mut request = Request::builder()
+            .method(Method::POST)
+            .uri(format!("{}{path}", self.address.base))
+            .header(HOST, self.address.host_header())
+            .header(CONTENT_TYPE, "application/json")
+            .body(Full::new(Bytes::from(json)))
+            .map_err(|_| unfit("the path"))?;
+        if let Some(Secret(key)) = &self.key {
+            let mut value = HeaderValue::from_str(&format!("Bearer {key}")).map_err(|_| unfit("the key"))?;
+            value.set_sensitive(true);
+            request.headers_mut().insert(AUTHORIZATION, value);
+        }
+        Ok(request)
+    }
+
+    /// The fault with the name of the server.
+    fn named(&self, mut fault: ModelFault) -> ModelFault {
+        fault.server = self.address.to_string();
+        fault
+    }
+}
+
+/// The body of an answer, as it arrives.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    body: Incoming,
+    _driver: Driver,
+    /// Until when the first byte has to come, while none has.
+    first: Option<Instant>,
+    end: Instant,
+    idle: Duration,
+    received: usize,
+    server: String,
+    /// Whether the server says that it sends events.
+    pub(crate) is_event_stream: bool,
+}
+
+/// The task that moves the bytes. Without it the connection closes.
+#[derive(Debug)]
+struct Driver(AbortHandle);
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl Answer {
+    /// The next bytes; nothing at the end.
+    pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, ModelFault> {
+        loop {
+            let (code, until) = match self.first {
+                Some(first) => (FaultCode::FirstByteTimeout, first),
+                None => (FaultCode::IdleTimeout, Instant::now() + self.idle),
+            };
+            let frame = match timeout_at(until.min(self.end), self.body.frame()).await {
+                Err(_) => return Err(self.fault(late(code, until, self.end))),
+                Ok(None) => return Ok(None),
+                Ok(Some(Err(error))) => {
+                    let message = format!("the connection broke inside the answer: {error}");
+                    return Err(self.fault(ModelFault::new(FaultCode::Disconnected, message)));
+                }
+                Ok(Some(Ok(frame))) => frame,
+            };
+            // Anything else is a trailer, which says nothing here.
+            let Ok(bytes) = frame.into_data() else { continue };
+            if bytes.is_empty() {
+                continue;
+            }
+            self.first = None;
+            self.received = self.received.saturating_add(bytes.len());
+            if self.received > ANSWER {
+                let message = format!("the answer is larger than {ANSWER} bytes");
+                return Err(self.fault(ModelFault::new(FaultCode::TooLarge, message)));
+            }
+            return Ok(Some(bytes));
+        }
+    }
+
+    /// A fault of this answer: from whom, and after how much.
+    pub(crate) fn fault(&self, mut fault: ModelFault) -> ModelFault {
+        fault.server.clone_from(&self.server);
+        fault.after(self.received)
+    }
+
+    /// What a server says when it refuses.
+    async fn refusal(&mut self) -> String {
+        let mut text = Vec::new();
+        while text.len() < REFUSAL {
+            match self.next().await {
+                Ok(Some(bytes)) => text.extend_from_slice(&bytes),
+                // A refusal that breaks off is still a refusal.
+                Ok(None) | Err(_) => break,
+            }
+        }
+        text.truncate(REFUSAL);
+        let text = String::from_utf8_lossy(&text);
+        let value: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+        let said = error_message(&value).unwrap_or_else(|| plain(&text));
+        if said.is_empty() { "the server refused without a reason".to_owned() } else { said }
+    }
+}
+
+/// The error that an answer of JSON reports, in the forms that servers use.
+pub(crate) fn error_message(value: &serde_json::Value) -> Option<String> {
+    let error = value.get("error").filter(|error| !error.is_null())?;
+    let text = error.as_str().or_else(|| error["message"].as_str());
+    Some(text.map_or_else(|| plain(&error.to_string()), plain))
+}
+
+/// Text of a server as one short line without control characters.
+fn plain(text: &str) -> String {
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    words.chars().filter(|c| !c.is_control()).take(400).collect()
+}
+
+/// The fault of a wait that ended: its own, or that of the whole if that ended first.
+fn late(code: FaultCode, until: Instant, end: Instant) -> ModelFault {
+    let code = if end <= until { FaultCode::TotalTimeout } else { code };
+    let message = match code {
+        FaultCode::ConnectTimeout => "connecting took too long",
+        FaultCode::FirstByteTimeout => "the answer did not begin in time",
+        FaultCode::IdleTimeout => "the answer stopped coming",
+        _ => "the answer took too long",
+    };
+    ModelFault::new(code, message)
+}

@@ -1,0 +1,222 @@
+//! Models: what is asked, what comes back in pieces, and how the pieces go through the gate.
+
+mod address;
+mod fault;
+mod http;
+mod lines;
+mod ollama;
+mod openai;
+mod reading;
+mod rehearsed;
+mod scripted;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use callgate::{Event, FinishReason, Gate, NativeDelta, Response, Span};
+use serde::Serialize;
+use serde_json::Value;
+
+pub use address::Address;
+pub use fault::{FaultCode, ModelFault};
+use http::Http;
+pub use http::{Connect, Connection, Network, Secret, Timeouts};
+pub use ollama::{OLLAMA, Ollama};
+pub use openai::{OPENAI, OpenAi};
+pub use rehearsed::Rehearsed;
+pub use scripted::{Scripted, ScriptedPiece, ScriptedTurn};
+
+use crate::history::{CallStyle, Message};
+
+/// Something to wait for.
+pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// One request to a model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChatRequest {
+    /// The conversation; it is made valid before it is sent.
+    pub messages: Vec<Message>,
+    /// The tools in OpenAI's form; none where the prompt teaches them.
+    pub tools: Option<Value>,
+    /// How calls of earlier turns are written.
+    pub style: CallStyle,
+    /// What the model is told about how to answer.
+    pub parameters: Parameters,
+    /// Whether the answer comes in pieces.
+    pub stream: bool,
+}
+
+/// Which model, and how it answers. What is not given is left to the server.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Parameters {
+    /// The name of the model.
+    pub model: String,
+    /// How freely it chooses.
+    pub temperature: Option<f64>,
+    /// The most tokens of the answer.
+    pub max_tokens: Option<u64>,
+    /// The seed of its choices.
+    pub seed: Option<u64>,
+}
+
+/// Where a server is and how it is reached.
+#[derive(Clone)]
+pub struct Server {
+    http: Http,
+}
+
+impl Server {
+    /// A server on the network, with the usual time-outs and no key.
+    pub fn new(address: Address) -> Self {
+        Server {
+            http: Http { address, timeouts: Timeouts::default(), key: None, connect: Arc::new(Network) },
+        }
+    }
+
+    /// Sets how long each part of an answer may take.
+    pub fn timeouts(mut self, timeouts: Timeouts) -> Self {
+        self.http.timeouts = timeouts;
+        self
+    }
+
+    /// Sets the key that this server, and no other, is sent.
+    pub fn key(mut self, key: Secret) -> Self {
+        self.http.key = Some(key);
+        self
+    }
+
+    /// Reaches it another way than over the network.
+    pub fn reached_by(mut self, connect: impl Connect + 'static) -> Self {
+        self.http.connect = Arc::new(connect);
+        self
+    }
+
+    fn into_http(self) -> Http {
+        self.http
+    }
+}
+
+/// Tokens that a response cost, as the provider counts them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Usage {
+    /// Tokens of the prompt.
+    pub prompt: u64,
+    /// Tokens of the answer.
+    pub completion: u64,
+}
+
+impl std::ops::AddAssign for Usage {
+    fn add_assign(&mut self, other: Usage) {
+        self.prompt = self.prompt.saturating_add(other.prompt);
+        self.completion = self.completion.saturating_add(other.completion);
+    }
+}
+
+/// A piece of an answer, whatever the server's format.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Piece {
+    /// Text; calls in text dialects are in here.
+    Text(String),
+    /// A thought that the server keeps apart from the text.
+    Reasoning(String),
+    /// Whole structured calls, in the server's own form.
+    Calls(Value),
+    /// A piece of one structured call.
+    Delta {
+        /// Which call, as the server counts.
+        index: Option<usize>,
+        /// Its id.
+        id: Option<String>,
+        /// Its name or a piece of it.
+        name: Option<String>,
+        /// A piece of its arguments.
+        arguments: Option<String>,
+    },
+    /// The end. Only an answer that has one is judged.
+    End {
+        /// Why it ended.
+        reason: FinishReason,
+        /// What it cost.
+        usage: Usage,
+    },
+}
+
+/// A model that can be asked.
+pub trait Model: Send + Sync {
+    /// Sends a request; the answer comes in pieces.
+    fn chat<'a>(&'a self, request: &'a ChatRequest) -> Pending<'a, Result<Box<dyn Pieces>, ModelFault>>;
+}
+
+/// The pieces of one answer. Dropping it ends the connection.
+pub trait Pieces: Send {
+    /// The next piece; nothing after the end.
+    fn next(&mut self) -> Pending<'_, Result<Option<Piece>, ModelFault>>;
+}
+
+/// A judged answer and what it cost.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Turn {
+    /// What came of it.
+    pub response: Response,
+    /// What it cost.
+    pub usage: Usage,
+}
+
+/// Asks a model and reads its answer through the gate as it arrives. Events go to the sink at once; an answer that
+/// breaks off is a fault, and none of its calls comes out.
+pub async fn respond(
+    model: &dyn Model,
+    request: &ChatRequest,
+    gate: &Gate,
+    id_prefix: &str,
+    sink: &mut (dyn FnMut(Event<'_>) + Send),
+) -> Result<Turn, ModelFault> {
+    let mut pieces = model.chat(request).await?;
+    let mut session = gate.session().with_id_prefix(id_prefix);
+    // What tools gave is text of strangers; a call that repeats it is not the model's own.
+    for message in &request.messages {
+        if let Message::ToolResult { content, .. } = message {
+            session.untrusted(content);
+        }
+    }
+    let mut collector = Response::collector();
+    let mut usage = Usage::default();
+    let mut finish = None;
+    while let Some(piece) = pieces.next().await? {
+        let mut take = |event: Event<'_>| {
+            sink(event.clone());
+            collector.push(event);
+        };
+        match piece {
+            Piece::Text(text) => session.push(&text, &mut take),
+            // It is no part of the text, so it takes no bytes of it.
+            Piece::Reasoning(text) => {
+                take(Event::Reasoning { text: text.as_str().into(), span: Span::new(0, 0) });
+            }
+            Piece::Calls(calls) => session.native_calls(&calls, &mut take),
+            Piece::Delta { index, id, name, arguments } => {
+                let delta = NativeDelta {
+                    index,
+                    id: id.as_deref(),
+                    name: name.as_deref(),
+                    arguments: arguments.as_deref(),
+                    done: false,
+                };
+                session.native(delta, &mut take);
+            }
+            Piece::End { reason, usage: cost } => {
+                finish = Some(reason);
+                usage += cost;
+            }
+        }
+    }
+    let Some(reason) = finish else {
+        return Err(ModelFault::new(FaultCode::EndedEarly, "the answer has no end"));
+    };
+    session.finish(reason, &mut |event| {
+        sink(event.clone());
+        collector.push(event);
+    });
+    Ok(Turn { response: collector.finish(reason), usage })
+}

@@ -1,0 +1,94 @@
+//! Ollama's own API: `/api/chat`, one JSON object per line.
+
+use std::collections::VecDeque;
+
+use callgate::FinishReason;
+use serde_json::{Value, json};
+
+use super::http::Http;
+use super::reading::{Format, Framing, Reading};
+use super::{ChatRequest, Model, ModelFault, Pending, Piece, Pieces, Server, Usage};
+use crate::history::{Wire, to_wire};
+
+/// Where Ollama listens unless told otherwise.
+pub const OLLAMA: &str = "http://127.0.0.1:11434";
+
+/// A client of an Ollama server.
+#[derive(Clone, Debug)]
+pub struct Ollama {
+    http: Http,
+}
+
+impl Ollama {
+    /// A client of this server.
+    pub fn new(server: Server) -> Self {
+        Ollama { http: server.into_http() }
+    }
+}
+
+impl Model for Ollama {
+    fn chat<'a>(&'a self, request: &'a ChatRequest) -> Pending<'a, Result<Box<dyn Pieces>, ModelFault>> {
+        Box::pin(async move {
+            let answer = self.http.post("/api/chat", body(request).to_string().into_bytes()).await?;
+            let framing = if request.stream { Framing::Lines } else { Framing::Whole };
+            Ok(Box::new(Reading::new(answer, framing, Lines::default())) as Box<dyn Pieces>)
+        })
+    }
+}
+
+fn body(request: &ChatRequest) -> Value {
+    let parameters = &request.parameters;
+    let mut options = json!({});
+    for (key, value) in [
+        ("temperature", parameters.temperature.map(Value::from)),
+        ("num_predict", parameters.max_tokens.map(Value::from)),
+        ("seed", parameters.seed.map(Value::from)),
+    ] {
+        if let Some(value) = value {
+            options[key] = value;
+        }
+    }
+    let mut body = json!({
+        "model": parameters.model,
+        "messages": to_wire(&request.messages, request.style, Wire::Ollama),
+        "stream": request.stream,
+        "options": options,
+    });
+    if let Some(tools) = &request.tools {
+        body["tools"] = tools.clone();
+    }
+    body
+}
+
+#[derive(Debug, Default)]
+struct Lines {
+    end: Option<(FinishReason, Usage)>,
+}
+
+impl Format for Lines {
+    fn value(&mut self, value: &Value, pieces: &mut VecDeque<Piece>) {
+        let message = &value["message"];
+        let text = |key: &str| message[key].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+        pieces.extend(text("thinking").map(Piece::Reasoning));
+        pieces.extend(text("content").map(Piece::Text));
+        if let Some(calls) = message.get("tool_calls").filter(|calls| !calls.is_null()) {
+            pieces.push_back(Piece::Calls(calls.clone()));
+        }
+        if value["done"] == true {
+            let reason = FinishReason::from_word(value["done_reason"].as_str().unwrap_or_default());
+            // The server is done; a word for it that nobody knows does not change that.
+            let reason = if reason == FinishReason::Unknown { FinishReason::Stop } else { reason };
+            let count = |key: &str| value[key].as_u64().unwrap_or(0);
+            let usage = Usage { prompt: count("prompt_eval_count"), completion: count("eval_count") };
+            self.end = Some((reason, usage));
+        }
+    }
+
+    fn end(&self, _closed: bool) -> Option<Piece> {
+        self.end.map(|(reason, usage)| Piece::End { reason, usage })
+    }
+
+    fn closed_by(&self, _data: &str) -> bool {
+        false
+    }
+}

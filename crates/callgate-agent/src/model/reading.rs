@@ -1,0 +1,192 @@
+//! Reading an answer: bytes become lines, events or one document, and these become pieces by the server's format.
+
+use std::collections::VecDeque;
+
+use serde_json::Value;
+
+use super::http::{Answer, error_message};
+use super::lines::Lines;
+use super::{FaultCode, ModelFault, Pending, Piece, Pieces};
+
+/// A server's format: what one JSON value of an answer means.
+pub(crate) trait Format: Send {
+    /// Takes one value.
+    fn value(&mut self, value: &Value, pieces: &mut VecDeque<Piece>);
+
+    /// The end of the answer, once enough has come to say so. `closed` says that nothing more will come.
+    fn end(&self, closed: bool) -> Option<Piece>;
+
+    /// The server says in its own words that nothing more will come.
+    fn closed_by(&self, data: &str) -> bool;
+}
+
+/// How values are told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Framing {
+    /// One value per line.
+    Lines,
+    /// Server-sent events: `data:` lines, ended by an empty one.
+    Events,
+    /// The whole answer is one value.
+    Whole,
+}
+
+/// An answer that is being read.
+pub(crate) struct Reading<F> {
+    answer: Answer,
+    framing: Framing,
+    format: F,
+    lines: Lines,
+    /// The data of the event that is being read.
+    event: String,
+    pieces: VecDeque<Piece>,
+    is_over: bool,
+}
+
+impl<F: Format> Reading<F> {
+    pub(crate) fn new(answer: Answer, framing: Framing, format: F) -> Self {
+        Reading {
+            answer,
+            framing,
+            format,
+            lines: Lines::default(),
+            event: String::new(),
+            pieces: VecDeque::new(),
+            is_over: false,
+        }
+    }
+
+    async fn advance(&mut self) -> Result<Option<Piece>, ModelFault> {
+        loop {
+            if let Some(piece) = self.pieces.pop_front() {
+                return Ok(Some(piece));
+            }
+            if self.is_over {
+                return Ok(None);
+            }
+            match self.answer.next().await? {
+                Some(bytes) => {
+                    self.take(&bytes).map_err(|fault| self.answer.fault(fault))?;
+                }
+                None => {
+                    self.close().map_err(|fault| self.answer.fault(fault))?;
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, bytes: &[u8]) -> Result<(), ModelFault> {
+        self.lines.push(bytes)?;
+        if self.framing == Framing::Whole {
+            return Ok(());
+        }
+        while !self.is_over
+            && let Some(line) = self.lines.next()?
+        {
+            self.line(&line)?;
+        }
+        Ok(())
+    }
+
+    fn line(&mut self, line: &str) -> Result<(), ModelFault> {
+        if self.framing == Framing::Lines {
+            return self.values(line);
+        }
+        if line.is_empty() {
+            let event = std::mem::take(&mut self.event);
+            return self.event(&event);
+        }
+        // A line of another field, or a comment that keeps the connection alive, carries no data.
+        let Some(data) = line.strip_prefix("data:") else { return self.foreign(line) };
+        let data = data.strip_prefix(' ').unwrap_or(data);
+        if self.format.closed_by(data) {
+            let event = std::mem::take(&mut self.event);
+            self.event(&event)?;
+            return self.event(data);
+        }
+        self.event.push_str(data);
+        self.event.push('\n');
+        Ok(())
+    }
+
+    /// What is no data: fields of the protocol are passed over, anything else may have been data once.
+    fn foreign(&self, line: &str) -> Result<(), ModelFault> {
+        let is_field = ["event", "id", "retry", "data"].iter().any(|field| {
+            line.strip_prefix(field).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
+        });
+        if line.starts_with(':') || is_field {
+            return Ok(());
+        }
+        Err(unreadable(line, "no event"))
+    }
+
+    fn event(&mut self, data: &str) -> Result<(), ModelFault> {
+        if self.format.closed_by(data.trim()) { self.finish(true) } else { self.values(data) }
+    }
+
+    /// Reads the JSON values of a line or an event; a server that forgets the empty line between two events sends two.
+    fn values(&mut self, text: &str) -> Result<(), ModelFault> {
+        let values =
+            serde_json::Deserializer::from_str(text.trim_start_matches('\u{feff}')).into_iter::<Value>();
+        for value in values {
+            let value = value.map_err(|error| match (self.framing, error.is_eof()) {
+                (Framing::Whole, true) => ModelFault::new(FaultCode::EndedEarly, "the answer stops inside"),
+                _ => unreadable(text, &format!("no JSON: {error}")),
+            })?;
+            if let Some(message) = error_message(&value) {
+                return Err(ModelFault::new(FaultCode::ServerError, message));
+            }
+            if !value.is_object() {
+                return Err(unreadable(text, "no object"));
+            }
+            self.format.value(&value, &mut self.pieces);
+        }
+        self.finish(false)
+    }
+
+    /// The stream is at its end. What was cut in the middle of a line is an answer that ended early.
+    fn close(&mut self) -> Result<(), ModelFault> {
+        let early = |message: &str| ModelFault::new(FaultCode::EndedEarly, message);
+        let rest = self.lines.rest().map_err(|_| early("the answer stops inside a character"))?;
+        let inside = |fault: ModelFault| match fault.code {
+            FaultCode::BadLine => early("the answer stops inside a line"),
+            _ => fault,
+        };
+        match self.framing {
+            Framing::Whole => self.values(&rest)?,
+            Framing::Lines => self.values(&rest).map_err(inside)?,
+            Framing::Events => {
+                if !rest.is_empty() {
+                    self.line(&rest).map_err(inside)?;
+                }
+                let event = std::mem::take(&mut self.event);
+                self.event(&event).map_err(inside)?;
+            }
+        }
+        self.finish(true)?;
+        if self.is_over { Ok(()) } else { Err(early("the answer stops without saying that it is over")) }
+    }
+
+    fn finish(&mut self, closed: bool) -> Result<(), ModelFault> {
+        if !self.is_over
+            && let Some(end) = self.format.end(closed)
+        {
+            self.pieces.push_back(end);
+            self.is_over = true;
+        }
+        Ok(())
+    }
+}
+
+impl<F: Format> Pieces for Reading<F> {
+    fn next(&mut self) -> Pending<'_, Result<Option<Piece>, ModelFault>> {
+        Box::pin(self.advance())
+    }
+}
+
+/// The fault of a part that is not in the server's format. A part that cannot be read may have held a piece of a call,
+/// so the answer as a whole is given up.
+fn unreadable(text: &str, why: &str) -> ModelFault {
+    let start: String = text.chars().filter(|c| !c.is_control()).take(80).collect();
+    ModelFault::new(FaultCode::BadLine, format!("a part of the answer is {why}: {start:?}"))
+}

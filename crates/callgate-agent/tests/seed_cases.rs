@@ -1,0 +1,147 @@
+//! The cases of the five source documents that need more than a parser, each by what it asks for.
+
+// What fails outside of a test function fails the test that called it.
+#![allow(clippy::panic)]
+
+#[path = "seed_cases/approval.rs"]
+mod approval;
+#[path = "seed_cases/audit.rs"]
+mod audit;
+#[path = "seed_cases/retry.rs"]
+mod retry;
+#[path = "seed_cases/settings.rs"]
+mod settings;
+#[path = "seed_cases/turns.rs"]
+mod turns;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use callgate::{Gate, Profile, Registry, Tool};
+use serde_json::Value;
+
+/// Cases that wait for a part that is not there yet, with that part.
+const WAITING: &[(&str, &[&str])] = &[
+    ("confined files", &["GT-044", "GT-045", "GT-046", "GT-047", "GT-049", "XT-069", "XT-070", "XT-079"]),
+    ("running tools", &["XT-071", "XT-078"]),
+    (
+        "a second text format",
+        &["RT-037", "RT-038", "RT-039", "RT-040", "RT-042", "RT-043", "RT-044", "RT-045", "RT-046"],
+    ),
+];
+
+#[test]
+fn seed_cases_come_out_as_the_documents_say() {
+    let waiting: BTreeSet<&str> = WAITING.iter().flat_map(|(_, ids)| ids.iter().copied()).collect();
+    let left = left_by_the_parser();
+    let mut run = 0;
+    let mut faults = Vec::new();
+    for case in cases().iter().filter(|case| left.contains(text(&case["id"]))) {
+        let id = text(&case["id"]);
+        let found = faults_of(case);
+        match (found, waiting.contains(id)) {
+            (None, false) => faults.push(format!("{id} is asked by nobody and is not on the list")),
+            (Some(_), true) => faults.push(format!("{id} can run, take it off the list")),
+            (None, true) => {}
+            (Some(found), false) => {
+                run += 1;
+                faults
+                    .extend(found.into_iter().map(|fault| format!("{id} {}: {fault}", text(&case["name"]))));
+            }
+        }
+    }
+    println!("{run} run, {} wait", waiting.len());
+    assert_eq!(run + waiting.len(), left.len(), "every case is run or waits");
+    assert!(faults.is_empty(), "{} faults in {run} cases:\n{}", faults.len(), faults.join("\n"));
+}
+
+/// Why a case is not as expected; nothing if no part here can answer it.
+fn faults_of(case: &Value) -> Option<Vec<String>> {
+    let input = &case["input"];
+    if input.get("retry").is_some() {
+        Some(retry::faults(case))
+    } else if input.get("config_yaml").is_some() || input.get("settings_json").is_some() {
+        Some(settings::faults(case))
+    } else if case["expect"].get("history_types").is_some() {
+        Some(turns::faults(case))
+    } else if case["expect"].get("needs_approval").is_some() {
+        Some(approval::faults(case))
+    } else if input.get("audit_args").is_some() || has_log(&case["expect"]) {
+        Some(audit::faults(case))
+    } else if input.get("sessions").is_some() || case["expect"]["errors"][0]["kind"] == "permission_denied" {
+        Some(approval::permission_faults(case))
+    } else {
+        None
+    }
+}
+
+/// Whether a case asks for lines of a log.
+fn has_log(expect: &Value) -> bool {
+    expect.as_object().into_iter().flatten().any(|(key, _)| key.starts_with("log_"))
+}
+
+/// The ids that the parser's own test leaves to others.
+fn left_by_the_parser() -> BTreeSet<String> {
+    let source = read("crates/callgate/tests/seed_cases.rs");
+    let list = source.split_once("const LATER").and_then(|(_, rest)| rest.split_once("];"));
+    let Some((list, _)) = list else { panic!("the parser's test has no list of later cases") };
+    let quoted = list.split('"').skip(1).step_by(2);
+    quoted.filter(|word| word.as_bytes().get(2) == Some(&b'-')).map(str::to_owned).collect()
+}
+
+fn cases() -> Vec<Value> {
+    let lines = read("fixtures/seed_cases.jsonl");
+    let parse = |line: &str| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+    lines.lines().map(parse).collect()
+}
+
+fn read(path: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+fn profile(case: &Value) -> Profile {
+    let name = match text(&case["profile"]) {
+        "goshi" => "action",
+        "acode" => "structured",
+        "windlass" => "fenced",
+        "reploid" => "labelled",
+        "accesslint" => "strict-xml",
+        other => panic!("unknown system {other}"),
+    };
+    Profile::named(name).unwrap_or_else(|| panic!("no profile {name}"))
+}
+
+fn gate(case: &Value) -> Gate {
+    let profile = profile(case);
+    let mut policy = profile.policy();
+    if case["config"]["enable_auto_repair"] == false {
+        policy.repair = callgate::policy::RepairPolicy::Off;
+    }
+    let mut registry = Registry::new();
+    for entry in case["tools"].as_array().into_iter().flatten() {
+        let mut tool = Tool::new(text(&entry["name"]), "A tool of the case.", entry["parameters"].clone());
+        tool.dangerous = entry["dangerous"] == true;
+        tool.permission = entry["permission"].as_str().map(str::to_owned);
+        registry.register(tool).unwrap_or_else(|error| panic!("{error}"));
+    }
+    let gate = Gate::builder().profile(profile).tools(registry).policy(policy).build();
+    gate.unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The pieces that do not stand in a text, as faults.
+fn missing(what: &str, said: &str, pieces: &Value) -> Vec<String> {
+    let pieces = pieces.as_array().into_iter().flatten().filter_map(Value::as_str);
+    let lacking = pieces.filter(|piece| !said.contains(piece));
+    lacking.map(|piece| format!("{what} lacks {piece:?}: {said:?}")).collect()
+}
+
+/// Why a member of the expectation is not this, if it is expected at all.
+fn fault(expect: &Value, member: &str, found: Value) -> Option<String> {
+    let expected = expect.get(member)?;
+    (*expected != found).then(|| format!("{member}: expected {expected}, found {found}"))
+}
