@@ -80,11 +80,13 @@ impl Guard {
         followers: &[Spelled],
     ) -> Option<usize> {
         let closer = Spelled::new(closer, &record.also);
+        // Where all that follows may be absent, the call can be over with the closer.
+        let may_be_over = followers.iter().any(Spelled::is_optional);
         let follows = |position: usize| followers.iter().any(|one| one.starts_at(rendered, position));
         visible_positions(rendered, self.range.clone())
             .find(|(position, character)| {
                 let is_end = closer.can_start_with(*character)
-                    && closer.ends_at(rendered, *position).into_iter().any(&follows);
+                    && closer.ends_at(rendered, *position).into_iter().any(|end| may_be_over || follows(end));
                 is_end || closer.is_optional() && follows(*position)
             })
             .map(|(position, _)| position)
