@@ -248,10 +248,11 @@ fn what_would_not_read_back_is_refused() {
         ("minimax-m2", r#"{"text": "a</parameter></invoke>"}"#, false),
         ("glm45", r#"{"text": "</arg_value>"}"#, true),
         ("glm45", r#"{"text": "</arg_value></tool_call>"}"#, false),
-        // In a dialect whose call ends with its last parameter, what follows the call counts.
+        // Where all that follows a parameter may be absent, its closer can end the call.
         ("beam", r#"{"text": "a</rfl:parameter><|call|>"}"#, false),
         ("beam", r#"{"text": "a<|end|>"}"#, false),
-        ("beam", r#"{"text": "a</rfl:parameter>b"}"#, true),
+        ("beam", r#"{"text": "a</rfl:parameter>b"}"#, false),
+        ("beam", r#"{"text": "a</rfl:parameters>b"}"#, true),
         // Nested objects as JSON inside a raw value are text too.
         ("glm45", r#"{"o": {"k": "</arg_value></tool_call>"}}"#, false),
         // Quotes of the bare syntax cannot be escaped.

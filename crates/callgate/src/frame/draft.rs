@@ -504,7 +504,10 @@ fn resolve(attempt: &mut Attempt, record: &Record, text: &str, tape: &Tape) {
         Some(node) => {
             let start = tape.nodes()[node].start;
             attempt.body_start = attempt.body_start.map(|base| base + start);
-            json_arguments(tape.raw(text, node).to_owned())
+            match tape.subtree(node) {
+                Some(inner) => Arguments::Json { text: tape.raw(text, node).to_owned(), tape: inner },
+                None => Arguments::Broken,
+            }
         }
     };
     if attempt.unmarked && matches!(attempt.arguments, Arguments::Blank) && arguments.is_none() {

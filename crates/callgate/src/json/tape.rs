@@ -11,6 +11,9 @@ use super::text::{escape_into, unescape};
 /// The place of something that has not ended yet.
 const OPEN: usize = usize::MAX;
 
+/// How many keys are compared with each other instead of being hashed.
+const FEW: usize = 8;
+
 /// What a value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
@@ -138,14 +141,39 @@ impl Tape {
             if node.kind != Kind::Object {
                 continue;
             }
+            let keys = || self.children(index).map(|child| (child, self.key(text, child)));
+            if self.children(index).nth(FEW).is_none() {
+                // Few keys are compared sooner than hashed.
+                let repeats = |child: usize, key: &Option<Cow<'_, str>>| {
+                    keys().take_while(|(before, _)| *before < child).any(|(_, before)| before == *key)
+                };
+                if let Some((child, _)) = keys().find(|(child, key)| repeats(*child, key)) {
+                    return Some(child);
+                }
+                continue;
+            }
             let mut seen: HashSet<Cow<'_, str>> = HashSet::new();
-            for child in self.children(index) {
-                if !seen.insert(self.key(text, child)?) {
+            for (child, key) in keys() {
+                if !seen.insert(key?) {
                     return Some(child);
                 }
             }
         }
         None
+    }
+
+    /// The tape of one value in it, for the text of that value alone; nothing if it has not ended.
+    pub(crate) fn subtree(&self, node: usize) -> Option<Tape> {
+        let root = self.nodes.get(node).filter(|root| root.after != OPEN)?;
+        let moved = |(index, inner): (usize, &Node)| Node {
+            kind: inner.kind,
+            // The key of the value itself stands outside of it.
+            key: inner.key.filter(|_| index > 0).map(|(from, to)| (from - root.start, to - root.start)),
+            start: inner.start - root.start,
+            end: inner.end - root.start,
+            after: inner.after - node,
+        };
+        Some(Tape { nodes: self.nodes[node..root.after].iter().enumerate().map(moved).collect() })
     }
 
     /// The text without members whose key comes again later in the same object.

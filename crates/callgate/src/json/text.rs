@@ -4,16 +4,35 @@ use std::borrow::Cow;
 
 /// Writes `text` as the body of a JSON string, without quotes, escaping only what must be.
 pub fn escape_into(out: &mut String, text: &str) {
-    let mut written = 0;
-    for (at, byte) in text.bytes().enumerate() {
-        if byte >= 0x20 && byte != b'"' && byte != b'\\' {
-            continue;
-        }
-        out.push_str(&text[written..at]);
-        written = at + 1;
-        escape_byte(out, byte);
+    let mut rest = text;
+    loop {
+        let plain = plain_length(rest.as_bytes(), b'"');
+        out.push_str(&rest[..plain]);
+        let Some(byte) = rest.as_bytes().get(plain) else { return };
+        escape_byte(out, *byte);
+        rest = &rest[plain + 1..];
     }
-    out.push_str(&text[written..]);
+}
+
+/// How many bytes come before the first double quote, backslash, control character or `quote`.
+pub(super) fn plain_length(bytes: &[u8], quote: u8) -> usize {
+    const ONES: u64 = u64::from_ne_bytes([1; 8]);
+    const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);
+    // The high bit of each byte that is zero. A byte after a zero one may be marked falsely, never one before it.
+    let zeros = |word: u64| word.wrapping_sub(ONES) & !word & HIGHS;
+    let equal = |word: u64, byte: u8| zeros(word ^ (ONES * u64::from(byte)));
+    let mut at = 0;
+    for eight in bytes.as_chunks().0 {
+        let word = u64::from_le_bytes(*eight);
+        let control = word.wrapping_sub(ONES * 0x20) & !word & HIGHS;
+        let special = control | equal(word, b'"') | equal(word, b'\\') | equal(word, quote);
+        if special != 0 {
+            return at + special.trailing_zeros() as usize / 8;
+        }
+        at += 8;
+    }
+    let is_special = |byte: &u8| *byte < 0x20 || matches!(byte, b'"' | b'\\') || *byte == quote;
+    bytes[at..].iter().position(is_special).map_or(bytes.len(), |tail| at + tail)
 }
 
 /// Writes one quote, backslash or control character as an escape.
@@ -119,6 +138,21 @@ mod tests {
         assert_eq!(out, "\"a\\\"b\\\\c\\n\\r\\t\\b\\f\\u0001é😀/\u{7f}\"");
         assert_eq!(unescape(&out), text);
         assert_eq!(serde_json::from_str::<String>(&out).unwrap(), text);
+    }
+
+    #[test]
+    fn plain_text_ends_at_each_special_byte_wherever_it_stands() {
+        for length in 0..40 {
+            for special in ["\"", "\\", "\n", "\u{1f}", "\0", "'"] {
+                for rest in ["", "x", "\"\"\"", "\u{80}\u{1}"] {
+                    let text =
+                        format!("{}{special}{rest}", "é~ \u{7f}".repeat(9).get(..length).unwrap_or("a"));
+                    let expected = text.find(|c: char| c < ' ' || matches!(c, '"' | '\\' | '\''));
+                    assert_eq!(Some(plain_length(text.as_bytes(), b'\'')), expected, "{text:?}");
+                }
+            }
+        }
+        assert_eq!(plain_length("it's plain, é".as_bytes(), b'"'), 14);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::{Cursor, Reader, Step, Syntax};
 use crate::finding::{Code, Span};
 use crate::json::repair::{RepairCode, Safety};
 use crate::json::tape::Kind;
-use crate::json::text::{code_unit, escape_byte, hex, pair};
+use crate::json::text::{code_unit, escape_byte, hex, pair, plain_length};
 
 /// A string that has been opened.
 #[derive(Clone, Copy, Debug)]
@@ -119,12 +119,12 @@ impl Reader {
             Style::Triple(quote) => quote,
             Style::Double | Style::Typographic(_) | Style::Escaped | Style::Unquoted => b'"',
         };
-        let wide = matches!(open.style, Style::Typographic(_));
-        let special = |byte: u8| {
-            byte < b' ' || byte == b'"' || byte == b'\\' || byte == quote_start || (wide && byte >= 0x80)
-        };
         let rest = cursor.rest();
-        let plain = plain_length(rest.as_bytes(), special);
+        let mut plain = plain_length(rest.as_bytes(), quote_start);
+        if matches!(open.style, Style::Typographic(_)) {
+            // Its quotes are characters beyond ASCII.
+            plain = rest.bytes().take(plain).position(|byte| byte >= 0x80).unwrap_or(plain);
+        }
         self.output.text.push_str(&rest[..plain]);
         cursor.at += plain;
         let Some(character) = cursor.rest().chars().next() else { return Step::More };
@@ -568,19 +568,4 @@ fn ends_like_path(text: &str) -> bool {
     let part = |character: &char| character.is_alphanumeric() || matches!(character, '_' | '-' | '.' | ' ');
     let before = text.chars().rev().take(LONGEST_PART).find(|character| !part(character));
     matches!(before, Some(':' | '\\'))
-}
-
-/// How many bytes come before the first special one.
-fn plain_length(bytes: &[u8], special: impl Fn(u8) -> bool) -> usize {
-    const BLOCK: usize = 32;
-    let mut start = 0;
-    // Whole blocks are tested without leaving early, which the compiler turns into vector instructions.
-    for block in bytes.chunks_exact(BLOCK) {
-        if block.iter().fold(false, |found, byte| found | special(*byte)) {
-            break;
-        }
-        start += BLOCK;
-    }
-    let tail = bytes[start..].iter().position(|byte| special(*byte));
-    tail.map_or(bytes.len(), |at| start + at)
 }
