@@ -180,14 +180,7 @@ impl Builder<'_> {
         let mut threads = Threads::default();
         threads.start(program, &mut self.scratch, starts, 0);
         // Those that start with something else would only be in the way.
-        threads.retain(|thread| match program.ops[thread.pc as usize] {
-            Op::Byte(first) => first == byte,
-            Op::Space | Op::Space1 | Op::Line => byte.is_ascii_whitespace(),
-            Op::Fence(_) => matches!(byte, b'`' | b'~'),
-            Op::Word(_) => is_word_byte(byte),
-            Op::Body(body) => program.bodies[body as usize].can_start(byte as char),
-            _ => true,
-        });
+        threads.retain(|thread| takes(program, thread, byte));
         (!threads.is_empty()).then(|| self.set(&threads, 0))
     }
 
@@ -221,7 +214,8 @@ impl Builder<'_> {
                 let threads = self.openers.sets[at].threads.clone();
                 let mut edges = Vec::new();
                 for byte in self.expected(&threads) {
-                    let mut next = Threads::of(threads.clone());
+                    let takers = threads.iter().filter(|thread| takes(self.program, thread, byte));
+                    let mut next = Threads::of(takers.copied().collect());
                     if next.step(self.program, &mut self.scratch, byte, depth) == Step::Alive {
                         edges.push((byte, self.set(&next, depth + 1)));
                     }
@@ -245,6 +239,18 @@ impl Builder<'_> {
         bytes.sort_unstable();
         bytes.dedup();
         bytes
+    }
+}
+
+/// Whether a thread may go on with this byte.
+fn takes(program: &Program, thread: &Thread, byte: u8) -> bool {
+    match program.ops[thread.pc as usize] {
+        Op::Byte(wanted) => wanted == byte,
+        Op::Space | Op::Space1 | Op::Line => byte.is_ascii_whitespace(),
+        Op::Fence(_) => matches!(byte, b'`' | b'~'),
+        Op::Word(_) => is_word_byte(byte),
+        Op::Body(body) => program.bodies[body as usize].can_start(byte as char),
+        _ => true,
     }
 }
 

@@ -9,8 +9,8 @@ use crate::ledger::Out;
 use super::super::draft::{Draft, DraftBody, Meaning, close_reader};
 use super::super::params::ValueStart;
 use super::super::program::{Body, Frame, FrameKind, Nested, Op};
-use super::super::threads::{Holder, Scratch, Thread, Threads};
-use super::{Context, LONGEST_HEADER, Machine, State};
+use super::super::threads::{Holder, Scratch, Step, Thread, Threads};
+use super::{Context, LONGEST_HEADER, Machine, State, Stops};
 
 impl Machine {
     /// Begins to read the body at which these threads stand; the first decides which.
@@ -76,7 +76,7 @@ impl Machine {
             Body::Object | Body::Arguments { .. } => {
                 let mut reader = Reader::new(record.syntax)
                     .with_depth(gate.policy.limits.depth + usize::from(*body == Body::Object))
-                    .with_stops(&self.stops);
+                    .with_stops(&self.stops.first);
                 if let Some(quote) = &record.quote {
                     reader = reader.with_quote(quote.clone());
                 }
@@ -162,7 +162,7 @@ impl Machine {
     }
 
     /// The bytes with which what follows the body can start.
-    fn stops_after(&mut self, gate: &Compiled, nested: Option<&Nested>) -> Vec<u8> {
+    fn stops_after(&mut self, gate: &Compiled, nested: Option<&Nested>) -> Stops {
         let mut ends = Threads::default();
         let mut waiting: Vec<Thread> = self.waiting.iter().map(|thread| thread.past_body()).collect();
         if let (Some(nested), Some(first)) = (nested, self.waiting.first()) {
@@ -170,12 +170,23 @@ impl Machine {
             waiting.extend(elements.map(|start| first.into_element(*start)));
         }
         ends.start(&gate.program, &mut self.scratch, waiting, self.position);
-        let mut stops = Vec::new();
+        let mut stops = Stops::default();
         for thread in ends.iter() {
             match gate.program.ops[thread.pc as usize] {
-                Op::Byte(byte) if !stops.contains(&byte) => stops.push(byte),
-                Op::FenceEnd => stops.extend([b'`', b'~']),
+                Op::Byte(byte) if !stops.first.contains(&byte) => stops.first.push(byte),
+                Op::FenceEnd => stops.first.extend([b'`', b'~']),
                 _ => {}
+            }
+        }
+        if let [only] = *stops.first {
+            // Most such bytes in a value are ruled out by the one after them, before any thread looks.
+            ends.retain(|thread| matches!(gate.program.ops[thread.pc as usize], Op::Byte(_)));
+            stops.second = ends.step(&gate.program, &mut self.scratch, only, self.position) == Step::Alive;
+            for thread in ends.iter().filter(|_| stops.second) {
+                match gate.program.ops[thread.pc as usize] {
+                    Op::Byte(byte) => stops.next[byte as usize / 64] |= 1 << (byte % 64),
+                    _ => stops.next = [u64::MAX; 4],
+                }
             }
         }
         stops
@@ -341,11 +352,7 @@ impl Machine {
     }
 
     pub(super) fn value(&mut self, gate: &Compiled, rest: &str, out: &mut Out<'_, '_>) -> usize {
-        let end = match self.stops.as_slice() {
-            [] => rest.len(),
-            [one] => memchr::memchr(*one, rest.as_bytes()).unwrap_or(rest.len()),
-            stops => rest.bytes().position(|byte| stops.contains(&byte)).unwrap_or(rest.len()),
-        };
+        let end = self.stops.find(rest.as_bytes());
         self.value_text(gate, &rest[..end]);
         self.show(gate, out);
         if end < rest.len() {

@@ -55,12 +55,41 @@ struct Context {
     waiting: Vec<Thread>,
     record: usize,
     kind: Body,
-    /// The bytes with which its end can start.
-    stops: Vec<u8>,
+    /// How its end can start.
+    stops: Stops,
     /// Whether it may end without a closer, where another frame of its dialect begins.
     may_lack_closer: bool,
     /// The text frame inside of which something is skipped.
     outer: Option<Box<Context>>,
+}
+
+/// How the end of a body can start.
+#[derive(Debug, Default)]
+struct Stops {
+    /// The bytes with which it can start.
+    first: Vec<u8>,
+    /// Whether there is only one such byte and it is known what can follow it.
+    second: bool,
+    /// The bytes that can follow it, one bit each.
+    next: [u64; 4],
+}
+
+impl Stops {
+    /// Where the end may start in these bytes, or how many there are.
+    fn find(&self, bytes: &[u8]) -> usize {
+        let found = match *self.first {
+            [] => None,
+            [one] => memchr::memchr_iter(one, bytes).find(|at| self.may_go_on(bytes.get(at + 1))),
+            _ => bytes.iter().position(|byte| self.first.contains(byte)),
+        };
+        found.unwrap_or(bytes.len())
+    }
+
+    /// Whether this can follow the first byte. What has not come yet can.
+    fn may_go_on(&self, next: Option<&u8>) -> bool {
+        let is_next = |next: &u8| self.next[*next as usize / 64] & 1 << (next % 64) != 0;
+        !self.second || next.is_none_or(is_next)
+    }
 }
 
 /// What the end of a refused call is recognised by.
@@ -106,8 +135,8 @@ pub(crate) struct Machine {
     scratch: Scratch,
     /// The threads at the body that is being read.
     waiting: Vec<Thread>,
-    /// The bytes with which the end of that body can start.
-    stops: Vec<u8>,
+    /// How the end of that body can start.
+    stops: Stops,
     /// Threads at a body that could have begun while others were still reading literals, and where that was.
     parked: Vec<Thread>,
     parked_at: usize,
@@ -156,7 +185,7 @@ impl Machine {
             threads: Threads::default(),
             scratch: Scratch::default(),
             waiting: Vec::new(),
-            stops: Vec::new(),
+            stops: Stops::default(),
             parked: Vec::new(),
             parked_at: 0,
             lead: None,

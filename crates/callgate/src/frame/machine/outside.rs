@@ -54,7 +54,7 @@ impl Machine {
 
     /// How many bytes can be passed over without looking at each.
     pub(super) fn skip(&self, gate: &Compiled, bytes: &[u8]) -> usize {
-        let stops = self.context.as_ref().map_or(&[][..], |context| &context.stops);
+        let stops = self.context.as_ref().map_or(&[][..], |context| &context.stops.first);
         let matters = |byte: &u8| {
             gate.program.anchors[*byte as usize] || matches!(byte, b'\n' | b'`') || stops.contains(byte)
         };
@@ -62,7 +62,8 @@ impl Machine {
     }
 
     pub(super) fn may_begin(&self, gate: &Compiled, byte: u8, next: Option<&u8>) -> bool {
-        if self.context.as_ref().is_some_and(|context| context.stops.contains(&byte)) {
+        let stops = self.context.as_ref().map(|context| &context.stops);
+        if stops.is_some_and(|stops| stops.first.contains(&byte) && stops.may_go_on(next)) {
             return true;
         }
         // A look at the next byte, where it is here already, spares most marks of plain text the threads.
@@ -80,7 +81,7 @@ impl Machine {
         let program = &gate.program;
         let position = self.position;
         if let Some(context) = &self.context
-            && context.stops.contains(&byte)
+            && context.stops.first.contains(&byte)
         {
             let ends = context.waiting.iter().map(|thread| thread.past_body());
             self.threads.start(program, &mut self.scratch, ends, position);
