@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use super::program::{FrameKind, Op, Program};
+use super::program::{FrameKind, Op, Pc, Program};
 use super::threads::{Scratch, Step, Thread, Threads, is_word_byte};
 
 /// The longest opener in the table, in bytes. What is longer is read by threads.
@@ -161,7 +161,8 @@ impl Openers {
 struct Builder<'p> {
     program: &'p Program,
     scratch: Scratch,
-    known: HashMap<Vec<Thread>, Set>,
+    /// The sets by where their threads stand, which nearly always tells them apart.
+    known: HashMap<Vec<Pc>, Vec<Set>>,
     openers: Openers,
     /// Per set, how many bytes of the opener have been read.
     depths: Vec<usize>,
@@ -187,10 +188,13 @@ impl Builder<'_> {
     /// The number of a set, which is new if its threads are.
     fn set(&mut self, threads: &Threads, depth: usize) -> Set {
         let threads: Vec<Thread> = threads.iter().copied().collect();
-        if let Some(set) = self.known.get(&threads) {
+        let places: Vec<Pc> = threads.iter().map(|thread| thread.pc).collect();
+        let alike = self.known.entry(places).or_default();
+        if let Some(set) = alike.iter().find(|set| self.openers.sets[**set as usize].threads == threads) {
             return *set;
         }
         let set = self.openers.sets.len() as Set;
+        alike.push(set);
         let op = |thread: &Thread| self.program.ops[thread.pc as usize];
         let is_literal =
             |thread: &Thread| matches!(op(thread), Op::Byte(_) | Op::Space | Op::Space1 | Op::Line);
@@ -199,7 +203,6 @@ impl Builder<'_> {
             .iter()
             .any(|thread| thread.is_set_apart(depth == 0) || !is_literal(thread) && !is_fence(op(thread)));
         let is_closed = !leaves && depth < LONGEST && threads.iter().all(is_literal);
-        self.known.insert(threads.clone(), set);
         self.openers.sets.push(Entry { threads, edges: Vec::new(), leaves, is_closed });
         self.depths.push(depth);
         set

@@ -35,7 +35,7 @@ pub(crate) struct Holder {
 pub(crate) type Words = (u32, u32);
 
 /// One way of reading what has come so far.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Thread {
     pub(crate) pc: Pc,
     /// How far a repeated text has been read.
@@ -78,7 +78,7 @@ pub(crate) struct Thread {
 }
 
 /// How far the opening or closing line of a fence has been read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FenceLine {
     /// Nothing of it, or white space without a line break.
     Before,
