@@ -46,8 +46,10 @@ impl<'s> Sample<'s> {
 }
 
 fn samples() -> String {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/dialect_samples.jsonl");
-    std::fs::read_to_string(path).expect("the samples are part of the repository")
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/dialects");
+    let dialects = std::fs::read_dir(folder).expect("the samples are part of the repository");
+    let files = dialects.flatten().map(|dialect| dialect.path().join("samples.jsonl"));
+    files.filter_map(|file| std::fs::read_to_string(file).ok()).collect()
 }
 
 fn without_space(text: &str) -> String {

@@ -10,9 +10,7 @@ use std::collections::BTreeMap;
 use callgate::{Event, dialect};
 use serde_json::Value;
 use support::guard::{guarded, in_parallel};
-use support::{
-    Feed, calls_fault, dialect_fixtures, dialect_gate, excerpt, fixture, fold, refusals, response, text,
-};
+use support::{Feed, calls_fault, dialect_fixtures, dialect_gate, excerpt, fold, refusals, response, text};
 
 /// Why the events are not what the sample expects, if they are not.
 fn fault(events: &[Event<'static>], expected: &Value) -> Option<String> {
@@ -60,7 +58,7 @@ fn sample_fault(row: &Value) -> Option<String> {
 
 #[test]
 fn samples_are_read_as_expected_however_they_are_cut() {
-    let rows: Vec<Value> = fixture("dialect_samples.jsonl").into_iter().chain(dialect_fixtures()).collect();
+    let rows: Vec<Value> = dialect_fixtures();
     // Dialect → samples read as expected, samples.
     let mut rates: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     let mut faults = Vec::new();

@@ -52,7 +52,7 @@ impl Gates {
 /// The samples of the dialects.
 pub(crate) static DIALECT_SAMPLES: LazyLock<Vec<Sample>> = LazyLock::new(|| {
     let mut gates = Gates::default();
-    let rows = fixture("dialect_samples.jsonl").into_iter().chain(dialect_fixtures());
+    let rows = dialect_fixtures().into_iter();
     let samples = rows.map(|row| Sample {
         id: format!("{}/{}", text(&row, "dialect"), text(&row, "case")),
         text: text(&row, "text").to_owned(),

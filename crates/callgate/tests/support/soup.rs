@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Map, Value, json};
 
-use super::{fixture, text};
+use super::{dialect_fixtures, text};
 
 /// The tools that soups are read with: some of their own, and those of the samples that pieces are cut from, so that
 /// a part of what is thrown together is a call.
@@ -23,7 +23,7 @@ pub(crate) static TOOLS: LazyLock<Value> = LazyLock::new(|| {
         {"name": "beat", "parameters": {"type": "object", "properties": {}}},
         {"name": "free", "parameters": {"type": "object"}}
     ]);
-    let rows = fixture("dialect_samples.jsonl");
+    let rows = dialect_fixtures();
     let of_samples = rows.iter().flat_map(|row| row["tools"].as_array()).flatten();
     let mut names = BTreeSet::new();
     let own = own.as_array().into_iter().flatten();
@@ -52,9 +52,8 @@ pub(crate) static LITERALS: LazyLock<Vec<String>> = LazyLock::new(|| {
 });
 
 /// The texts of the dialect samples, to cut pieces from.
-static SAMPLES: LazyLock<Vec<String>> = LazyLock::new(|| {
-    fixture("dialect_samples.jsonl").iter().map(|row| text(row, "text").to_owned()).collect()
-});
+static SAMPLES: LazyLock<Vec<String>> =
+    LazyLock::new(|| dialect_fixtures().iter().map(|row| text(row, "text").to_owned()).collect());
 
 /// The first literals of a record's unmistakable openers.
 pub(crate) fn openers(record: &Record) -> Vec<&str> {
