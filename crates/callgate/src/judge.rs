@@ -246,7 +246,7 @@ fn judge_arguments(
         Arguments::Json { text, tape } => (text, tape),
         Arguments::Broken => return (None, None),
         Arguments::Blank => {
-            if attempt.closed && findings.is_empty() && !attempt.text_born {
+            if findings.is_empty() && !attempt.text_born {
                 let at = attempt.span.map_or(0, |span| span.end);
                 attempt.repairs.push(Repair {
                     code: RepairCode::BlankArguments,

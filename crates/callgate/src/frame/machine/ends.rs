@@ -45,6 +45,8 @@ impl Machine {
         let frame = self.frame_of(gate, &thread);
         let record = &gate.records[frame.record].record;
         let Some(mut draft) = self.draft.take() else { return };
+        // Where the next call ends this one, the thread already knows that one's name.
+        let is_own = thread.calls == draft.call;
         let span = Span::new(draft.start, draft.start);
         if frame.kind == FrameKind::Wrapperless {
             if record.bare.iter().any(|bare| draft.raw.starts_with(bare.as_str())) {
@@ -59,7 +61,7 @@ impl Machine {
         }
         if let DraftBody::Json { object: true, .. } = draft.body {
             draft.name = None;
-        } else if draft.name.is_none() {
+        } else if draft.name.is_none() && is_own {
             draft.name = thread.name.map(|name| self.scratch.get(name).to_owned());
         }
         draft.close_params(record);
@@ -73,7 +75,7 @@ impl Machine {
         {
             out.delta(draft.number, &delta);
         }
-        if draft.id.is_none() {
+        if draft.id.is_none() && is_own {
             draft.id = thread.id.map(|id| self.scratch.get(id).to_owned());
         }
         self.ended_call = draft.call;
@@ -393,12 +395,15 @@ impl Machine {
         let may_guess = gate.policy.truncated == TruncatedPolicy::Complete
             && !matches!(reason, FinishReason::Length | FinishReason::Unknown)
             && !is_dangerous;
+        self.show(gate, out);
         let Some(draft) = &mut self.draft else { return };
-        let DraftBody::Json { reader, .. } = &mut draft.body else { return };
+        let DraftBody::Json { reader, object, arguments } = &mut draft.body else { return };
+        // An object that ends before its arguments may have been going to have some.
+        let has_arguments = !*object || arguments.is_some();
         let is_whole = match reader.finish() {
             End::Whole => true,
-            End::Closable => reader.close(),
-            End::CutOff => may_guess && reader.close(),
+            End::Closable => has_arguments && reader.close(),
+            End::CutOff => has_arguments && may_guess && reader.close(),
             End::Blank => false,
             End::Failed => true,
         };

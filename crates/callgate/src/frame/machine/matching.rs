@@ -87,7 +87,9 @@ impl Machine {
     /// After a character was read: is a call certain, is the frame over, does a body begin?
     pub(super) fn after_step(&mut self, gate: &Compiled, out: &mut Out<'_, '_>) {
         self.lead = self.threads.iter().next().copied();
-        if let Some(thread) = self.threads.matched(&gate.program) {
+        // A frame cannot end before a call that has begun in it.
+        let begun = self.draft.as_ref().map_or(0, |draft| draft.call);
+        if let Some(thread) = self.threads.matched(&gate.program).filter(|thread| thread.calls >= begun) {
             self.best = Some((*thread, self.held.len()));
         }
         let ends_otherwise = self.ends_otherwise(gate);
@@ -95,8 +97,7 @@ impl Machine {
             !ends_otherwise && self.parked.is_empty() && self.threads.iter().all(|thread| thread.committed);
         let lead = self.threads.iter().next().copied().filter(|_| all_committed);
         // Where the frame could have ended, another call begins only once it has a name or a body.
-        let begins_another = self.best.is_some()
-            && self.draft.as_ref().is_some_and(|draft| Some(draft.call) != lead.map(|lead| lead.calls));
+        let begins_another = self.best.zip(lead).is_some_and(|((best, _), lead)| best.calls != lead.calls);
         let is_named = lead.is_some_and(|lead| lead.name.is_some()) && !self.threads.in_word();
         if let Some(lead) = lead.filter(|_| !begins_another || is_named) {
             if begins_another {
