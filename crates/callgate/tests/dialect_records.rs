@@ -345,6 +345,8 @@ fn unmistakable_dialects_listen_by_themselves() {
             "action-json",
             "fenced-json",
             "tool-call-args",
+            "reploid0",
+            "reploid0-plan",
             "tool-xml",
         ]
     );
