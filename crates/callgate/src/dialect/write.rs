@@ -1,5 +1,6 @@
 //! Writing values: JSON text rewritten as Python literals, keyword arguments or bare literals, digits untouched.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use super::record::Record;
@@ -74,13 +75,11 @@ fn write_line(out: &mut String, json: &str, tape: &Tape, node: usize, record: &R
         return reads_back;
     };
     if text.contains('\n') && !text.ends_with('\r') {
-        let is_taken = |word: &str| text.lines().any(|line| line.trim_end() == word);
-        let mut word = "END".to_owned();
-        let mut number = 0;
-        while is_taken(&word) {
-            number += 1;
-            word = format!("END{number}");
-        }
+        let taken: BTreeSet<&str> =
+            text.lines().map(str::trim_end).filter(|line| line.starts_with("END")).collect();
+        let words = (1..).map(|number| format!("END{number}"));
+        let mut words = std::iter::once("END".to_owned()).chain(words);
+        let word = words.find(|word| !taken.contains(word.as_str())).unwrap_or_default();
         let _ = write!(out, "{key} <<{word}\n{text}\n{word}");
         return true;
     }
@@ -92,7 +91,6 @@ fn write_line(out: &mut String, json: &str, tape: &Tape, node: usize, record: &R
 /// Whether a text means itself behind a key: nothing around it is lost, and it reads as nothing else.
 fn is_plain_line(text: &str) -> bool {
     let mut read = String::new();
-    // The name of a line that stands behind the name of the tool would be read as a comment or a block.
     let starts_plain =
         text.starts_with(|c: char| !c.is_whitespace() && !matches!(c, '"' | '|' | '<' | '{' | '['));
     starts_plain

@@ -37,7 +37,8 @@ impl LineMarks {
         let first_line = |text: &str| text.trim().lines().next().unwrap_or_default().trim_end().to_owned();
         for record in records.filter(|record| record.lines) {
             let frames = record.open.iter().chain(&record.close).chain(&record.call);
-            let frames = frames.chain(&record.text).chain(&record.reasoning).chain(&record.noise);
+            // Reasoning is mostly marked by tags, which stand in files too, and begins before calls.
+            let frames = frames.chain(&record.text).chain(&record.noise);
             marks.openers.extend(frames.map(|template| first_line(template.head())));
             marks.joins.push(first_line(&record.join.to_string()));
         }
