@@ -5,6 +5,7 @@
 
 mod support;
 
+use callgate::dialect::{self, RenderCall};
 use callgate::{Code, FinishReason, Gate, Profile, Registry, Response};
 use serde_json::{Value, json};
 use support::guard::watched;
@@ -336,5 +337,46 @@ fn bytes_that_are_no_text_refuse_the_call_and_join_nothing() {
         assert_eq!(difference(&feed.bytewise(text), &whole), None);
         let response = response(&whole);
         assert_eq!((response.calls.len(), response.rejected.len()), (0, 1), "{response:?}");
+    }
+}
+
+#[test]
+fn what_is_written_says_the_same_in_the_shortest_way() {
+    let Some(record) = dialect::named("reploid0") else { panic!("no such dialect") };
+    let written = |arguments: &Value| {
+        let json = arguments.to_string();
+        let call = RenderCall { id: None, name: "probe", arguments: &json };
+        let text = record.render(&[call, call], None, None).unwrap_or_else(|error| panic!("{error}"));
+        let response = read(&text);
+        assert_eq!(response.calls.len(), 2, "{text:?}: {}", refusals(&response));
+        assert!(response.calls.iter().all(|call| call.value() == *arguments), "{text:?}");
+        let body = text.strip_prefix("REPLOID/0\n\nTOOL: probe\n").unwrap_or_default();
+        body.split_once("\n---\n").map_or(body, |(first, _)| first).to_owned()
+    };
+    for (value, line) in [
+        (json!("a b: c # d"), "k: a b: c # d"),
+        (json!("5"), "k: \"5\""),
+        (json!(" a"), "k: \" a\""),
+        (json!(""), "k: \"\""),
+        (json!("|"), "k: \"|\""),
+        (json!("<<END"), "k: \"<<END\""),
+        (json!("a\r\nb\r"), "k: \"a\\r\\nb\\r\""),
+        (json!("a\tb"), "k: \"a\\tb\""),
+        (json!("a\nb"), "k <<END\na\nb\nEND"),
+        (json!("a\nEND \nEND1\n"), "k <<END2\na\nEND \nEND1\n\nEND2"),
+        (json!([1, {"a": null}]), "k: [1,{\"a\":null}]"),
+        (json!(-1.5), "k: -1.5"),
+    ] {
+        assert_eq!(written(&json!({"k": value})), line, "{value}");
+    }
+    for whole in [
+        json!({}),
+        json!({"a b": 1}),
+        json!({"a:b": 1}),
+        json!({"TOOL": 1}),
+        json!({"#a": 1}),
+        json!({"k": 1, "PLAN": "x"}),
+    ] {
+        assert_eq!(written(&whole), whole.to_string());
     }
 }
