@@ -24,10 +24,6 @@ use serde_json::Value;
 const WAITING: &[(&str, &[&str])] = &[
     ("confined files", &["GT-044", "GT-045", "GT-046", "GT-047", "GT-049", "XT-069", "XT-070", "XT-079"]),
     ("running tools", &["XT-071", "XT-078"]),
-    (
-        "a second text format",
-        &["RT-037", "RT-038", "RT-039", "RT-040", "RT-042", "RT-043", "RT-044", "RT-045", "RT-046"],
-    ),
 ];
 
 #[test]

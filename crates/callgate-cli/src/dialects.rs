@@ -134,6 +134,7 @@ fn keys(record: &Record) -> Vec<Key> {
         Syntax::Python => "python",
         Syntax::Kwargs => "kwargs",
         Syntax::Bare => "bare",
+        Syntax::Lines => "lines",
     };
     let escape: Vec<&str> = record.escape.iter().map(|slot: &Slot| slot.word()).collect();
     let also: Vec<Vec<&str>> = record

@@ -169,7 +169,11 @@ fn headers(record: &Record) -> Vec<Header> {
                     Part::Slot(Slot::Suffix) => steps.push(Step::Suffix),
                     Part::Slot(slot) if slot.is_word() => steps.push(Step::Word(*slot)),
                     Part::Slot(Slot::Object) => steps.push(Step::Brace),
-                    Part::Slot(Slot::Arguments) if record.syntax != Syntax::Kwargs => steps.push(Step::Brace),
+                    Part::Slot(Slot::Arguments)
+                        if !matches!(record.syntax, Syntax::Kwargs | Syntax::Lines) =>
+                    {
+                        steps.push(Step::Brace);
+                    }
                     Part::Slot(_) => {}
                 }
                 let is_body = |slot: &Slot| !slot.is_word() && *slot != Slot::Suffix;

@@ -185,7 +185,12 @@ impl List<'_> {
     fn call(&self, out: &mut dyn Write, call: &Call) -> io::Result<()> {
         let paint = self.paint;
         let unchecked = if call.checked { "" } else { ", not checked: no tool list" };
-        let about = format!("{}, id {}{}", call.dialect, visible(&call.id, Breaks::Show), unchecked);
+        let after = if call.after.is_empty() {
+            String::new()
+        } else {
+            format!(", after {}", visible(&call.after.join(", "), Breaks::Show))
+        };
+        let about = format!("{}, id {}{after}{unchecked}", call.dialect, visible(&call.id, Breaks::Show));
         writeln!(
             out,
             "  {} {}  {}",

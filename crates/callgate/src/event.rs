@@ -128,6 +128,9 @@ pub struct Call {
     pub repairs: Vec<Repair>,
     /// What was changed to fit it to its schema.
     pub coercions: Vec<Coercion>,
+    /// The ids of the calls of this response that must be done first, where the model wrote a plan. All of them stand,
+    /// and none waits for this one.
+    pub after: Vec<String>,
 }
 
 impl Call {
@@ -225,7 +228,7 @@ impl fmt::Display for CoercionCode {
 
 impl Serialize for Call {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut s = serializer.serialize_struct("Call", 8)?;
+        let mut s = serializer.serialize_struct("Call", 8 + usize::from(!self.after.is_empty()))?;
         s.serialize_field("id", &self.id)?;
         s.serialize_field("name", &self.name)?;
         s.serialize_field("arguments", &self.value())?;
@@ -234,6 +237,11 @@ impl Serialize for Call {
         s.serialize_field("span", &self.span)?;
         s.serialize_field("repairs", &self.repairs)?;
         s.serialize_field("coercions", &self.coercions)?;
+        if self.after.is_empty() {
+            s.skip_field("after")?;
+        } else {
+            s.serialize_field("after", &self.after)?;
+        }
         s.end()
     }
 }

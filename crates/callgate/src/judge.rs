@@ -121,6 +121,7 @@ pub(crate) fn judge(gate: &Compiled, mut attempt: Attempt) -> (Verdict, Vec<Find
             span: attempt.span,
             repairs: attempt.repairs,
             coercions,
+            after: attempt.after,
         };
         return (Verdict::Call(Box::new(call)), notes);
     }

@@ -235,8 +235,10 @@ impl Out<'_, '_> {
             self.ledger.completed.push(name.to_owned());
         }
         if gate.policy.release == Release::Early && self.ledger.pending.is_none() {
+            let ids = &self.ledger.ids;
             verdict = match verdict {
-                Verdict::Call(call) => {
+                // A call that waits for others can go only after them.
+                Verdict::Call(call) if call.after.iter().all(|id| ids.contains(id)) => {
                     self.release_early(call, gate.policy.max_calls);
                     return;
                 }
@@ -373,6 +375,8 @@ impl Out<'_, '_> {
         entries.retain(|entry| !entry.dropped);
         entries.sort_by_key(|entry| entry.order);
         rules(gate, reason, &mut entries);
+        let released = &self.ledger.ids.taken;
+        order_rule(&mut entries, |id| released.contains(id));
         let has_entries = !entries.is_empty();
         let has_calls =
             entries.iter().any(|entry| entry.revoked.is_none() && matches!(entry.verdict, Verdict::Call(_)));
@@ -497,6 +501,43 @@ fn refused(call: Call, finding: Finding) -> Rejected {
 /// A span counted from the first byte of the response.
 pub(crate) fn shift(span: Span, base: usize) -> Span {
     Span::new(span.start.saturating_sub(base), span.end.saturating_sub(base))
+}
+
+/// Refuses the calls that wait for something that never comes: a call that was refused, or that is not there, or that
+/// waits for them.
+fn order_rule(entries: &mut [Entry], is_done: impl Fn(&str) -> bool) {
+    let mut done: BTreeSet<String> = BTreeSet::new();
+    let mut open: Vec<usize> = Vec::new();
+    for (index, entry) in entries.iter().enumerate().filter(|(_, entry)| entry.revoked.is_none()) {
+        match &entry.verdict {
+            Verdict::Call(call) if call.after.is_empty() => {
+                done.insert(call.id.clone());
+            }
+            Verdict::Call(_) => open.push(index),
+            _ => {}
+        }
+    }
+    // Each round settles at least one call, and the policy bounds how many there are.
+    loop {
+        let before = open.len();
+        open.retain(|index| {
+            let Verdict::Call(call) = &entries[*index].verdict else { return false };
+            let can_go = call.after.iter().all(|id| done.contains(id) || is_done(id));
+            if can_go {
+                done.insert(call.id.clone());
+            }
+            !can_go
+        });
+        if open.len() == before {
+            break;
+        }
+    }
+    for index in open {
+        let Verdict::Call(call) = &entries[index].verdict else { continue };
+        let awaited = call.after.iter().find(|id| !done.contains(*id) && !is_done(id));
+        let message = format!("it waits for `{}`, which does not come", awaited.map_or("", String::as_str));
+        entries[index].revoked = Some(Finding::new(Code::Sibling).message(message));
+    }
 }
 
 /// The rules that look at all attempts together.

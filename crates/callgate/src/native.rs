@@ -278,6 +278,7 @@ impl Open {
             span: None,
             name: if self.has_name { Name::Written(self.name) } else { Name::Missing },
             id: self.id,
+            after: Vec::new(),
             arguments: Arguments::Blank,
             repairs: Vec::new(),
             findings,

@@ -183,6 +183,12 @@ fn layout_is_exact_where_it_matters() {
             Some("Hi."),
             "Hi.\n```json\n{\"tool\": \"get_weather\", \"arguments\": {\"city\": \"Oslo\", \"days\": 3}}\n```",
         ),
+        ("reploid0", Some("Hi."), "Hi.\nREPLOID/0\n\nTOOL: get_weather\ncity: Oslo\ndays: 3"),
+        (
+            "reploid0-plan",
+            None,
+            "REPLOID/0\n\nPLAN:\n[{\"tool\": \"get_weather\", \"args\": {\"city\": \"Oslo\", \"days\": 3}}]",
+        ),
         (
             "tool-call-args",
             Some("Hi."),
@@ -345,6 +351,8 @@ fn unmistakable_dialects_listen_by_themselves() {
             "action-json",
             "fenced-json",
             "tool-call-args",
+            "reploid0",
+            "reploid0-plan",
             "tool-xml",
         ]
     );

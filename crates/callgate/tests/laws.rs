@@ -8,7 +8,7 @@ mod support;
 use std::collections::BTreeSet;
 
 use callgate::dialect::Slot;
-use callgate::json::{Safety, repair};
+use callgate::json::{Safety, Syntax, repair};
 use callgate::policy::Release;
 use callgate::{Call, Code, Event, FinishReason, Gate, NativeDelta, Response, dialect};
 use proptest::prelude::*;
@@ -285,6 +285,16 @@ fn invention(call: &Call, input: &str) -> Option<String> {
     for text in unescaped(input) {
         texts.extend(unescaped(&text));
         texts.push(text);
+    }
+    // In a format of lines the indent of a text is layout, as far as all its lines share it.
+    if dialect::named(&call.dialect).is_some_and(|record| record.syntax == Syntax::Lines) {
+        texts.extend((1..=8).map(|columns| {
+            let shortened = input.split('\n').map(|line| {
+                let indent = line.len() - line.trim_start_matches([' ', '\t']).len();
+                &line[columns.min(indent)..]
+            });
+            shortened.collect::<Vec<_>>().join("\n")
+        }));
     }
     let written = |piece: &str| texts.iter().any(|text| text.contains(piece));
     let mut open = vec![call.value()];

@@ -88,6 +88,8 @@ embed! {
     "action-json"
     "fenced-json"
     "tool-call-args"
+    "reploid0"
+    "reploid0-plan"
     "tool-xml"
 }
 

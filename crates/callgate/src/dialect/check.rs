@@ -231,6 +231,20 @@ fn keys_agree(record: &Record) -> Result<(), Problem> {
         let help = "Put visible text into `open` or `call`.";
         return Err(problem("before", 0, "`before` is more than white space", help));
     }
+    if record.syntax == Syntax::Lines {
+        let is_last = |call: &Template| {
+            !call.has(Slot::Arguments) || call.parts.last() == Some(&Part::Slot(Slot::Arguments))
+        };
+        if let Some(entry) = record.call.iter().position(|call| !is_last(call)) {
+            let help = "Lines go on to the next opener or the end: write nothing after them.";
+            return Err(problem("call", entry, "something follows `{arguments}` in lines", help));
+        }
+        if !record.lines {
+            let help =
+                "Set `lines = true`: only an opener at the start of a line can end the lines before it.";
+            return Err(problem("syntax", 0, "the syntax `lines` needs `lines`", help));
+        }
+    }
     let breaks_line = |text: &str| text.contains('\n');
     if record.lines && !(breaks_line(&record.before) && breaks_line(&record.join.to_string())) {
         let help = "Put a line break into `before` and `join`.";

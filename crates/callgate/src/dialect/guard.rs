@@ -218,7 +218,7 @@ fn opens_at(record: &Record, steps: &[Step], text: &str, position: usize) -> boo
 /// Whether the text behind an opener has the shape of the slot that follows it.
 fn shows_call(record: &Record, slot: Slot, after: &[Step], rest: &str, is_marked: bool) -> bool {
     match slot {
-        Slot::Arguments if record.syntax == Syntax::Kwargs => true,
+        Slot::Arguments if matches!(record.syntax, Syntax::Kwargs | Syntax::Lines) => true,
         Slot::Arguments => rest.starts_with('{'),
         Slot::Object => {
             rest.strip_prefix('{').is_some_and(|inside| is_marked || starts_member(record, inside))

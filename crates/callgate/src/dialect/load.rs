@@ -304,12 +304,13 @@ impl<'t> Loader<'t> {
 
     fn syntax(&mut self) -> Result<Syntax, Refusal> {
         let Some(word) = self.string("syntax")? else { return Ok(Syntax::Json) };
-        let words = ["json", "python", "kwargs", "bare"];
+        let words = ["json", "python", "kwargs", "bare", "lines"];
         Ok(match word.as_str() {
             "json" => Syntax::Json,
             "python" => Syntax::Python,
             "kwargs" => Syntax::Kwargs,
             "bare" => Syntax::Bare,
+            "lines" => Syntax::Lines,
             other => {
                 let message = format!("unknown syntax `{other}`");
                 return refuse(self.place("syntax", 0), message, did_you_mean(other, &words));

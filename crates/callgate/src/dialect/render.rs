@@ -1,12 +1,12 @@
 //! Rendering: calls, text and reasoning written in a dialect so that they read back exactly, or a refusal.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 use std::rc::Rc;
 
 use super::guard::{self, Guard, GuardKind, Place};
 use super::record::Record;
-use super::shape::Shape;
 use super::spelling::Spelled;
 use super::template::{Part, Slot, Template, is_word_character};
 use super::write::{self, Unwritable};
@@ -347,6 +347,10 @@ impl<'r> Writer<'r> {
 
     fn arguments(&mut self, filling: &Filling<'_>, syntax: Syntax) -> Result<(), Unrepresentable> {
         let json = filling.call.arguments;
+        if syntax == Syntax::Lines {
+            write::write_lines(&mut self.out, json, &filling.tape, self.record);
+            return Ok(());
+        }
         let quote = self.record.quote.as_deref().unwrap_or_default();
         write::write_arguments(&mut self.out, json, &filling.tape, syntax, quote).map_err(
             |Unwritable { node, literal, message }| Unrepresentable {
@@ -361,8 +365,15 @@ impl<'r> Writer<'r> {
     fn object(&mut self, filling: &Filling<'_>) -> Result<(), Unrepresentable> {
         let Some(shape) = self.record.object.first() else { return Ok(()) };
         let syntax = if self.record.syntax == Syntax::Python { Syntax::Python } else { Syntax::Json };
-        let without_id = if filling.call.id.is_none() { without_id(shape) } else { None };
-        for part in &without_id.as_ref().unwrap_or(&shape.template).parts {
+        let mut template = Cow::Borrowed(&shape.template);
+        // What a call waits for is the model's plan, and no part of the call itself.
+        let left_out = [Some(Slot::After), Some(Slot::Id).filter(|_| filling.call.id.is_none())];
+        for slot in left_out.into_iter().flatten() {
+            if let Some(shortened) = without_member(&template, slot) {
+                template = Cow::Owned(shortened);
+            }
+        }
+        for part in &template.parts {
             match part {
                 Part::Literal(literal) => self.out.push_str(literal),
                 Part::Slot(Slot::Arguments) => self.arguments(filling, syntax)?,
@@ -584,15 +595,19 @@ fn json_type(tape: &Tape, json: &str, node: usize) -> &'static str {
     }
 }
 
-/// The template of a shape without its id member and the comma that goes with it; nothing if it has none.
-fn without_id(shape: &Shape) -> Option<Template> {
-    let source = shape.template.to_string();
-    let slot = source.find("{id}")?;
-    let value_start = slot.checked_sub(1)?;
+/// The template of a shape without the member that a slot fills, and the comma that goes with it; nothing if it has
+/// no such member.
+fn without_member(template: &Template, slot: Slot) -> Option<Template> {
+    let source = template.to_string();
+    let placeholder = format!("{{{}}}", slot.word());
+    let slot = source.find(&placeholder)?;
+    // A placeholder stands in quotes, unless its value is a list or an object.
+    let quotes = usize::from(source[..slot].ends_with(['"', '\'']));
+    let value_start = slot - quotes;
     let key_end = source[..value_start].rfind(['"', '\''])?;
     let key_start = source[..key_end].rfind(['"', '\''])?;
     let before = source[..key_start].trim_end();
-    let after = source.get(slot + "{id}".len() + 1..)?;
+    let after = source.get(slot + placeholder.len() + quotes..)?;
     let shortened = match before.strip_suffix(',') {
         Some(before) => format!("{before}{after}"),
         None => format!("{before}{}", after.trim_start().trim_start_matches(',').trim_start()),

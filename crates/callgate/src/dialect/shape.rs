@@ -4,8 +4,8 @@ use super::template::{Slot, Template};
 
 /// What one JSON (or Python) object must look like, by its members.
 ///
-/// Members may stand in any order and unknown ones are allowed. A [`Content::Id`], [`Content::Index`] or
-/// [`Content::Reason`] may be absent; every other member must be there.
+/// Members may stand in any order and unknown ones are allowed. A [`Content::Id`], [`Content::Index`],
+/// [`Content::Reason`] or [`Content::After`] may be absent; every other member must be there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// The template as written in the record, for rendering.
@@ -42,6 +42,8 @@ pub enum Content {
     Text,
     /// The code of an error, a string.
     Reason,
+    /// The ids of the calls that must be done first, a list of strings.
+    After,
     /// Exactly this JSON value.
     Constant(String),
 }
@@ -49,7 +51,7 @@ pub enum Content {
 impl Content {
     /// Whether an object without this member can still have the shape.
     pub fn is_optional(&self) -> bool {
-        matches!(self, Content::Id | Content::Index | Content::Reason)
+        matches!(self, Content::Id | Content::Index | Content::Reason | Content::After)
     }
 }
 
@@ -109,6 +111,9 @@ impl<'s> Walk<'s> {
             self.rest = rest;
             let content = if key_is_name { Content::NamedArguments } else { Content::Arguments };
             self.leaf(content);
+        } else if let Some(rest) = self.rest.strip_prefix("{after}").filter(|_| !key_is_name) {
+            self.rest = rest;
+            self.leaf(Content::After);
         } else if key_is_name {
             return Err("a key that is `{name}` needs the value `{arguments}`".to_owned());
         } else if self.rest.starts_with('{') {
@@ -132,7 +137,7 @@ impl<'s> Walk<'s> {
             let (word, rest) = self.rest.split_at(length);
             if serde_json::from_str::<serde_json::Value>(word).is_err() {
                 return Err(format!(
-                    "`{word}` is not a JSON value; strings and slots but {{arguments}} stand in quotes"
+                    "`{word}` is not a JSON value; strings and slots but {{arguments}} and {{after}} stand in quotes"
                 ));
             }
             self.rest = rest;

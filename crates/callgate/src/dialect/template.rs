@@ -39,6 +39,7 @@ slots! {
     Code "code" "Raw program text up to the next opener or the end.";
     Suffix "suffix" "Nothing, or a colon and a word that stays the same through the response.";
     Reason "reason" "The code of an error that the model reports.";
+    After "after" "The ids of the calls that must be done before this one.";
 }
 
 impl Slot {

@@ -1,8 +1,11 @@
 //! Writing values: JSON text rewritten as Python literals, keyword arguments or bare literals, digits untouched.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
+use super::record::Record;
 use crate::json::{Kind, Syntax, Tape};
+use crate::schema::type_text;
 
 /// A value that a syntax cannot write.
 pub(super) struct Unwritable {
@@ -22,7 +25,7 @@ pub(super) fn write_arguments(
     quote: &str,
 ) -> Result<(), Unwritable> {
     match syntax {
-        Syntax::Json => {
+        Syntax::Json | Syntax::Lines => {
             out.push_str(tape.raw(json, 0));
             Ok(())
         }
@@ -30,6 +33,71 @@ pub(super) fn write_arguments(
         Syntax::Kwargs => write_keywords(out, json, tape),
         Syntax::Bare => write_tree(out, json, tape, &Bare { quote }),
     }
+}
+
+/// Writes a line or a block for each member of the root. An object that has a member which no line can say is written
+/// as JSON: that stands in the same place.
+pub(super) fn write_lines(out: &mut String, json: &str, tape: &Tape, record: &Record) {
+    let start = out.len();
+    for (position, node) in tape.children(0).enumerate() {
+        if position > 0 {
+            out.push('\n');
+        }
+        if !write_line(out, json, tape, node, record) {
+            out.truncate(start);
+            break;
+        }
+    }
+    if out.len() == start {
+        out.push_str(tape.raw(json, 0));
+    }
+}
+
+/// Writes one member. False if no line can say it.
+fn write_line(out: &mut String, json: &str, tape: &Tape, node: usize, record: &Record) -> bool {
+    let key = tape.key(json, node).unwrap_or_default();
+    // A label of capitals may open something in a dialect that listens beside this one.
+    let is_key = key.starts_with(|c: char| c.is_alphabetic() || c == '_')
+        && key.contains(char::is_lowercase)
+        && key.chars().all(|c| c != ':' && super::is_word_character(c));
+    let line = format!("{key}: ");
+    let openers = record.open.iter().chain(&record.call).chain(&record.text).chain(&record.noise);
+    let mut heads = openers.map(|template| template.head().trim()).filter(|head| !head.is_empty());
+    if !is_key || heads.any(|head| line.starts_with(head.lines().next().unwrap_or(head))) {
+        return false;
+    }
+    let raw = tape.raw(json, node);
+    let Some(text) = tape.string(json, node) else {
+        let mut read = String::new();
+        let reads_back = !raw.contains('\n') && type_text(&mut read, raw, None).is_ok() && read == raw;
+        out.push_str(&line);
+        out.push_str(raw);
+        return reads_back;
+    };
+    if text.contains('\n') && !text.ends_with('\r') {
+        let taken: BTreeSet<&str> =
+            text.lines().map(str::trim_end).filter(|line| line.starts_with("END")).collect();
+        let words = (1..).map(|number| format!("END{number}"));
+        let mut words = std::iter::once("END".to_owned()).chain(words);
+        let word = words.find(|word| !taken.contains(word.as_str())).unwrap_or_default();
+        let _ = write!(out, "{key} <<{word}\n{text}\n{word}");
+        return true;
+    }
+    out.push_str(&line);
+    out.push_str(if is_plain_line(&text) { &text } else { raw });
+    true
+}
+
+/// Whether a text means itself behind a key: nothing around it is lost, and it reads as nothing else.
+fn is_plain_line(text: &str) -> bool {
+    let mut read = String::new();
+    let starts_plain =
+        text.starts_with(|c: char| !c.is_whitespace() && !matches!(c, '"' | '|' | '<' | '{' | '['));
+    starts_plain
+        && !text.ends_with(char::is_whitespace)
+        && !text.contains(char::is_control)
+        && type_text(&mut read, text, None).is_ok()
+        && read.starts_with('"')
 }
 
 /// Writes a string as a Python literal.

@@ -8,6 +8,7 @@ use crate::finding::{Code, Finding, Span};
 use crate::json::{End, Kind, Reader, Repair, RepairCode, Safety, Tape};
 use crate::schema::CompiledTool;
 
+use super::lines::{LineMarks, LineReader, Reading};
 use super::params::{Params, ValueStart};
 
 /// The most findings that are kept of one attempt.
@@ -24,6 +25,8 @@ pub(crate) struct Attempt {
     /// The name as written; `None` where there is none, an error where it is not a string.
     pub(crate) name: Name,
     pub(crate) id: Option<String>,
+    /// The ids of the calls that must be done first.
+    pub(crate) after: Vec<String>,
     /// The arguments, or why there are none.
     pub(crate) arguments: Arguments,
     pub(crate) repairs: Vec<Repair>,
@@ -94,6 +97,8 @@ pub(crate) struct Draft {
     pub(crate) id: Option<String>,
     pub(crate) odd: bool,
     pub(crate) body: DraftBody,
+    /// What reads the parameters, where they are written as lines.
+    pub(crate) lines: Option<Box<LineReader>>,
     pub(crate) repairs: Vec<Repair>,
     pub(crate) findings: Vec<Finding>,
     pub(crate) notes: Vec<Finding>,
@@ -131,6 +136,7 @@ impl Draft {
             id: None,
             odd: false,
             body: DraftBody::None,
+            lines: None,
             repairs: Vec::new(),
             findings: Vec::new(),
             notes: Vec::new(),
@@ -328,6 +334,33 @@ impl Draft {
         }
     }
 
+    /// Begins to read parameters that are written as lines.
+    pub(crate) fn begin_lines(
+        &mut self,
+        marks: &Arc<LineMarks>,
+        position: usize,
+        tool: Option<&CompiledTool>,
+    ) {
+        self.body = DraftBody::Params(Params::new(tool));
+        self.lines = Some(Box::new(LineReader::new(marks.clone(), position)));
+        self.body_start = Some(position);
+    }
+
+    /// Lets the reader of the lines do something with what it has to write to.
+    pub(crate) fn with_lines<T>(
+        &mut self,
+        record: &Record,
+        tool: Option<&CompiledTool>,
+        work: impl FnOnce(&mut LineReader, &mut Reading<'_>) -> T,
+    ) -> Option<T> {
+        let (DraftBody::Params(params), Some(lines)) = (&mut self.body, &mut self.lines) else { return None };
+        let mut findings = Vec::new();
+        let result = work(lines, &mut Reading { params, findings: &mut findings, record, tool });
+        findings.truncate(FINDINGS.saturating_sub(self.findings.len()));
+        self.findings.extend(findings);
+        Some(result)
+    }
+
     /// Closes the object of the parameters (or of the code that is the only one), once the call is known to be over.
     pub(crate) fn close_params(&mut self, record: &Record) {
         if matches!(self.body, DraftBody::None) && !record.param.is_empty() {
@@ -364,6 +397,7 @@ impl Draft {
             span: Some(Span::new(self.start, end)),
             name: self.name.take().map_or(Name::Missing, Name::Written),
             id: self.id.take(),
+            after: Vec::new(),
             arguments: Arguments::Blank,
             repairs: self.repairs,
             findings: self.findings,
@@ -497,6 +531,10 @@ fn resolve(attempt: &mut Attempt, record: &Record, text: &str, tape: &Tape) {
     if let Some(id) = find(shape, &Content::Id, text, tape).and_then(|node| tape.string(text, node)) {
         attempt.id = Some(id.into_owned()).filter(|id| !id.trim().is_empty());
     }
+    match awaited(record, text, tape) {
+        Ok(after) => attempt.after = after,
+        Err(finding) => attempt.findings.push(finding),
+    }
     attempt.findings.extend(misplaced(shape, text, tape));
     attempt.arguments = match arguments {
         None => Arguments::Blank,
@@ -513,6 +551,25 @@ fn resolve(attempt: &mut Attempt, record: &Record, text: &str, tape: &Tape) {
     if attempt.unmarked && matches!(attempt.arguments, Arguments::Blank) && arguments.is_none() {
         attempt.meaning = Meaning::Data;
     }
+}
+
+/// The ids that an object waits for; a finding where they are no list of strings.
+fn awaited(record: &Record, text: &str, tape: &Tape) -> Result<Vec<String>, Finding> {
+    let found = record.object.iter().find_map(|shape| find(shape, &Content::After, text, tape));
+    let Some(node) = found.filter(|node| tape.nodes()[*node].kind != Kind::Null) else {
+        return Ok(Vec::new());
+    };
+    let ids: Option<Vec<String>> = match tape.nodes()[node].kind {
+        Kind::Array => {
+            tape.children(node).map(|id| tape.string(text, id).map(|id| id.into_owned())).collect()
+        }
+        _ => None,
+    };
+    ids.ok_or_else(|| {
+        let shown: String = tape.raw(text, node).chars().take(40).collect();
+        let message = format!("what a call waits for is a list of ids, not `{shown}`");
+        Finding::new(Code::Malformed).path(tape.pointer(text, node)).message(message)
+    })
 }
 
 /// Why the arguments of an object cannot be told from its other members: where they belong is nothing, but something

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use super::program::{FrameKind, Op, Pc, Program};
+use super::program::{Frame, FrameKind, Op, Pc, Program};
 use super::threads::{Scratch, Step, Thread, Threads, is_word_byte};
 
 /// The longest opener in the table, in bytes. What is longer is read by threads.
@@ -40,16 +40,19 @@ pub(crate) struct Place {
     pub(crate) only_calls: bool,
     /// Whether code fences may open here.
     pub(crate) fences: bool,
+    /// Whether labels that count only at the start of a line may stand here.
+    pub(crate) labels: bool,
 }
 
 impl Place {
-    const ALL: usize = 16;
+    const ALL: usize = 32;
 
     fn number(self) -> usize {
         usize::from(self.reasoning)
             | usize::from(self.nothing_open) << 1
             | usize::from(self.only_calls) << 2
             | usize::from(self.fences) << 3
+            | usize::from(self.labels) << 4
     }
 
     fn of(number: usize) -> Place {
@@ -58,17 +61,20 @@ impl Place {
             nothing_open: number & 2 != 0,
             only_calls: number & 4 != 0,
             fences: number & 8 != 0,
+            labels: number & 16 != 0,
         }
     }
 
-    fn admits(self, kind: FrameKind, fence: bool) -> bool {
-        let fits = match kind {
+    fn admits(self, frame: &Frame) -> bool {
+        let fits = match frame.kind {
             FrameKind::Reasoning => self.reasoning,
             FrameKind::ReasoningEnd => self.nothing_open,
-            _ => true,
+            // A call in the middle of a line is noticed, and refused with a finding.
+            FrameKind::Text | FrameKind::Noise => self.labels || !frame.line_start,
+            FrameKind::Calls | FrameKind::Wrapperless => true,
         };
-        let is_call = matches!(kind, FrameKind::Calls | FrameKind::Wrapperless);
-        fits && (is_call || !self.only_calls) && (!fence || self.fences)
+        let is_call = matches!(frame.kind, FrameKind::Calls | FrameKind::Wrapperless);
+        fits && (is_call || !self.only_calls) && (!frame.fence || self.fences)
     }
 }
 
@@ -116,7 +122,8 @@ impl Openers {
 
     /// Whether something may begin with these two bytes anywhere.
     pub(crate) fn could_begin(&self, first: u8, second: u8) -> bool {
-        let anywhere = Place { reasoning: true, nothing_open: true, only_calls: false, fences: true };
+        let anywhere =
+            Place { reasoning: true, nothing_open: true, only_calls: false, fences: true, labels: true };
         let Some(set) = self.start(anywhere, first) else { return false };
         match self.walk_byte(set, first) {
             Walk::To(next) => self.walk_byte(next, second) != Walk::Dead,
@@ -173,10 +180,7 @@ impl Builder<'_> {
         let program = self.program;
         let starts = program.starts[byte as usize]
             .iter()
-            .filter(|pc| {
-                let frame = &program.frames[program.owner[**pc as usize] as usize];
-                place.admits(frame.kind, frame.fence)
-            })
+            .filter(|pc| place.admits(&program.frames[program.owner[**pc as usize] as usize]))
             .map(|pc| Thread::new(*pc, 0));
         let mut threads = Threads::default();
         threads.start(program, &mut self.scratch, starts, 0);

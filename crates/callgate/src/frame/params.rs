@@ -107,30 +107,7 @@ impl Params {
         tool: Option<&CompiledTool>,
     ) -> Option<Finding> {
         let ValueStart { key, kind, lead, trail, position } = begins;
-        let holder = self.holders.last_mut()?;
-        let place = match tool {
-            Some(tool) if holder.is_list => tool.outline.item(&holder.place, holder.length),
-            Some(tool) => tool.outline.member(&holder.place, key),
-            None => Place::default(),
-        };
-        let step = if holder.is_list { holder.length.to_string() } else { escape_pointer(key) };
-        let pointer = format!("{}/{step}", holder.pointer);
-        if holder.length > 0 {
-            self.json.push_str(", ");
-        }
-        holder.length += 1;
-        let mut twice = None;
-        if !holder.is_list {
-            self.json.push('"');
-            escape_into(&mut self.json, key);
-            self.json.push_str("\": ");
-            twice = (!holder.keys.insert(key.to_owned())).then(|| {
-                Finding::new(Code::DuplicateKey)
-                    .at(Span::new(position, position))
-                    .path(pointer.clone())
-                    .message(format!("the parameter `{key}` is given twice"))
-            });
-        }
+        let (place, pointer, twice) = self.member(key, position, tool)?;
         let types = place.types();
         let is_string = kind.map(|kind| kind == record.type_spelling("string"));
         let writes_string = is_string.unwrap_or_else(|| types.is_some_and(TypeSet::only_string));
@@ -162,6 +139,61 @@ impl Params {
             tail: String::new(),
         });
         twice
+    }
+
+    /// Writes what stands before a value: its place in the schema and in the arguments, and the finding that says that
+    /// its key has been there before.
+    fn member(
+        &mut self,
+        key: &str,
+        position: usize,
+        tool: Option<&CompiledTool>,
+    ) -> Option<(Place, String, Option<Finding>)> {
+        let holder = self.holders.last_mut()?;
+        let place = match tool {
+            Some(tool) if holder.is_list => tool.outline.item(&holder.place, holder.length),
+            Some(tool) => tool.outline.member(&holder.place, key),
+            None => Place::default(),
+        };
+        let step = if holder.is_list { holder.length.to_string() } else { escape_pointer(key) };
+        let pointer = format!("{}/{step}", holder.pointer);
+        if holder.length > 0 {
+            self.json.push_str(", ");
+        }
+        holder.length += 1;
+        let mut twice = None;
+        if !holder.is_list {
+            self.json.push('"');
+            escape_into(&mut self.json, key);
+            self.json.push_str("\": ");
+            twice = (!holder.keys.insert(key.to_owned())).then(|| {
+                Finding::new(Code::DuplicateKey)
+                    .at(Span::new(position, position))
+                    .path(pointer.clone())
+                    .message(format!("the parameter `{key}` is given twice"))
+            });
+        }
+        Some((place, pointer, twice))
+    }
+
+    /// A parameter that is written on one line. A JSON string is that string; everything else is typed as text is.
+    pub(crate) fn line(
+        &mut self,
+        key: &str,
+        text: &str,
+        span: Span,
+        tool: Option<&CompiledTool>,
+    ) -> Vec<Finding> {
+        let Some((place, pointer, twice)) = self.member(key, span.start, tool) else { return Vec::new() };
+        let mut found: Vec<Finding> = twice.into_iter().collect();
+        if is_json_string(text) {
+            self.json.push_str(text);
+        } else if let Err(finding) = type_text(&mut self.json, text, place.types()) {
+            // The text stays what it is, so that the refusal shows it.
+            write_string(&mut self.json, text);
+            found.push(finding.at(span).path(pointer));
+        }
+        found
     }
 
     /// More of the value.
@@ -290,6 +322,11 @@ impl Params {
     pub(crate) fn finish(self) -> Option<String> {
         self.value.is_none().then_some(self.json)
     }
+}
+
+/// Whether a text is one JSON string from end to end.
+fn is_json_string(text: &str) -> bool {
+    text.starts_with('"') && serde_json::from_str::<String>(text).is_ok()
 }
 
 fn write_string(json: &mut String, text: &str) {

@@ -8,204 +8,11 @@ use std::sync::Arc;
 use crate::dialect::{Part, Record, Slot, Template};
 use crate::json::Syntax;
 
-/// The index of an instruction.
-pub(crate) type Pc = u32;
+pub(crate) use super::instructions::{Body, Frame, FrameKind, Mark, Nested, Op, Pattern, Pc, Program};
+use super::lines::LineMarks;
 
 /// The shortest literal that says by itself that a value before it has ended.
 const SHORTEST_SIGN: usize = 4;
-
-/// One instruction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Op {
-    /// This byte.
-    Byte(u8),
-    /// Any white space, or none.
-    Space,
-    /// Some white space.
-    Space1,
-    /// White space with a line break in it; without one the thread goes on, but is known to be malformed.
-    Line,
-    /// A run of word characters, matched against a pattern when it has ended.
-    Word(u16),
-    /// The text that is bound to a slot, again.
-    Repeat(Slot),
-    /// The suffix: bound where it first occurs, the same text from then on.
-    Suffix,
-    /// The opening line of a code fence with this info word.
-    Fence(u16),
-    /// The closing line of the code fence.
-    FenceEnd,
-    /// A part that a reader of its own reads.
-    Body(u16),
-    /// Both ways, the first preferred.
-    Split(Pc, Pc),
-    /// What the prompt ends with comes next, or was in the prompt and the text goes on elsewhere.
-    Prompt(Pc),
-    /// Goes on elsewhere.
-    Jump(Pc),
-    /// The end of an element inside a value: goes on after it, in the element that holds it.
-    Return,
-    /// Notes something about the thread.
-    Mark(Mark),
-    /// The end of the frame.
-    Match,
-}
-
-/// What a thread has passed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mark {
-    /// A piece of a literal that is long enough to be a marker.
-    Piece,
-    /// The end of a closer or of another literal that is long enough to tell by itself where a value ends.
-    Literal,
-    /// A literal after which this can only be a call.
-    Commit,
-    /// A closing literal that was left out.
-    Skipped,
-    /// The start of one call.
-    CallStart,
-    /// The end of one call.
-    CallEnd,
-    /// The opener of a section has been read.
-    Opened,
-}
-
-/// What a run of word characters is made of: slots, and the literals between them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Pattern {
-    /// The slots, each with the literal that follows it inside the word.
-    pub(crate) slots: Vec<(Slot, String)>,
-}
-
-/// A part of a frame that is not matched byte by byte.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Body {
-    /// An object with name and arguments.
-    Object,
-    /// The arguments as one value.
-    Arguments {
-        /// Whether they are written as `key=value, …`, so that they can begin with anything.
-        kwargs: bool,
-    },
-    /// A parameter's value: text up to its closer.
-    Value {
-        /// The white space that the template writes before it.
-        lead: String,
-        /// The white space that the template writes after it.
-        trail: String,
-    },
-    /// Visible text.
-    Text,
-    /// Reasoning.
-    Reasoning {
-        /// The white space that the template writes before it.
-        lead: String,
-        /// The white space that the template writes after it.
-        trail: String,
-    },
-    /// Text that belongs to the markup.
-    Skip,
-    /// Program text up to the end.
-    Code,
-}
-
-impl Body {
-    /// Whether it can begin with this character.
-    pub(crate) fn can_start(&self, c: char) -> bool {
-        match self {
-            Body::Object => c == '{',
-            Body::Arguments { kwargs: true } => !c.is_whitespace(),
-            Body::Arguments { .. } => {
-                !(c.is_alphabetic() || c.is_whitespace() || matches!(c, '<' | '}' | ']' | ','))
-            }
-            _ => true,
-        }
-    }
-}
-
-/// What a compiled frame is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FrameKind {
-    /// One or more calls.
-    Calls,
-    /// The calls of a section whose wrapper is missing.
-    Wrapperless,
-    /// A frame around visible text.
-    Text,
-    /// A frame around reasoning.
-    Reasoning,
-    /// The end of reasoning that has no start.
-    ReasoningEnd,
-    /// Markup that means nothing.
-    Noise,
-}
-
-/// One compiled frame.
-#[derive(Clone, Debug)]
-pub(crate) struct Frame {
-    /// The record it comes from, as an index into the listening records.
-    pub(crate) record: usize,
-    /// What it is.
-    pub(crate) kind: FrameKind,
-    /// Its first instruction.
-    pub(crate) start: Pc,
-    /// Its opener, as far as it is the same for all calls.
-    pub(crate) marker: Arc<str>,
-    /// The white space that the template writes after it.
-    pub(crate) after: String,
-    /// Whether it is a code fence.
-    pub(crate) fence: bool,
-    /// Whether nothing but the shape of what follows says that it is a call.
-    pub(crate) unmarked: bool,
-    /// Whether it may only start at the start of a line.
-    pub(crate) line_start: bool,
-    /// Whether its calls are live, and not merely noticed.
-    pub(crate) live: bool,
-    /// Whether it was chosen by name.
-    pub(crate) chosen: bool,
-    /// Literals that end parameters and calls: after a call they mean that a value may have been cut.
-    pub(crate) closers: Vec<String>,
-    /// How elements inside of values begin, where a value can hold them.
-    pub(crate) nested: Option<Nested>,
-    /// Where the frame goes on after one of its calls.
-    pub(crate) next_call: Pc,
-    /// Literals at which a refused call ends.
-    pub(crate) call_ends: Vec<String>,
-    /// Literals at which the frame of a refused call ends.
-    pub(crate) ends: Vec<String>,
-    /// Literals at which a refused call ends because a new one begins.
-    pub(crate) openers: Vec<String>,
-}
-
-/// Where elements inside of values begin.
-#[derive(Clone, Debug)]
-pub(crate) struct Nested {
-    /// The members of an object.
-    pub(crate) members: Vec<Pc>,
-    /// The elements of a list; all instructions from here on belong to them.
-    pub(crate) item: Pc,
-}
-
-/// The compiled program of all listening records.
-#[derive(Debug)]
-pub(crate) struct Program {
-    pub(crate) ops: Vec<Op>,
-    pub(crate) patterns: Vec<Pattern>,
-    pub(crate) bodies: Vec<Body>,
-    /// Info words of fences, in lower case.
-    pub(crate) infos: Vec<String>,
-    pub(crate) frames: Vec<Frame>,
-    /// Per instruction, the frame it belongs to.
-    pub(crate) owner: Vec<u16>,
-    /// Per first byte, the instructions at which a frame can start outside.
-    pub(crate) starts: Vec<Vec<Pc>>,
-    /// The instructions that follow the prompt, live only before the first byte.
-    pub(crate) prompt_starts: Vec<Pc>,
-    /// The bytes at which the scan outside of frames must look closer.
-    pub(crate) anchors: [bool; 256],
-    /// The most white space that any template writes before an opener.
-    pub(crate) before: usize,
-}
 
 /// A record that listens, and how.
 #[derive(Clone, Debug)]
@@ -232,6 +39,9 @@ pub(crate) fn compile(records: &[Listening]) -> Program {
             anchors: [false; 256],
             before: 0,
         },
+        marks: Arc::new(LineMarks::of(
+            records.iter().filter(|listening| listening.chosen).map(|listening| &*listening.record),
+        )),
         pieces: 0,
         first_literal: false,
         in_call: false,
@@ -245,6 +55,8 @@ pub(crate) fn compile(records: &[Listening]) -> Program {
 
 struct Compiler {
     program: Program,
+    /// What ends arguments that are written as lines.
+    marks: Arc<LineMarks>,
     /// How many literal pieces the current frame has had.
     pieces: usize,
     /// Whether the next literal is the first of its frame, so that the prompt may have taken its start.
@@ -267,7 +79,8 @@ impl Compiler {
             self.calls(index, listening, open, close, FrameKind::Calls);
         }
         let none = Template::default();
-        if !record.open.iter().all(Template::is_empty) && record.call.iter().any(Record::is_unmistakable) {
+        let has_bare = record.call.iter().any(|call| can_be_bare(listening, call));
+        if !record.open.iter().all(Template::is_empty) && has_bare {
             self.calls(index, listening, &none, &none, FrameKind::Wrapperless);
         }
         // Where the wrapper is part of the call itself, the call without it begins at its inner opener.
@@ -326,7 +139,7 @@ impl Compiler {
             .filter(|call| {
                 kind == FrameKind::Calls
                     && (listening.chosen || !open.is_empty() || Record::is_unmistakable(call))
-                    || kind == FrameKind::Wrapperless && Record::is_unmistakable(call)
+                    || kind == FrameKind::Wrapperless && can_be_bare(listening, call)
             })
             .collect();
         if calls.is_empty() || (!open.is_empty() && !listening.chosen && !Record::is_unmistakable(open)) {
@@ -339,7 +152,7 @@ impl Compiler {
         self.template(record, open, fence);
         if has_section {
             self.mark(Mark::Opened);
-            self.emit(Op::Space);
+            self.gap(record);
         }
         let again = self.here();
         self.mark(Mark::CallStart);
@@ -370,11 +183,11 @@ impl Compiler {
         let loops = has_section || !join_literal.trim().is_empty();
         if loops {
             let split = self.emit(Op::Split(0, 0));
-            self.emit(Op::Space);
+            self.gap(record);
             if !join_literal.trim().is_empty() {
                 let with_join = self.emit(Op::Split(0, 0));
                 self.literal(record, &join_literal, true, true);
-                self.emit(Op::Space);
+                self.gap(record);
                 let next = self.here();
                 self.patch(with_join, Op::Split(with_join + 1, next));
             }
@@ -433,6 +246,19 @@ impl Compiler {
                 frame.closers.extend(call_ends.iter().cloned());
             }
             frame.call_ends = call_ends;
+        }
+    }
+
+    /// What may stand between calls: white space, and in a format of lines remarks.
+    fn gap(&mut self, record: &Record) {
+        let space = self.emit(Op::Space);
+        if record.syntax == Syntax::Lines {
+            let split = self.emit(Op::Split(0, 0));
+            self.emit(Op::Byte(b'#'));
+            self.emit(Op::RestOfLine);
+            self.emit(Op::Jump(space));
+            let out = self.here();
+            self.patch(split, Op::Split(split + 1, out));
         }
     }
 
@@ -504,7 +330,8 @@ impl Compiler {
             match &parts[i] {
                 Part::Literal(text) => {
                     let left_raw = i > 0 && is_raw(&parts[i - 1]);
-                    let right_raw = i + 1 < parts.len() && is_raw(&parts[i + 1]);
+                    let right_raw =
+                        parts.get(i + 1).is_some_and(|next| is_raw(next) || reads_lines(record, next));
                     let is_last = i + 1 == parts.len();
                     let next_to_suffix = i > 0 && parts[i - 1] == Part::Slot(Slot::Suffix);
                     let mut text = text.as_str();
@@ -572,6 +399,7 @@ impl Compiler {
                     let kind = self.program.frames.last().map(|frame| frame.kind);
                     let body = match slot {
                         Slot::Object => Body::Object,
+                        Slot::Arguments if record.syntax == Syntax::Lines => Body::Lines(self.marks.clone()),
                         Slot::Arguments => Body::Arguments { kwargs: record.syntax == Syntax::Kwargs },
                         Slot::Value => Body::Value { lead, trail },
                         Slot::Code => Body::Code,
@@ -580,7 +408,7 @@ impl Compiler {
                         _ => Body::Skip,
                     };
                     let body = self.body(body);
-                    if !slot.is_raw() {
+                    if !slot.is_raw() && !reads_lines(record, &parts[i]) {
                         self.emit(Op::Space);
                     }
                     self.emit(Op::Body(body));
@@ -775,7 +603,7 @@ impl Compiler {
             let between_words =
                 before.is_some_and(char::is_alphanumeric) && after.is_some_and(char::is_alphanumeric);
             // What is needed once is followed by free space.
-            if record.lines && has_break {
+            if record.lines && has_break && self.in_call {
                 self.emit(Op::Line);
             } else if between_words {
                 self.emit(Op::Space1);
@@ -893,6 +721,18 @@ fn spellings(record: &Record, literal: &str) -> Vec<String> {
         }
     }
     all
+}
+
+/// Whether a call is read without the section around it: its opener cannot be mistaken, or the record says that it
+/// stands for itself where the dialect was asked for.
+fn can_be_bare(listening: &Listening, call: &Template) -> bool {
+    let is_listed = || listening.record.bare.iter().any(|bare| call.head().starts_with(bare.as_str()));
+    Record::is_unmistakable(call) || listening.chosen && is_listed()
+}
+
+/// Whether this part is read line by line, white space included.
+fn reads_lines(record: &Record, part: &Part) -> bool {
+    record.syntax == Syntax::Lines && *part == Part::Slot(Slot::Arguments)
 }
 
 fn is_raw(part: &Part) -> bool {

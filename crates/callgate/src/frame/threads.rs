@@ -274,6 +274,10 @@ impl Threads {
                     thread.pc += u32::from(is_enough);
                     follow(program, scratch, &mut next, thread, position + 1);
                 }
+                Op::RestOfLine => {
+                    thread.pc += u32::from(byte == b'\n');
+                    follow(program, scratch, &mut next, thread, position + 1);
+                }
                 Op::Fence(info) if read_fence(&mut thread, program.infos[info as usize].as_bytes(), byte) => {
                     follow(program, scratch, &mut next, thread, position + 1);
                 }

@@ -86,7 +86,7 @@ impl Profile {
             }
             Kind::Structured => "native calls only, fully repaired, with codes ACODE-TLP-001 and on",
             Kind::Fenced => "only ```json blocks with a top-level \"tool\"; all other JSON is left alone",
-            Kind::Labelled => "TOOL_CALL: and ARGS: lines, many calls",
+            Kind::Labelled => "TOOL_CALL: and ARGS: lines, or the line protocol REPLOID/0; many calls",
             Kind::StrictXml => "<tool>…</tool> with a JSON body or parameter tags; fail fast, three strikes",
         }
     }
@@ -163,7 +163,7 @@ impl Profile {
             Kind::Action => &["action-json"],
             Kind::Structured => &["native"],
             Kind::Fenced => &["fenced-json"],
-            Kind::Labelled => &["tool-call-args"],
+            Kind::Labelled => &["tool-call-args", "reploid0", "reploid0-plan"],
             Kind::StrictXml => &["tool-xml"],
         }
     }

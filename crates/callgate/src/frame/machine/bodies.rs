@@ -3,10 +3,11 @@
 use crate::dialect::is_word_character;
 use crate::finding::{Code, Finding, Span};
 use crate::gate::Compiled;
-use crate::json::{Reader, RepairCode, State as ReaderState};
+use crate::json::{Reader, RepairCode, State as ReaderState, Syntax};
 use crate::ledger::Out;
 
 use super::super::draft::{Draft, DraftBody, Meaning, close_reader};
+use super::super::lines::Progress;
 use super::super::params::ValueStart;
 use super::super::program::{Body, Frame, FrameKind, Nested, Op};
 use super::super::threads::{Holder, Scratch, Step, Thread, Threads};
@@ -74,19 +75,19 @@ impl Machine {
         }
         match body {
             Body::Object | Body::Arguments { .. } => {
+                let is_object = *body == Body::Object;
                 let mut reader = Reader::new(record.syntax)
-                    .with_depth(gate.policy.limits.depth + usize::from(*body == Body::Object))
+                    .with_depth(gate.policy.limits.depth + usize::from(is_object))
                     .with_stops(&self.stops.first);
                 if let Some(quote) = &record.quote {
                     reader = reader.with_quote(quote.clone());
                 }
-                draft.body = DraftBody::Json {
-                    reader: Box::new(reader),
-                    object: *body == Body::Object,
-                    arguments: None,
-                };
-                draft.body_start = Some(position);
-                self.state = State::Json;
+                self.begin_json(reader, is_object);
+            }
+            Body::Lines(marks) => {
+                let tool = draft.name.as_deref().and_then(|name| gate.tool(name));
+                draft.begin_lines(marks, position, tool);
+                self.state = State::Lines;
             }
             Body::Value { lead, trail } => {
                 let key = first.key.map_or("", |key| self.scratch.get(key));
@@ -114,6 +115,13 @@ impl Machine {
         if !self.speculative {
             self.held_start = position;
         }
+    }
+
+    fn begin_json(&mut self, reader: Reader, object: bool) {
+        let Some(draft) = &mut self.draft else { return };
+        draft.body = DraftBody::Json { reader: Box::new(reader), object, arguments: None };
+        draft.body_start = Some(self.position);
+        self.state = State::Json;
     }
 
     /// The name from the header, where the header has one.
@@ -348,6 +356,62 @@ impl Machine {
             && let Some((thread, _)) = self.best
         {
             self.frame_done(gate, thread, self.position, out);
+        }
+    }
+
+    /// Reads arguments that are written as lines.
+    pub(super) fn lines(&mut self, gate: &Compiled, rest: &str, out: &mut Out<'_, '_>) -> usize {
+        let limits = &gate.policy.limits;
+        let Some(thread) = self.waiting.first().copied() else { return rest.len() };
+        let record = &gate.records[self.frame_of(gate, &thread).record].record;
+        let position = self.position;
+        let Some(draft) = &mut self.draft else { return rest.len() };
+        let start = draft.body_start.unwrap_or(position);
+        // The limit counts from the start of the arguments, however they were cut.
+        let mut room = limits.arguments.saturating_sub(position - start).min(rest.len());
+        while !rest.is_char_boundary(room) {
+            room += 1;
+        }
+        if room == 0 {
+            room = rest.len();
+            if draft.lines.as_mut().is_some_and(|lines| lines.mute()) {
+                let message = format!("the arguments are longer than {} bytes", limits.arguments);
+                let at = Span::new(position, position);
+                draft.findings.push(Finding::new(Code::TooLarge).at(at).message(message));
+            }
+        }
+        let tool = draft.name.as_deref().and_then(|name| gate.tool(name));
+        let read =
+            draft.with_lines(record, tool, |lines, reading| lines.push(&rest[..room], position, reading));
+        let Some((used, progress)) = read else { return rest.len() };
+        draft.keep(&rest[..used], limits.raw);
+        self.position += used;
+        self.show(gate, out);
+        self.lines_came_to(gate, progress, out);
+        used
+    }
+
+    /// Goes on with what the reader of the lines has come to.
+    pub(super) fn lines_came_to(&mut self, gate: &Compiled, progress: Progress, out: &mut Out<'_, '_>) {
+        let Some(draft) = &mut self.draft else { return };
+        match progress {
+            Progress::Reading => {}
+            Progress::Object => {
+                draft.lines = None;
+                // What can stand in JSON as well says nothing about its end.
+                let mut stops = self.stops.first.clone();
+                stops.retain(|stop| !stop.is_ascii_digit() && !b"-#\"[{tfn".contains(stop));
+                let reader =
+                    Reader::new(Syntax::Lines).with_depth(gate.policy.limits.depth).with_stops(&stops);
+                self.begin_json(reader, false);
+            }
+            Progress::Ended(handed_back) => {
+                draft.lines = None;
+                draft.forget(handed_back.len());
+                self.position -= handed_back.len();
+                self.body_done(gate, out);
+                self.run(gate, &handed_back, out);
+            }
         }
     }
 

@@ -8,6 +8,7 @@ use crate::policy::{Foreign, TruncatedPolicy};
 use crate::response::FinishReason;
 
 use super::super::draft::DraftBody;
+use super::super::lines::Progress;
 use super::super::program::{Body, FrameKind};
 use super::super::threads::Thread;
 use super::bodies::is_unmarked;
@@ -308,6 +309,15 @@ impl Machine {
             State::Opening => self.take_up(gate),
             State::Matching => {
                 self.threads.end_input(&gate.program, &mut self.scratch, end);
+                // Lines may be none at all, and then the call is over with its name.
+                let bodies = self.threads.at_body(&gate.program);
+                let lines =
+                    bodies.filter(|(_, body)| matches!(gate.program.bodies[*body as usize], Body::Lines(_)));
+                let at_lines: Vec<Thread> = lines.map(|(thread, _)| *thread).collect();
+                if !at_lines.is_empty() {
+                    self.enter(gate, at_lines, out);
+                    return;
+                }
                 if let Some(thread) = self.threads.matched(&gate.program) {
                     self.best = Some((*thread, self.held.len()));
                 }
@@ -322,6 +332,7 @@ impl Machine {
                 }
             }
             State::Json => self.finish_json(gate, reason, out),
+            State::Lines => self.finish_lines(gate, reason, out),
             State::Looking => {
                 self.threads.end_input(&gate.program, &mut self.scratch, end);
                 let is_json = !self.reads_value();
@@ -412,6 +423,38 @@ impl Machine {
             draft.findings.push(Finding::new(Code::Truncated).at(Span::new(end, end)).message(message));
         } else if reader.failure().is_some() && reader.in_string() {
             draft.findings.push(Finding::new(Code::Truncated).at(Span::new(end, end)));
+        }
+        self.show(gate, out);
+        self.abandon(gate, thread, end, out);
+    }
+
+    /// The input ends inside of lines, which is where lines end.
+    fn finish_lines(&mut self, gate: &Compiled, reason: FinishReason, out: &mut Out<'_, '_>) {
+        let end = self.position;
+        let thread = self.waiting.first().copied();
+        let record = thread.map(|thread| &gate.records[self.frame_of(gate, &thread).record].record);
+        let (Some(draft), Some(record)) = (&mut self.draft, record) else {
+            self.abandon(gate, None, end, out);
+            return;
+        };
+        let tool = draft.name.as_deref().and_then(|name| gate.tool(name));
+        let read = draft.with_lines(record, tool, |lines, reading| {
+            let progress = lines.finish(end, reading);
+            (progress, lines.touches_end())
+        });
+        let Some((progress, touches_end)) = read else {
+            self.abandon(gate, thread, end, out);
+            return;
+        };
+        if progress != Progress::Reading {
+            self.lines_came_to(gate, progress, out);
+            return;
+        }
+        // Nothing but the provider's word tells the end of a line from a line that was cut off.
+        let is_dangerous = tool.is_some_and(|tool| tool.tool.dangerous);
+        if touches_end && is_dangerous && reason == FinishReason::Unknown {
+            let message = "the output ends inside a line, and nobody said that it is complete";
+            draft.findings.push(Finding::new(Code::Truncated).at(Span::new(end, end)).message(message));
         }
         self.show(gate, out);
         self.abandon(gate, thread, end, out);

@@ -40,6 +40,8 @@ enum State {
     Matching,
     /// A reader is reading JSON or the like.
     Json,
+    /// Arguments are being read line by line.
+    Lines,
     /// A parameter's value is being read.
     Value,
     /// Threads look whether the body before them has ended.
@@ -243,6 +245,7 @@ impl Machine {
                 State::Opening => self.opening(gate, rest, out),
                 State::Matching => self.matching(gate, rest, out),
                 State::Json => self.json(gate, rest, out),
+                State::Lines => self.lines(gate, rest, out),
                 State::Value => self.value(gate, rest, out),
                 State::Looking => self.looking(gate, rest, out),
                 State::Refused => self.refused(gate, rest, out),
@@ -270,6 +273,9 @@ impl Machine {
         if let Some(draft) = self.draft.as_mut().filter(|_| self.state != State::Outside) {
             if draft.findings.iter().all(|finding| finding.code != Code::InvalidUtf8Call) {
                 draft.findings.push(broken());
+            }
+            if let Some(lines) = &mut draft.lines {
+                lines.invalid();
             }
             draft.keep("\u{FFFD}", gate.policy.limits.raw);
             self.position += bytes;

@@ -97,6 +97,7 @@ impl Machine {
             nothing_open: self.context.is_none(),
             only_calls: in_dead || self.regions.inline_before_frame(),
             fences: !self.regions.in_run() && !in_dead,
+            labels: self.after_frame || self.regions.at_line_start(),
         };
         let opener = gate.openers.start(place, byte);
         if opener.is_none() && self.threads.is_empty() {

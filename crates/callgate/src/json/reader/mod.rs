@@ -36,6 +36,8 @@ pub enum Syntax {
     Kwargs,
     /// Bare keys and a private string delimiter.
     Bare,
+    /// A line for each member. The lines have a reader of their own; this one reads the values in them, as JSON.
+    Lines,
 }
 
 /// Where the reader is.

@@ -1,0 +1,206 @@
+//! Instructions: what a compiled program is made of, and what is known of each of its frames.
+
+use std::sync::Arc;
+
+use super::lines::LineMarks;
+use crate::dialect::Slot;
+
+/// The index of an instruction.
+pub(crate) type Pc = u32;
+
+/// One instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Op {
+    /// This byte.
+    Byte(u8),
+    /// Any white space, or none.
+    Space,
+    /// Some white space.
+    Space1,
+    /// White space with a line break in it; without one the thread goes on, but is known to be malformed.
+    Line,
+    /// The rest of the line, whatever it is.
+    RestOfLine,
+    /// A run of word characters, matched against a pattern when it has ended.
+    Word(u16),
+    /// The text that is bound to a slot, again.
+    Repeat(Slot),
+    /// The suffix: bound where it first occurs, the same text from then on.
+    Suffix,
+    /// The opening line of a code fence with this info word.
+    Fence(u16),
+    /// The closing line of the code fence.
+    FenceEnd,
+    /// A part that a reader of its own reads.
+    Body(u16),
+    /// Both ways, the first preferred.
+    Split(Pc, Pc),
+    /// What the prompt ends with comes next, or was in the prompt and the text goes on elsewhere.
+    Prompt(Pc),
+    /// Goes on elsewhere.
+    Jump(Pc),
+    /// The end of an element inside a value: goes on after it, in the element that holds it.
+    Return,
+    /// Notes something about the thread.
+    Mark(Mark),
+    /// The end of the frame.
+    Match,
+}
+
+/// What a thread has passed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mark {
+    /// A piece of a literal that is long enough to be a marker.
+    Piece,
+    /// The end of a closer or of another literal that is long enough to tell by itself where a value ends.
+    Literal,
+    /// A literal after which this can only be a call.
+    Commit,
+    /// A closing literal that was left out.
+    Skipped,
+    /// The start of one call.
+    CallStart,
+    /// The end of one call.
+    CallEnd,
+    /// The opener of a section has been read.
+    Opened,
+}
+
+/// What a run of word characters is made of: slots, and the literals between them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Pattern {
+    /// The slots, each with the literal that follows it inside the word.
+    pub(crate) slots: Vec<(Slot, String)>,
+}
+
+/// A part of a frame that is not matched byte by byte.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Body {
+    /// An object with name and arguments.
+    Object,
+    /// The arguments as one value.
+    Arguments {
+        /// Whether they are written as `key=value, …`, so that they can begin with anything.
+        kwargs: bool,
+    },
+    /// The arguments as lines up to one of these marks, or as one JSON object.
+    Lines(Arc<LineMarks>),
+    /// A parameter's value: text up to its closer.
+    Value {
+        /// The white space that the template writes before it.
+        lead: String,
+        /// The white space that the template writes after it.
+        trail: String,
+    },
+    /// Visible text.
+    Text,
+    /// Reasoning.
+    Reasoning {
+        /// The white space that the template writes before it.
+        lead: String,
+        /// The white space that the template writes after it.
+        trail: String,
+    },
+    /// Text that belongs to the markup.
+    Skip,
+    /// Program text up to the end.
+    Code,
+}
+
+impl Body {
+    /// Whether it can begin with this character.
+    pub(crate) fn can_start(&self, c: char) -> bool {
+        match self {
+            Body::Object => c == '{',
+            Body::Arguments { kwargs: true } => !c.is_whitespace(),
+            Body::Arguments { .. } => {
+                !(c.is_alphabetic() || c.is_whitespace() || matches!(c, '<' | '}' | ']' | ','))
+            }
+            _ => true,
+        }
+    }
+}
+
+/// What a compiled frame is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FrameKind {
+    /// One or more calls.
+    Calls,
+    /// The calls of a section whose wrapper is missing.
+    Wrapperless,
+    /// A frame around visible text.
+    Text,
+    /// A frame around reasoning.
+    Reasoning,
+    /// The end of reasoning that has no start.
+    ReasoningEnd,
+    /// Markup that means nothing.
+    Noise,
+}
+
+/// One compiled frame.
+#[derive(Clone, Debug)]
+pub(crate) struct Frame {
+    /// The record it comes from, as an index into the listening records.
+    pub(crate) record: usize,
+    /// What it is.
+    pub(crate) kind: FrameKind,
+    /// Its first instruction.
+    pub(crate) start: Pc,
+    /// Its opener, as far as it is the same for all calls.
+    pub(crate) marker: Arc<str>,
+    /// The white space that the template writes after it.
+    pub(crate) after: String,
+    /// Whether it is a code fence.
+    pub(crate) fence: bool,
+    /// Whether nothing but the shape of what follows says that it is a call.
+    pub(crate) unmarked: bool,
+    /// Whether it may only start at the start of a line.
+    pub(crate) line_start: bool,
+    /// Whether its calls are live, and not merely noticed.
+    pub(crate) live: bool,
+    /// Whether it was chosen by name.
+    pub(crate) chosen: bool,
+    /// Literals that end parameters and calls: after a call they mean that a value may have been cut.
+    pub(crate) closers: Vec<String>,
+    /// How elements inside of values begin, where a value can hold them.
+    pub(crate) nested: Option<Nested>,
+    /// Where the frame goes on after one of its calls.
+    pub(crate) next_call: Pc,
+    /// Literals at which a refused call ends.
+    pub(crate) call_ends: Vec<String>,
+    /// Literals at which the frame of a refused call ends.
+    pub(crate) ends: Vec<String>,
+    /// Literals at which a refused call ends because a new one begins.
+    pub(crate) openers: Vec<String>,
+}
+
+/// Where elements inside of values begin.
+#[derive(Clone, Debug)]
+pub(crate) struct Nested {
+    /// The members of an object.
+    pub(crate) members: Vec<Pc>,
+    /// The elements of a list; all instructions from here on belong to them.
+    pub(crate) item: Pc,
+}
+
+/// The compiled program of all listening records.
+#[derive(Debug)]
+pub(crate) struct Program {
+    pub(crate) ops: Vec<Op>,
+    pub(crate) patterns: Vec<Pattern>,
+    pub(crate) bodies: Vec<Body>,
+    /// Info words of fences, in lower case.
+    pub(crate) infos: Vec<String>,
+    pub(crate) frames: Vec<Frame>,
+    /// Per instruction, the frame it belongs to.
+    pub(crate) owner: Vec<u16>,
+    /// Per first byte, the instructions at which a frame can start outside.
+    pub(crate) starts: Vec<Vec<Pc>>,
+    /// The instructions that follow the prompt, live only before the first byte.
+    pub(crate) prompt_starts: Vec<Pc>,
+    /// The bytes at which the scan outside of frames must look closer.
+    pub(crate) anchors: [bool; 256],
+    /// The most white space that any template writes before an opener.
+    pub(crate) before: usize,
+}
