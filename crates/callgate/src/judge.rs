@@ -247,7 +247,11 @@ fn judge_arguments(
         Arguments::Json { text, tape } => (text, tape),
         Arguments::Broken => return (None, None),
         Arguments::Blank => {
-            if findings.is_empty() && !attempt.text_born {
+            if !findings.is_empty() {
+                // What is wrong already may be why there are none, so nothing is said about their absence.
+                return (None, None);
+            }
+            if !attempt.text_born {
                 let at = attempt.span.map_or(0, |span| span.end);
                 attempt.repairs.push(Repair {
                     code: RepairCode::BlankArguments,

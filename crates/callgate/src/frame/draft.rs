@@ -363,7 +363,7 @@ impl Draft {
 
     /// Closes the object of the parameters (or of the code that is the only one), once the call is known to be over.
     pub(crate) fn close_params(&mut self, record: &Record) {
-        if matches!(self.body, DraftBody::None) && !record.param.is_empty() {
+        if matches!(self.body, DraftBody::None) && !record.param.is_empty() && self.findings.is_empty() {
             self.body = DraftBody::Params(Params::new(None));
         }
         if let DraftBody::Code(code) = &self.body {
