@@ -7,9 +7,11 @@ mod support;
 
 use callgate::dialect::{self, RenderCall};
 use callgate::{Code, FinishReason, Gate, Profile, Registry, Response};
+use proptest::prelude::*;
 use serde_json::{Value, json};
 use support::guard::watched;
-use support::{Feed, assert_linear, difference, partition_fault, refusals, response};
+use support::soup::{cuts, places};
+use support::{Feed, assert_linear, difference, obeyed, partition_fault, refusals, response};
 
 const HEAD: &str = "REPLOID/0\n\n";
 
@@ -379,4 +381,73 @@ fn what_is_written_says_the_same_in_the_shortest_way() {
     ] {
         assert_eq!(written(&whole), whole.to_string());
     }
+}
+
+/// Everything that means something in this format, and what comes close.
+const PIECES: &[&str] = &[
+    "REPLOID/0",
+    "TOOL:",
+    "TOO",
+    "L:",
+    " write",
+    " probe",
+    "PLAN:",
+    " [",
+    "{",
+    "}",
+    "]",
+    "\"id\": \"a\"",
+    "\"tool\": \"list\"",
+    "\"args\": {}",
+    "\"after\": [\"a\"]",
+    ",",
+    "---",
+    "-",
+    "path: a",
+    "content",
+    " <<END",
+    ": <<E",
+    ": |",
+    "END",
+    "E",
+    "ND",
+    "\n",
+    "\n",
+    "\n",
+    "\n\n",
+    "\r\n",
+    "\r",
+    " ",
+    "  ",
+    "\t",
+    "#",
+    "# x",
+    "EVIDENCE:",
+    "MILESTONE: m",
+    "TOOL_CALL: list",
+    "ARGS: {}",
+    "key",
+    ":",
+    "é",
+    "`",
+    "```",
+    "> ",
+    "<think>",
+    "</think>",
+    "\u{a0}",
+];
+
+#[test]
+fn any_mixture_is_read_the_same_however_it_is_cut() {
+    let gate = gate();
+    let pieces = prop::collection::vec(prop::sample::select(PIECES), 0..40);
+    support::hold(4000, (pieces, any::<bool>(), cuts(4)), |(pieces, with_head, cuts)| {
+        let text =
+            format!("{}{}", if with_head { "REPLOID/0\n\nTOOL: write\n" } else { "" }, pieces.concat());
+        let feed = Feed::new(&gate);
+        let whole = feed.whole(text.as_bytes());
+        obeyed(partition_fault(&whole, text.len()))?;
+        obeyed(difference(&feed.bytewise(text.as_bytes()), &whole))?;
+        obeyed(difference(&feed.cut(text.as_bytes(), &places(&cuts, text.len())), &whole))
+    });
 }
