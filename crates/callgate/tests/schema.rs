@@ -2,12 +2,13 @@
 
 #![allow(clippy::unwrap_used)] // A test that cannot get its value should stop there.
 
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use callgate::json::Tape;
 use callgate::policy::{Coerce, ExtraArgs};
 use callgate::schema::{CompiledTool, Fit, ProblemKind, TypeSet};
-use callgate::{Code, CoercionCode, Registry, Tool};
+use callgate::{Code, CoercionCode, Registry, Tool, dialect};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -37,9 +38,12 @@ fn property(schema: Value) -> CompiledTool {
     compiled(json!({"type": "object", "properties": {"v": schema}, "required": ["v"]}))
 }
 
+fn fixture_path(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../fixtures/{name}.jsonl"))
+}
+
 fn fixture_lines(name: &str) -> Vec<Value> {
-    let path = format!("{}/../../fixtures/{name}.jsonl", env!("CARGO_MANIFEST_DIR"));
-    let text = std::fs::read_to_string(path).unwrap();
+    let text = std::fs::read_to_string(fixture_path(name)).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
@@ -447,7 +451,10 @@ mod fixtures {
     #[test]
     fn every_tool_compiles_and_its_example_is_valid() {
         let mut tools = 0;
-        for name in ["seed_cases", "dialect_samples", "failures", "real_model_outputs"] {
+        let of_dialects = dialect::builtin().iter().map(|record| format!("dialects/{}/samples", record.name));
+        let with_tools: Vec<String> = of_dialects.filter(|name| fixture_path(name).exists()).collect();
+        let others = ["seed_cases", "failures", "real_model_outputs"].map(str::to_owned);
+        for name in others.iter().chain(&with_tools) {
             for line in fixture_lines(name) {
                 let Some(list) = line.get("tools").filter(|list| list.is_array()) else { continue };
                 let registry = Registry::from_value(list).unwrap_or_else(|error| panic!("{error}"));
