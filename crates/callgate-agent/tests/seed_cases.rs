@@ -11,6 +11,8 @@ mod audit;
 mod retry;
 #[path = "seed_cases/settings.rs"]
 mod settings;
+#[path = "../../callgate/tests/support/systems.rs"]
+mod systems;
 #[path = "seed_cases/turns.rs"]
 mod turns;
 
@@ -19,6 +21,7 @@ use std::path::Path;
 
 use callgate::{Gate, Profile, Registry, Tool};
 use serde_json::Value;
+use systems::profile_of;
 
 /// Cases that wait for a part that is not there yet, with that part.
 const WAITING: &[(&str, &[&str])] = &[
@@ -101,14 +104,7 @@ fn text(value: &Value) -> &str {
 }
 
 fn profile(case: &Value) -> Profile {
-    let name = match text(&case["profile"]) {
-        "goshi" => "action",
-        "acode" => "structured",
-        "windlass" => "fenced",
-        "reploid" => "labelled",
-        "accesslint" => "strict-xml",
-        other => panic!("unknown system {other}"),
-    };
+    let name = profile_of(text(&case["profile"]));
     Profile::named(name).unwrap_or_else(|| panic!("no profile {name}"))
 }
 

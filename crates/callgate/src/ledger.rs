@@ -162,9 +162,8 @@ impl Out<'_, '_> {
     }
 
     pub(crate) fn started(&mut self, attempt: usize, name: &str, (dialect, choice): (Arc<str>, Choice)) {
-        let name = Cow::Borrowed(name);
-        let length = name.len();
-        self.send(Event::CallStarted { attempt, name, dialect, choice }, length);
+        let event = Event::CallStarted { attempt, name: Cow::Borrowed(name), dialect, choice };
+        self.send(event, name.len());
     }
 
     pub(crate) fn delta(&mut self, attempt: usize, delta: &str) {
@@ -374,9 +373,8 @@ impl Out<'_, '_> {
         let mut entries = std::mem::take(&mut self.ledger.entries);
         entries.retain(|entry| !entry.dropped);
         entries.sort_by_key(|entry| entry.order);
-        rules(gate, reason, &mut entries);
         let released = &self.ledger.ids.taken;
-        order_rule(&mut entries, |id| released.contains(id));
+        rules(gate, reason, &mut entries, |id| released.contains(id));
         let has_entries = !entries.is_empty();
         let has_calls =
             entries.iter().any(|entry| entry.revoked.is_none() && matches!(entry.verdict, Verdict::Call(_)));
@@ -541,7 +539,7 @@ fn order_rule(entries: &mut [Entry], is_done: impl Fn(&str) -> bool) {
 }
 
 /// The rules that look at all attempts together.
-fn rules(gate: &Compiled, reason: FinishReason, entries: &mut [Entry]) {
+fn rules(gate: &Compiled, reason: FinishReason, entries: &mut [Entry], is_released: impl Fn(&str) -> bool) {
     let policy = &gate.policy;
     let stands = |entry: &Entry| entry.revoked.is_none() && matches!(entry.verdict, Verdict::Call(_));
     if reason == FinishReason::Length {
@@ -587,6 +585,7 @@ fn rules(gate: &Compiled, reason: FinishReason, entries: &mut [Entry]) {
             }
         }
     }
+    order_rule(entries, is_released);
     if policy.partial == Partial::AllOrNothing {
         let refused = entries.iter().any(|entry| match &entry.verdict {
             Verdict::Rejected(rejected) => rejected.findings.iter().any(|f| f.severity() == Severity::Error),

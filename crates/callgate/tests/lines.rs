@@ -6,6 +6,7 @@
 mod support;
 
 use callgate::dialect::{self, RenderCall};
+use callgate::policy::{Partial, Policy};
 use callgate::{Code, FinishReason, Gate, Profile, Registry, Response};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -450,4 +451,19 @@ fn any_mixture_is_read_the_same_however_it_is_cut() {
         obeyed(difference(&feed.bytewise(text.as_bytes()), &whole))?;
         obeyed(difference(&feed.cut(text.as_bytes(), &places(&cuts, text.len())), &whole))
     });
+}
+
+#[test]
+fn a_step_that_waits_in_vain_takes_the_others_with_it_where_all_or_nothing_runs() {
+    let plan = "REPLOID/0\n\nPLAN:\n[{\"id\": \"a\", \"tool\": \"list\", \"args\": {}},\n\
+                {\"id\": \"b\", \"after\": [\"c\"], \"tool\": \"list\", \"args\": {}}]";
+    let registry = Registry::from_value(&tools()).unwrap_or_else(|error| panic!("{error}"));
+    let profile = Profile::named("labelled").unwrap_or_else(|| panic!("no such profile"));
+    for (partial, run) in [(Partial::KeepGood, 1), (Partial::AllOrNothing, 0)] {
+        let policy = Policy { partial, ..profile.policy() };
+        let builder = Gate::builder().profile(profile).policy(policy).tools(registry.clone());
+        let gate = builder.build().unwrap_or_else(|error| panic!("{error}"));
+        let response = gate.parse(plan);
+        assert_eq!((response.calls.len(), response.rejected.len()), (run, 2 - run), "{partial:?}");
+    }
 }

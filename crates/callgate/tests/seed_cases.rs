@@ -15,6 +15,7 @@ use callgate::{Event, FinishReason, Gate, NativeDelta, Registry, Response, Tool}
 use forms::{Outcome, outcome, strict_xml};
 use serde_json::{Value, json};
 use support::guard::guarded;
+use support::systems::profile_of;
 use support::{Feed, coalesce, ended, excerpt, fixture, fold, profile, refusals, registry, same, text};
 
 /// Cases that need more than a parser, with what they need: the agent's test of the same name runs them, or says what
@@ -158,14 +159,7 @@ impl Run {
 impl<'a> Case<'a> {
     fn new(case: &'a Value) -> Self {
         let (config, tools) = (&case["config"], &case["tools"]);
-        let profile = profile(match text(case, "profile") {
-            "goshi" => "action",
-            "acode" => "structured",
-            "windlass" => "fenced",
-            "reploid" => "labelled",
-            "accesslint" => "strict-xml",
-            other => panic!("unknown system {other}"),
-        });
+        let profile = profile(profile_of(text(case, "profile")));
         let mut policy = profile.policy();
         if config["mode"] == "chat" {
             policy.require_call = RequireCall::IfAttempted;

@@ -601,16 +601,14 @@ fn misplaced(shape: &Shape, text: &str, tape: &Tape) -> Option<Finding> {
                 .any(|m| m.path.get(level).is_some_and(|words| words.iter().any(|w| w == key)))
     };
     let levels = [(0, Some(0)), (above.len(), holder)];
-    let strangers: Vec<String> = levels
+    let (_, stranger) = levels
         .into_iter()
         .filter_map(|(level, node)| Some((level, node?)))
         .flat_map(|(level, node)| tape.children(node).map(move |child| (level, child)))
         .filter_map(|(level, child)| Some((level, tape.key(text, child)?)))
-        .filter(|(level, key)| !known(*level, key))
-        .map(|(_, key)| format!("`{key}`"))
-        .collect();
-    let first = strangers.first()?;
-    let message = format!("the call has no `{}`, but {first}, which may hold its arguments", spellings[0]);
+        .find(|(level, key)| !known(*level, key))?;
+    let message =
+        format!("the call has no `{}`, but `{stranger}`, which may hold its arguments", spellings[0]);
     Some(Finding::new(Code::MisplacedArguments).message(message))
 }
 

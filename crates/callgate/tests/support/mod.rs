@@ -6,6 +6,7 @@
 pub(crate) mod corpus;
 pub(crate) mod guard;
 pub(crate) mod soup;
+pub(crate) mod systems;
 
 use std::borrow::Cow;
 use std::path::Path;

@@ -450,15 +450,9 @@ impl Machine {
         self.threads.clear();
         self.best = None;
         let ended_line = self.draft.as_ref().is_some_and(Draft::is_at_line_start);
-        let after: Vec<Thread> =
-            self.waiting.iter().map(|thread| thread.past_body_line(ended_line)).collect();
         let elements = self.elements(gate);
-        self.threads.start(
-            &gate.program,
-            &mut self.scratch,
-            after.into_iter().chain(elements),
-            self.position,
-        );
+        let after = self.waiting.iter().map(|thread| thread.past_body_line(ended_line)).chain(elements);
+        self.threads.start(&gate.program, &mut self.scratch, after, self.position);
         self.look.clear();
         self.look_start = self.position;
         self.state = State::Looking;
@@ -499,21 +493,16 @@ impl Machine {
             self.look.push(c);
             self.position += c.len_utf8();
             used += c.len_utf8();
-            if self.is_end(gate, false) {
-                self.end_body(gate, out);
+            if let Some(ending) = self.ending(gate, false) {
+                self.end_body(gate, Some(ending), out);
                 return used;
             }
         }
         used
     }
 
-    /// Whether the threads have read enough to say that the body has ended.
-    pub(super) fn is_end(&self, gate: &Compiled, at_end_of_input: bool) -> bool {
-        self.ending(gate, at_end_of_input).is_some()
-    }
-
     /// The preferred thread that has read enough to say that the body has ended.
-    fn ending(&self, gate: &Compiled, at_end_of_input: bool) -> Option<Thread> {
+    pub(super) fn ending(&self, gate: &Compiled, at_end_of_input: bool) -> Option<Thread> {
         let program = &gate.program;
         let is_value = self.reads_value();
         let ends = |thread: &&Thread| {
@@ -574,11 +563,11 @@ impl Machine {
     }
 
     /// The body has ended where the look began, and the threads have already read on.
-    pub(super) fn end_body(&mut self, gate: &Compiled, out: &mut Out<'_, '_>) {
+    pub(super) fn end_body(&mut self, gate: &Compiled, ending: Option<Thread>, out: &mut Out<'_, '_>) {
         let skipped = self.threads.iter().all(|thread| thread.skipped);
         let start = self.look_start;
         let level = self.draft.as_mut().and_then(Draft::params).map_or(0, |params| params.level());
-        let element = self.ending(gate, false).filter(|thread| thread.level as usize > level);
+        let element = ending.filter(|thread| thread.level as usize > level);
         if let Some(element) = element {
             self.hold_elements(gate, element);
         } else if let Some(draft) = &mut self.draft {

@@ -336,8 +336,9 @@ impl Machine {
             State::Looking => {
                 self.threads.end_input(&gate.program, &mut self.scratch, end);
                 let is_json = !self.reads_value();
-                if self.is_end(gate, true) || is_json && self.look.trim_start().len() > 1 {
-                    self.end_body(gate, out);
+                let ending = self.ending(gate, true);
+                if ending.is_some() || is_json && self.look.trim_start().len() > 1 {
+                    self.end_body(gate, ending, out);
                 } else {
                     self.look_failed(gate, out);
                 }
