@@ -73,11 +73,11 @@ fn yes(request: &Request) -> Option<Answer> {
 
 async fn decide(approver: &dyn Approver) -> Decision {
     let policy = ApprovalPolicy::default();
-    policy.decide(&call("fs.write", json!({"path": "a"})), &tool("fs.write"), approver).await
+    policy.decide(&call("fs.write", json!({"path": "a"})), &tool("fs.write"), None, approver).await
 }
 
 async fn permit(call: &Call) -> Permit {
-    match ApprovalPolicy::default().decide(call, &tool(&call.name), &Told::new(yes)).await {
+    match ApprovalPolicy::default().decide(call, &tool(&call.name), None, &Told::new(yes)).await {
         Decision::Permitted(permit) => permit,
         other => panic!("{other:?}"),
     }
@@ -214,7 +214,7 @@ async fn silence_ends_exactly_when_the_policy_says() {
     let policy = ApprovalPolicy { timeout: Duration::from_secs(7), ..Default::default() };
     let started = tokio::time::Instant::now();
     let silent = Told::new(|_| None);
-    let decision = policy.decide(&call("fs.write", json!({})), &tool("fs.write"), &silent).await;
+    let decision = policy.decide(&call("fs.write", json!({})), &tool("fs.write"), None, &silent).await;
     assert!(matches!(decision, Decision::Denied(_)));
     assert_eq!(started.elapsed().as_secs(), 7);
 }
@@ -224,7 +224,7 @@ async fn safe_calls_and_forbidden_ones_ask_nobody() {
     let policy = ApprovalPolicy { deny: vec![Rule::parse("fs.write").unwrap()], ..Default::default() };
     let approver = Told::new(yes);
     for name in ["fs.read", "fs.write"] {
-        let decision = policy.decide(&call(name, json!({"path": "a"})), &tool(name), &approver).await;
+        let decision = policy.decide(&call(name, json!({"path": "a"})), &tool(name), None, &approver).await;
         assert_eq!(matches!(decision, Decision::Permitted(_)), name == "fs.read");
     }
     assert!(approver.1.lock().unwrap().is_empty());

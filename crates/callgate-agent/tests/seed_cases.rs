@@ -1,14 +1,18 @@
 //! The cases of the five source documents that need more than a parser, each by what it asks for.
 
 // What fails outside of a test function fails the test that called it.
-#![allow(clippy::panic)]
+#![allow(clippy::panic, clippy::unwrap_used)]
 
 #[path = "seed_cases/approval.rs"]
 mod approval;
 #[path = "seed_cases/audit.rs"]
 mod audit;
+#[path = "seed_cases/files.rs"]
+mod files;
 #[path = "seed_cases/retry.rs"]
 mod retry;
+#[path = "support/scratch.rs"]
+mod scratch;
 #[path = "seed_cases/settings.rs"]
 mod settings;
 #[path = "../../callgate/tests/support/systems.rs"]
@@ -23,34 +27,23 @@ use callgate::{Gate, Profile, Registry, Tool};
 use serde_json::Value;
 use systems::profile_of;
 
-/// Cases that wait for a part that is not there yet, with that part.
-const WAITING: &[(&str, &[&str])] = &[
-    ("confined files", &["GT-044", "GT-045", "GT-046", "GT-047", "GT-049", "XT-069", "XT-070", "XT-079"]),
-    ("running tools", &["XT-071", "XT-078"]),
-];
-
 #[test]
 fn seed_cases_come_out_as_the_documents_say() {
-    let waiting: BTreeSet<&str> = WAITING.iter().flat_map(|(_, ids)| ids.iter().copied()).collect();
     let left = left_by_the_parser();
     let mut run = 0;
     let mut faults = Vec::new();
     for case in cases().iter().filter(|case| left.contains(text(&case["id"]))) {
         let id = text(&case["id"]);
-        let found = faults_of(case);
-        match (found, waiting.contains(id)) {
-            (None, false) => faults.push(format!("{id} is asked by nobody and is not on the list")),
-            (Some(_), true) => faults.push(format!("{id} can run, take it off the list")),
-            (None, true) => {}
-            (Some(found), false) => {
+        match faults_of(case) {
+            None => faults.push(format!("{id} is asked by nobody")),
+            Some(found) => {
                 run += 1;
                 faults
                     .extend(found.into_iter().map(|fault| format!("{id} {}: {fault}", text(&case["name"]))));
             }
         }
     }
-    println!("{run} run, {} wait", waiting.len());
-    assert_eq!(run + waiting.len(), left.len(), "every case is run or waits");
+    assert_eq!(run, left.len(), "every case is run");
     assert!(faults.is_empty(), "{} faults in {run} cases:\n{}", faults.len(), faults.join("\n"));
 }
 
@@ -69,9 +62,20 @@ fn faults_of(case: &Value) -> Option<Vec<String>> {
         Some(audit::faults(case))
     } else if input.get("sessions").is_some() || case["expect"]["errors"][0]["kind"] == "permission_denied" {
         Some(approval::permission_faults(case))
+    } else if asks_for_a_run(case) {
+        Some(files::faults(case))
     } else {
         None
     }
+}
+
+/// Whether a case asks what runs, and what becomes of what does not.
+fn asks_for_a_run(case: &Value) -> bool {
+    let config = &case["config"];
+    case["expect"]["errors"][0]["kind"] == "path_outside_root"
+        || config.get("workspace").is_some()
+        || config.get("max_run_per_turn").is_some()
+        || case["input"].get("tool_raises").is_some()
 }
 
 /// Whether a case asks for lines of a log.

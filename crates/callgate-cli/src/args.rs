@@ -52,7 +52,9 @@ pub(crate) enum Command {
     Prompt(PromptArgs),
     /// Explain the code of a finding or a repair, with its example run live; alone, list all codes
     Explain(ExplainArgs),
-    /// List, show, count and verify the records of the agent's decisions
+    /// Talk with a model whose calls go through the gate before they run
+    Chat(ChatArgs),
+    /// List, show, count, verify and replay the records of the agent's decisions
     Audit(AuditArgs),
     /// Show what is configured
     Config(ConfigArgs),
@@ -281,9 +283,59 @@ pub(crate) struct ExplainArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
+With nothing configured, a few rules stand in for a model: `call fs.list {\"path\": \".\"}` makes it call.
+
+Examples:
+  callgate chat --provider ollama --model qwen3
+  callgate chat --once 'call fs.list {\"path\": \".\"}' --json
+  callgate chat --read-only --profile strict-xml --root src
+
+In the conversation, Ctrl-C stops what is going on and Ctrl-D ends it.")]
+pub(crate) struct ChatArgs {
+    /// Ask this one question, print the answer and end; nobody is asked for approval
+    #[arg(long, value_name = "PROMPT")]
+    pub(crate) once: Option<String>,
+    /// With --once: print one JSON object instead of the text
+    #[arg(long, requires = "once")]
+    pub(crate) json: bool,
+    /// The profile to take instead of the configured one
+    #[arg(long, value_name = "NAME")]
+    pub(crate) profile: Option<String>,
+    /// Where the model runs: ollama, openai or scripted
+    #[arg(long, value_name = "NAME")]
+    pub(crate) provider: Option<String>,
+    /// The model
+    #[arg(long, value_name = "NAME")]
+    pub(crate) model: Option<String>,
+    /// Further tools that the model may call; their calls are judged and handed to nobody
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tools: Option<PathBuf>,
+    /// An MCP server whose tools the model may call; may be given more than once
+    #[arg(long, value_name = "NAME=COMMAND|URL")]
+    pub(crate) mcp: Vec<String>,
+    /// The folder that the file tools are confined to
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub(crate) root: PathBuf,
+    /// Give the model no tools for files
+    #[arg(long, conflicts_with = "read_only")]
+    pub(crate) no_files: bool,
+    /// Do not permit writing files
+    #[arg(long)]
+    pub(crate) read_only: bool,
+    /// The configuration to read [default: .agent/config.yml, if it is there]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// A setting to take instead of the configured one; may be given more than once
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
 Examples:
   callgate audit list --latest --status error
   callgate audit show 6f1d0c2a9b3e4f58            every record of one response
+  callgate audit replay --latest --profile strict
   callgate audit verify --latest --checkpoint 42:9c1f…")]
 pub(crate) struct AuditArgs {
     #[command(subcommand)]
@@ -313,6 +365,17 @@ pub(crate) enum AuditAction {
     },
     /// How many calls were accepted, repaired and refused, and why
     Stats,
+    /// Read a recorded response again under today's rules and show the difference; needs records with `audit.values: full`
+    Replay {
+        /// The number or correlation id of a response; alone, all of them
+        record: Option<String>,
+        /// The profile to read it with instead of the recorded one
+        #[arg(long, value_name = "NAME")]
+        profile: Option<String>,
+        /// The tools to check it against instead of the recorded ones
+        #[arg(long, value_name = "FILE")]
+        tools: Option<PathBuf>,
+    },
     /// Whether a record was changed, removed, added or moved
     Verify {
         /// How far the log went when you last looked: it also shows whether its end was cut off

@@ -1,4 +1,4 @@
-//! `callgate audit`: the records of the agent's decisions, listed, shown, counted and verified.
+//! `callgate audit`: the records of the agent's decisions, listed, shown, counted, verified and replayed.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use crate::args::{AuditAction, AuditArgs, AuditFilter};
 use crate::exit::{Outcome, Stop};
 use crate::paint::{Breaks, Paint, Tone, one_line, padded, visible};
+use crate::replay::{self, Rules};
 
 pub(crate) fn run(args: &AuditArgs, paint: Paint, out: &mut dyn Write) -> Result<Outcome, Stop> {
     let files = files(args)?;
@@ -19,6 +20,10 @@ pub(crate) fn run(args: &AuditArgs, paint: Paint, out: &mut dyn Write) -> Result
         AuditAction::List(filter) => list(&files, filter, args.json, paint, out),
         AuditAction::Show { record } => show(&files, record, args.json, paint, out),
         AuditAction::Stats => stats(&files, args.json, paint, out),
+        AuditAction::Replay { record, profile, tools } => {
+            let rules = Rules { profile: profile.as_deref(), tools: tools.as_deref() };
+            replay::run(&records(&files)?, record.as_deref(), &rules, args.json, paint, out)
+        }
         AuditAction::Verify { checkpoint } => verify(&files, checkpoint.as_deref(), args.json, paint, out),
     }
 }

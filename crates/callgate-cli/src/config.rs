@@ -11,7 +11,8 @@ use crate::exit::{Outcome, Stop};
 use crate::paint::{Breaks, Paint, Tone, padded, visible};
 
 pub(crate) fn show(args: &ConfigShowArgs, paint: Paint, out: &mut dyn Write) -> Result<Outcome, Stop> {
-    let config = load(args)?;
+    let profile = args.profile.as_deref().map(|name| ("--profile", "profile", name));
+    let config = load(args.config.as_deref(), profile.as_slice(), &args.set)?;
     let dialects = config.profile().dialects();
     if args.json {
         let settings: serde_json::Map<String, serde_json::Value> = config
@@ -42,10 +43,14 @@ pub(crate) fn show(args: &ConfigShowArgs, paint: Paint, out: &mut dyn Write) -> 
     Ok(Outcome::Fine)
 }
 
-/// The configuration as all commands see it: file, environment, flags.
-fn load(args: &ConfigShowArgs) -> Result<Config, Stop> {
+/// The configuration as all commands see it: file, environment, flags. Each of `flags` is a flag, its key and its value.
+pub(crate) fn load(
+    file: Option<&Path>,
+    flags: &[(&str, &str, &str)],
+    sets: &[String],
+) -> Result<Config, Stop> {
     let mut builder = Config::builder();
-    match &args.config {
+    match file {
         Some(path) => builder = builder.file(path),
         // The usual file is read where it is; nobody has to have one.
         None if Path::new(FILE).exists() => builder = builder.file(Path::new(FILE)),
@@ -53,10 +58,10 @@ fn load(args: &ConfigShowArgs) -> Result<Config, Stop> {
     }
     let variables = std::env::vars_os().filter_map(|(name, text)| Some((name.into_string().ok()?, text)));
     builder = builder.environment(variables.map(|(name, text)| (name, text.to_string_lossy().into_owned())));
-    if let Some(name) = &args.profile {
-        builder = builder.flag("--profile", "profile", name);
+    for (flag, key, value) in flags {
+        builder = builder.flag(flag, key, value);
     }
-    for set in &args.set {
+    for set in sets {
         let Some((key, value)) = set.split_once('=') else {
             return Err(Stop::usage(format!("`{set}` sets nothing"), "write --set KEY=VALUE"));
         };

@@ -2,6 +2,8 @@
 
 mod args;
 mod audit;
+mod chat;
+mod chat_view;
 mod config;
 mod demo;
 mod dialects;
@@ -17,6 +19,7 @@ mod progress;
 mod prompt;
 mod render;
 mod repair;
+mod replay;
 mod scan;
 mod source;
 mod trial;
@@ -52,6 +55,10 @@ fn run() -> Result<Outcome, Stop> {
         Err(error) => return usage(&error),
     };
     let paint = Paint::for_stdout(cli.color);
+    if let Command::Chat(args) = &cli.command {
+        // It prints from where it waits for answers as well, so nobody may hold the output.
+        return chat::run(args, paint);
+    }
     let mut stdout = BufWriter::new(io::stdout().lock());
     let out = &mut stdout;
     let outcome = match &cli.command {
@@ -63,6 +70,7 @@ fn run() -> Result<Outcome, Stop> {
         Command::Render(args) => render::run(args, paint, out),
         Command::Prompt(args) => prompt::run(args, paint, out),
         Command::Explain(args) => explain::run(args.code.as_deref(), paint, out),
+        Command::Chat(_) => Ok(Outcome::Fine),
         Command::Audit(args) => audit::run(args, paint, out),
         Command::Config(args) => {
             let ConfigAction::Show(args) = &args.action;

@@ -136,14 +136,21 @@ impl ApprovalPolicy {
         }
     }
 
-    /// Decides about a call, asking where that is needed. Deny, silence and a closed terminal all mean no.
-    pub async fn decide(&self, call: &Call, tool: &Tool, approver: &dyn Approver) -> Decision {
+    /// Decides about a call, asking where that is needed. Whoever is asked also sees what will change, if that is
+    /// known. Deny, silence and a closed terminal all mean no.
+    pub async fn decide(
+        &self,
+        call: &Call,
+        tool: &Tool,
+        preview: Option<&str>,
+        approver: &dyn Approver,
+    ) -> Decision {
         let (standing, why) = self.standing(call, tool);
         match standing {
             Standing::Safe => Decision::Permitted(Permit { hash: hash(call), asked: false }),
             Standing::Deny => Decision::Denied(Denial { reason: DenialReason::Rule, detail: why }),
             Standing::Ask => {
-                let request = Request::new(call, &why);
+                let request = Request::new(call, &why).showing(preview);
                 let answer = tokio::time::timeout(self.timeout, approver.ask(&request)).await;
                 let denied = |reason| Decision::Denied(Denial { reason, detail: why.clone() });
                 match answer {

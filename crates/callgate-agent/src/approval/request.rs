@@ -21,6 +21,8 @@ pub struct Request {
     pub hash: String,
     /// Every argument.
     pub fields: Vec<Field>,
+    /// What will change, line by line, where the tool can say.
+    pub preview: Vec<String>,
 }
 
 /// One argument, safe to show.
@@ -76,7 +78,15 @@ impl Request {
             why: visible(why, Breaks::Show).into_owned(),
             hash: hash(call),
             fields,
+            preview: Vec::new(),
         }
+    }
+
+    /// Adds what will change. Whatever the tool says is made safe to show here.
+    pub(super) fn showing(mut self, preview: Option<&str>) -> Self {
+        let lines = preview.unwrap_or_default().lines();
+        self.preview = lines.map(|line| visible(line, Breaks::Show).into_owned()).collect();
+        self
     }
 
     /// The question as lines of text for a terminal.
@@ -90,6 +100,7 @@ impl Request {
             };
             lines.push(format!("  {} = {value}{hidden}", field.path));
         }
+        lines.extend(self.preview.iter().map(|line| format!("  {line}")));
         lines.push(format!("  hash {}", self.hash));
         lines
     }

@@ -1,8 +1,9 @@
 //! The configuration as the parts of the agent take it: typed settings instead of keys.
 
+use callgate::profile::strict_xml::{StrikeMode, Strikes};
 use callgate::{Policy, Registry};
 
-use super::{Config, Value};
+use super::{Config, PROVIDERS, Value};
 use crate::approval::{ApprovalPolicy, Otherwise, Rule, Standing};
 use crate::audit::{AuditSettings, Redaction, Style, Sync};
 use crate::model::{
@@ -10,6 +11,8 @@ use crate::model::{
     Server, Timeouts,
 };
 use crate::retry::{Backoff, RetrySettings};
+use crate::tools::Spending;
+use crate::tools::files::{FileLimits, FileNames};
 
 impl Config {
     /// The name of the chosen provider.
@@ -134,6 +137,65 @@ impl Config {
             auto_approve: self.flag("approval.auto_approve"),
             command_tools: self.list("approval.command_tools").to_vec(),
             timeout: self.millis("approval.timeout_ms"),
+        }
+    }
+
+    /// How much one question may cost.
+    pub fn spending(&self) -> Spending {
+        let count = |key: &str| usize::try_from(self.count(key)).unwrap_or(usize::MAX);
+        Spending {
+            turns: count("chat.max_turns"),
+            calls: count("chat.max_calls"),
+            calls_per_turn: count("chat.max_calls_per_turn"),
+            time: self.millis("chat.time_ms"),
+            call_time: self.millis("chat.tool_time_ms"),
+        }
+    }
+
+    /// The counter of refused responses.
+    pub fn strikes(&self) -> Strikes {
+        Strikes::new(
+            usize::try_from(self.count("chat.max_strikes")).unwrap_or(usize::MAX),
+            StrikeMode::AtLimit,
+        )
+    }
+
+    /// Whether the model goes on by itself.
+    pub fn endless(&self) -> bool {
+        self.flag("chat.endless")
+    }
+
+    /// What the model is told before the description of its tools.
+    pub fn instructions(&self) -> &str {
+        self.text("chat.instructions").unwrap_or_default()
+    }
+
+    /// How much one call of a file tool may read, list or write.
+    pub fn file_limits(&self) -> FileLimits {
+        let count = |key: &str| usize::try_from(self.count(key)).unwrap_or(usize::MAX);
+        FileLimits {
+            read: count("tools.read_limit"),
+            list: count("tools.list_limit"),
+            write: count("tools.write_limit"),
+        }
+    }
+
+    /// The MCP servers whose tools the model may call.
+    pub fn mcp_servers(&self) -> &[String] {
+        self.list("mcp.servers")
+    }
+
+    /// The environment variables that hold keys of providers.
+    pub fn key_variables(&self) -> Vec<String> {
+        let keys = PROVIDERS.iter().map(|provider| format!("providers.{provider}.api_key_env"));
+        keys.filter_map(|key| self.text(&key).map(str::to_owned)).collect()
+    }
+
+    /// What file tools are called: dots only where the profile's names may have them.
+    pub fn file_names(&self) -> FileNames {
+        match self.policy().name_rule.extra.contains('.') {
+            true => FileNames::Dotted,
+            false => FileNames::Underscored,
         }
     }
 

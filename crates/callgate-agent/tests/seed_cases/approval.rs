@@ -47,7 +47,7 @@ pub(crate) fn faults(case: &Value) -> Vec<String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     let decision = runtime
         .unwrap_or_else(|error| panic!("{error}"))
-        .block_on(policy.decide(call, &tool.tool, &approver));
+        .block_on(policy.decide(call, &tool.tool, None, &approver));
     match decision {
         Decision::Permitted(permit) => {
             faults.extend(fault(expect, "runs", json!([call.name])));

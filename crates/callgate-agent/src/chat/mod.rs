@@ -1,0 +1,415 @@
+//! A conversation: a question goes to the model, its response through the gate, what stands is run, results go back,
+//! until the model answers without a call or something is spent.
+
+mod heard;
+
+use callgate::profile::labelled::is_done;
+use callgate::profile::strict_xml::{ErrorType, Strikes};
+use callgate::{Event, Gate, Response};
+use serde::Serialize;
+use serde_json::json;
+
+pub use heard::{Heard, HeardPiece};
+
+use crate::approval::{ApprovalPolicy, Approver, Grants, hash};
+use crate::audit::{AuditError, AuditLog, Entry, EntryKind, Status, Style};
+use crate::cancel::Cancel;
+use crate::history::{CallStyle, Message};
+use crate::id::random_id;
+use crate::model::{ChatRequest, Model, ModelFault, Parameters, Turn, Usage, respond};
+use crate::retry::{RetryErrorCode, RetryFailure, RetrySettings, ask_until_settled};
+use crate::tools::{Host, Meter, Spending, ToolError, ToolReport, Toolbox, run_calls};
+use heard::Listening;
+
+/// What the model is told where it is to go on by itself.
+const GO_ON: &str = "Go on.";
+
+/// Everything that a conversation stands on.
+pub struct Setting {
+    /// Who is asked.
+    pub model: Box<dyn Model>,
+    /// What judges.
+    pub gate: Gate,
+    /// What can be run.
+    pub tools: Toolbox,
+    /// Which model, and how it answers.
+    pub parameters: Parameters,
+    /// How refused responses are asked for again.
+    pub retry: RetrySettings,
+    /// Which calls run unasked, which ask, which never run.
+    pub approval: ApprovalPolicy,
+    /// Who is asked about them.
+    pub approver: Box<dyn Approver>,
+    /// What the session may do.
+    pub grants: Grants,
+    /// Where decisions are recorded, if they are.
+    pub audit: Option<AuditLog>,
+    /// How much one question may cost.
+    pub spending: Spending,
+    /// How many refused responses in a row end a question.
+    pub strikes: Strikes,
+    /// Whether the model goes on by itself, so that it is never done.
+    pub endless: bool,
+}
+
+/// A conversation.
+pub struct Chat {
+    setting: Setting,
+    history: Vec<Message>,
+    usage: Usage,
+}
+
+/// What happens while a question is answered.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ChatEvent<'e> {
+    /// The gate read something. Only for display until the response is judged.
+    Read(Event<'e>),
+    /// A response is judged, after it was asked for again as often as that helped.
+    Judged {
+        /// What came of it.
+        response: &'e Response,
+        /// How often it was asked for again.
+        asked_again: u32,
+    },
+    /// A response was refused and counts as a mistake.
+    Strike {
+        /// How many in a row.
+        count: usize,
+        /// What was wrong with it.
+        message: &'e str,
+    },
+    /// A call is over.
+    Tool(&'e ToolReport),
+}
+
+/// How a question ended.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "end", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum End {
+    /// The model answered.
+    Answered,
+    /// The model said that it is done.
+    Done,
+    /// The model said that it cannot go on.
+    ModelError {
+        /// The code it gave.
+        code: String,
+        /// What it said.
+        message: String,
+    },
+    /// A budget is spent.
+    OverBudget {
+        /// Which.
+        error: ToolError,
+    },
+    /// Too many responses in a row were refused.
+    TooManyStrikes {
+        /// How many.
+        count: usize,
+        /// What was wrong with the last.
+        message: String,
+    },
+    /// Somebody stopped it.
+    Cancelled,
+    /// The model could not be reached, or broke off.
+    Fault {
+        /// What happened.
+        message: String,
+    },
+    /// Decisions could not be recorded, so nothing more runs in this session.
+    Unrecorded {
+        /// Why.
+        error: AuditError,
+    },
+}
+
+impl End {
+    /// Whether the model came to an end of its own.
+    pub fn is_fine(&self) -> bool {
+        matches!(self, End::Answered | End::Done)
+    }
+}
+
+/// What a question came to.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Answered {
+    /// How it ended.
+    #[serde(flatten)]
+    pub end: End,
+    /// The last text of the model.
+    pub text: String,
+    /// What became of every call, in order.
+    pub tools: Vec<ToolReport>,
+    /// How many responses of the model it took.
+    pub turns: usize,
+    /// What it cost.
+    pub usage: Usage,
+}
+
+/// One response, settled or not.
+struct Read {
+    response: Response,
+    asked_again: u32,
+    usage: Usage,
+    /// Whether something in it is still refused.
+    is_refused: bool,
+    correlation_id: String,
+}
+
+impl Chat {
+    /// Begins a conversation. `instructions` stand before the description of the tools.
+    pub fn begin(setting: Setting, instructions: &str) -> Result<Self, AuditError> {
+        let profile = *setting.gate.profile();
+        let registry = setting.tools.registry();
+        let mut text = instructions.trim().to_owned();
+        if !is_native(&setting.gate) && !registry.is_empty() {
+            text = format!("{text}\n\n{}", profile.prompt(registry)).trim().to_owned();
+        }
+        let mut chat = Chat { setting, history: Vec::new(), usage: Usage::default() };
+        if !text.is_empty() {
+            chat.history.push(Message::SystemContext { text });
+        }
+        let tools = chat.setting.tools.registry().to_openai();
+        chat.record(
+            Entry::new(EntryKind::Session, "begin", Status::Ok)
+                .message("a conversation begins")
+                .detail("profile", json!(profile.name()))
+                .detail("tools", tools),
+        )?;
+        Ok(chat)
+    }
+
+    /// The conversation so far.
+    pub fn history(&self) -> &[Message] {
+        &self.history
+    }
+
+    /// What all of it cost.
+    pub fn usage(&self) -> Usage {
+        self.usage
+    }
+
+    /// Ends the conversation; everything is on record.
+    pub fn end(mut self) -> Result<(), AuditError> {
+        self.record(Entry::new(EntryKind::Session, "end", Status::Ok).message("the conversation ends"))?;
+        self.setting.audit.as_mut().map_or(Ok(()), |log| log.flush().map(drop))
+    }
+
+    /// Asks a question and sees to it until it is answered, or something is spent. A cancelled question leaves a
+    /// conversation that can go on.
+    pub async fn ask(
+        &mut self,
+        question: &str,
+        cancel: &Cancel,
+        tell: &mut (dyn FnMut(ChatEvent<'_>) + Send),
+    ) -> Answered {
+        self.history.push(Message::User { text: question.to_owned() });
+        self.setting.strikes.reset();
+        let mut answered = Answered {
+            end: End::Answered,
+            text: String::new(),
+            tools: Vec::new(),
+            turns: 0,
+            usage: Usage::default(),
+        };
+        let mut meter = Meter::new(self.setting.spending);
+        answered.end = loop {
+            match self.turn(&mut meter, &mut answered, cancel, tell).await {
+                Ok(None) => {}
+                Ok(Some(end)) | Err(end) => break end,
+            }
+        };
+        answered.turns = meter.taken().0;
+        self.usage += answered.usage;
+        answered
+    }
+
+    /// One response of the model and what follows from it; an end, or nothing if the model is to be asked again.
+    async fn turn(
+        &mut self,
+        meter: &mut Meter,
+        answered: &mut Answered,
+        cancel: &Cancel,
+        tell: &mut (dyn FnMut(ChatEvent<'_>) + Send),
+    ) -> Result<Option<End>, End> {
+        meter.take_turn().map_err(|error| End::OverBudget { error })?;
+        let until = meter.until();
+        let read = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Err(End::Cancelled),
+            read = tokio::time::timeout_at(until, self.read(cancel, tell)) => match read {
+                Ok(read) => read?,
+                // The meter says in its own words that the time is over.
+                Err(_) => return Ok(meter.take_turn().err().map(|error| End::OverBudget { error })),
+            },
+        };
+        answered.usage += read.usage;
+        answered.text.clone_from(&read.response.text);
+        tell(ChatEvent::Judged { response: &read.response, asked_again: read.asked_again });
+        self.record_verdicts(&read).map_err(|error| End::Unrecorded { error })?;
+        self.history.extend(Message::from_response(&read.response));
+        if let Some(error) = &read.response.model_error {
+            return Err(End::ModelError { code: error.code.clone(), message: error.message.clone() });
+        }
+        let reports = self.run(&read, meter, cancel, tell).await?;
+        answered.tools.extend(reports);
+        if cancel.is_cancelled() {
+            return Err(End::Cancelled);
+        }
+        self.next(&read, tell)
+    }
+
+    /// What is to be done after a response whose calls have run.
+    fn next(
+        &mut self,
+        read: &Read,
+        tell: &mut (dyn FnMut(ChatEvent<'_>) + Send),
+    ) -> Result<Option<End>, End> {
+        let strike = self.setting.strikes.judge(&read.response, &self.setting.gate);
+        if let Some(error) = strike.filter(|_| read.is_refused) {
+            let count = self.setting.strikes.count();
+            tell(ChatEvent::Strike { count, message: &error.message });
+            if error.kind == ErrorType::MaxMistakes {
+                return Err(End::TooManyStrikes { count, message: error.message });
+            }
+            self.history.push(Message::User { text: error.details });
+            return Ok(None);
+        }
+        if !read.response.calls.is_empty() {
+            return Ok(None);
+        }
+        if self.setting.endless {
+            self.history.push(Message::User { text: GO_ON.to_owned() });
+            return Ok(None);
+        }
+        let done = is_done(&read.response.text, &self.setting.gate, self.setting.endless);
+        Ok(Some(if done { End::Done } else { End::Answered }))
+    }
+
+    /// Asks the model, reads its response through the gate, and asks again for what was refused.
+    async fn read(
+        &mut self,
+        cancel: &Cancel,
+        tell: &mut (dyn FnMut(ChatEvent<'_>) + Send),
+    ) -> Result<Read, End> {
+        let Setting { model, gate, tools, parameters, retry, .. } = &self.setting;
+        let correlation_id = random_id();
+        let native = is_native(gate);
+        let request = ChatRequest {
+            messages: self.history.clone(),
+            tools: (native && !tools.registry().is_empty()).then(|| tools.registry().to_openai()),
+            style: if native { CallStyle::Native } else { CallStyle::Text(*gate.profile()) },
+            parameters: parameters.clone(),
+            stream: true,
+        };
+        let fault = |fault: ModelFault| End::Fault { message: fault.to_string() };
+        let listening = Listening::new(&**model);
+        let turn = {
+            let mut show = |event: Event<'_>| tell(ChatEvent::Read(event));
+            respond(&listening, &request, gate, &format!("{correlation_id}_"), &mut show).await
+        };
+        let turn = turn.map_err(fault)?;
+        let heard = listening.heard();
+        let Turn { response, usage } = turn.clone();
+        let settled =
+            ask_until_settled(&**model, &request, gate, retry.clone(), &correlation_id, turn, cancel).await;
+        let read = match settled {
+            Ok(settled) => Read {
+                is_refused: false,
+                asked_again: settled.retry_count,
+                usage: settled.usage,
+                response: settled.response,
+                correlation_id,
+            },
+            Err(RetryFailure::Fault(error, _)) => return Err(fault(error)),
+            Err(RetryFailure::Unsettled(error)) if error.code == RetryErrorCode::Cancelled => {
+                return Err(End::Cancelled);
+            }
+            Err(RetryFailure::Unsettled(error)) => Read {
+                is_refused: true,
+                asked_again: error.attempts,
+                usage: error.usage,
+                response: error.response,
+                correlation_id,
+            },
+        };
+        let entry = self.response_entry(&response, &heard, usage).tied(&read.correlation_id);
+        self.record(entry).map_err(|error| End::Unrecorded { error })?;
+        Ok(read)
+    }
+
+    async fn run(
+        &mut self,
+        read: &Read,
+        meter: &mut Meter,
+        cancel: &Cancel,
+        tell: &mut (dyn FnMut(ChatEvent<'_>) + Send),
+    ) -> Result<Vec<ToolReport>, End> {
+        let setting = &mut self.setting;
+        let mut host = Host {
+            tools: &setting.tools,
+            approval: &setting.approval,
+            approver: &*setting.approver,
+            grants: &setting.grants,
+            audit: setting.audit.as_mut(),
+            correlation_id: &read.correlation_id,
+        };
+        let mut show = |report: &ToolReport| tell(ChatEvent::Tool(report));
+        let reports = run_calls(&read.response.calls, &mut host, meter, cancel, &mut show).await;
+        let reports = reports.map_err(|error| End::Unrecorded { error })?;
+        self.history.extend(reports.iter().map(ToolReport::to_message));
+        Ok(reports)
+    }
+
+    /// The record of a response as it came. Its text is kept only where everything is.
+    fn response_entry(&self, response: &Response, heard: &Heard, usage: Usage) -> Entry {
+        let entry = Entry::response(&self.setting.gate, response, &heard.text())
+            .detail("usage", json!({"prompt": usage.prompt, "completion": usage.completion}));
+        let keeps = |log: &AuditLog| log.settings().redaction.style == Style::Full;
+        match self.setting.audit.as_ref().is_some_and(keeps) {
+            true => entry.detail("heard", json!(heard)).detail("verdicts", json!(verdicts(response))),
+            false => entry,
+        }
+    }
+
+    fn record_verdicts(&mut self, read: &Read) -> Result<(), AuditError> {
+        let Some(log) = &mut self.setting.audit else { return Ok(()) };
+        for call in &read.response.calls {
+            let entry = Entry::accepted(call, log.settings()).tied(&read.correlation_id);
+            log.record(entry)?;
+        }
+        for rejected in &read.response.rejected {
+            let entry = Entry::refused(rejected, log.settings()).tied(&read.correlation_id);
+            log.record(entry)?;
+        }
+        Ok(())
+    }
+
+    fn record(&mut self, entry: Entry) -> Result<(), AuditError> {
+        self.setting.audit.as_mut().map_or(Ok(()), |log| log.record(entry).map(drop))
+    }
+}
+
+/// What a response came to, one line per attempt in the order of the response: what two readings are compared by.
+pub fn verdicts(response: &Response) -> Vec<String> {
+    let accepted = response.calls.iter().map(|call| {
+        let repairs: Vec<&str> = call.repairs.iter().map(|repair| repair.code.word()).collect();
+        let repaired = if repairs.is_empty() { String::new() } else { format!(" ({})", repairs.join(", ")) };
+        (call.attempt, format!("accepted {}{repaired} {}", call.name, hash(call)))
+    });
+    let refused = response.rejected.iter().map(|rejected| {
+        let codes: Vec<&str> = rejected.findings.iter().map(|finding| finding.code.word()).collect();
+        let name = rejected.name.as_deref().unwrap_or("(no name)");
+        (rejected.attempt, format!("refused {name} ({})", codes.join(", ")))
+    });
+    let mut all: Vec<(usize, String)> = accepted.chain(refused).collect();
+    all.sort();
+    all.into_iter().map(|(_, verdict)| verdict).collect()
+}
+
+/// Whether tools go to the server as a list and calls come back apart from the text.
+fn is_native(gate: &Gate) -> bool {
+    gate.profile().dialects() == ["native"]
+}

@@ -1,0 +1,115 @@
+//! Tools: what can be run, and running it. A call is prepared, approved, recorded, run and reported, in this order.
+
+mod defuse;
+mod diff;
+mod error;
+pub mod files;
+pub mod mcp;
+mod run;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use callgate::{Registry, RegistryError, Tool};
+use serde_json::Value;
+
+pub use defuse::defused;
+pub use error::{ToolError, ToolErrorCode};
+pub use run::{Host, Meter, Outcome, Spending, ToolReport, run_calls};
+
+use crate::model::Pending;
+
+/// Something that can be run.
+pub trait RunTool: Send + Sync {
+    /// Its name, schema and safety.
+    fn tool(&self) -> &Tool;
+
+    /// Looks at arguments that the gate has checked, and gets ready without changing anything. What comes back shows
+    /// what will change, and does it when it is told to.
+    fn prepare<'a>(&'a self, arguments: &'a Value) -> Pending<'a, Result<Prepared, ToolError>>;
+}
+
+/// A call that is ready to run, once.
+pub struct Prepared {
+    preview: Option<String>,
+    action: Box<dyn FnOnce() -> Pending<'static, Result<String, ToolError>> + Send>,
+}
+
+impl std::fmt::Debug for Prepared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Prepared").field("preview", &self.preview).finish_non_exhaustive()
+    }
+}
+
+impl Prepared {
+    /// Ready to do this.
+    pub fn new<F>(action: impl FnOnce() -> F + Send + 'static) -> Self
+    where
+        F: Future<Output = Result<String, ToolError>> + Send + 'static,
+    {
+        Prepared { preview: None, action: Box::new(move || Box::pin(action())) }
+    }
+
+    /// Says what will change, for whoever is asked. It is made safe to show.
+    pub fn showing(mut self, preview: String) -> Self {
+        self.preview = Some(preview);
+        self
+    }
+
+    /// What will change, if something does that can be shown.
+    pub fn preview(&self) -> Option<&str> {
+        self.preview.as_deref()
+    }
+
+    /// Does it.
+    pub async fn run(self) -> Result<String, ToolError> {
+        (self.action)().await
+    }
+}
+
+/// The tools that can be run, by name.
+#[derive(Clone, Default)]
+pub struct Toolbox {
+    tools: BTreeMap<String, Arc<dyn RunTool>>,
+    registry: Registry,
+}
+
+impl std::fmt::Debug for Toolbox {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Toolbox").field(&self.tools.keys()).finish()
+    }
+}
+
+impl Toolbox {
+    /// A box without tools.
+    pub fn new() -> Self {
+        Toolbox::default()
+    }
+
+    /// Adds a tool. A name that is taken or a schema that cannot be used is refused.
+    pub fn add(&mut self, tool: Arc<dyn RunTool>) -> Result<(), RegistryError> {
+        self.registry.register(tool.tool().clone())?;
+        self.tools.insert(tool.tool().name.clone(), tool);
+        Ok(())
+    }
+
+    /// The tool of this name.
+    pub fn get(&self, name: &str) -> Option<&Arc<dyn RunTool>> {
+        self.tools.get(name)
+    }
+
+    /// What the gate checks calls against.
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+}
+
+/// Does what may wait for a disk where it holds up nobody.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
+) -> Result<T, ToolError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(error) => Err(ToolError::new(ToolErrorCode::Failed, "", format!("the tool broke: {error}"))),
+    }
+}

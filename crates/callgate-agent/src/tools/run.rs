@@ -1,0 +1,288 @@
+//! Running the calls of one response: each is looked up, prepared, approved, recorded, run and recorded again.
+
+use std::time::Duration;
+
+use callgate::Call;
+use serde::Serialize;
+use tokio::time::Instant;
+
+use super::{ToolError, ToolErrorCode, Toolbox, defused};
+use crate::approval::{ApprovalPolicy, Approver, Decision, Denial, DenialReason, Grants, Standing};
+use crate::audit::{AuditError, AuditLog, Entry};
+use crate::cancel::Cancel;
+use crate::history::Message;
+
+/// What a model reads of a tool that gave nothing.
+const NO_OUTPUT: &str = "(Tool returned no output)";
+
+/// How much one question of the user may cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spending {
+    /// The most responses of the model.
+    pub turns: usize,
+    /// The most calls that are run.
+    pub calls: usize,
+    /// The most calls of one response that are run.
+    pub calls_per_turn: usize,
+    /// How long all of it may take.
+    pub time: Duration,
+    /// How long one call may take.
+    pub call_time: Duration,
+}
+
+impl Default for Spending {
+    fn default() -> Self {
+        Spending {
+            turns: 16,
+            calls: 64,
+            calls_per_turn: 16,
+            time: Duration::from_secs(1_800),
+            call_time: Duration::from_secs(30),
+        }
+    }
+}
+
+/// What was spent of it.
+#[derive(Clone, Debug)]
+pub struct Meter {
+    spending: Spending,
+    until: Instant,
+    turns: usize,
+    calls: usize,
+}
+
+impl Meter {
+    /// Nothing is spent yet; the time begins now.
+    pub fn new(spending: Spending) -> Self {
+        // A time that no clock reaches is no limit.
+        let far = Duration::from_secs(86_400 * 365);
+        Meter { spending, until: Instant::now() + spending.time.min(far), turns: 0, calls: 0 }
+    }
+
+    /// Takes a response of the model; an error if there is none left.
+    pub fn take_turn(&mut self) -> Result<(), ToolError> {
+        self.in_time()?;
+        if self.turns == self.spending.turns {
+            return Err(over(format!("the {} responses of one question are spent", self.turns)));
+        }
+        self.turns += 1;
+        Ok(())
+    }
+
+    /// When the time is over.
+    pub fn until(&self) -> Instant {
+        self.until
+    }
+
+    /// The responses and calls that were taken.
+    pub fn taken(&self) -> (usize, usize) {
+        (self.turns, self.calls)
+    }
+
+    /// Takes the call with this number in its response; an error if there is none left.
+    fn take_call(&mut self, number: usize) -> Result<(), ToolError> {
+        self.in_time()?;
+        if number >= self.spending.calls_per_turn {
+            let most = self.spending.calls_per_turn;
+            return Err(over(format!("only {most} calls of one response are run")));
+        }
+        if self.calls == self.spending.calls {
+            return Err(over(format!("the {} calls of one question are spent", self.calls)));
+        }
+        self.calls += 1;
+        Ok(())
+    }
+
+    fn in_time(&self) -> Result<(), ToolError> {
+        if Instant::now() >= self.until {
+            return Err(over("the time for one question is over".to_owned()));
+        }
+        Ok(())
+    }
+}
+
+fn over(message: String) -> ToolError {
+    ToolError::new(ToolErrorCode::OverBudget, "", message)
+}
+
+/// Who and what stands behind a call that runs.
+pub struct Host<'h> {
+    /// The tools.
+    pub tools: &'h Toolbox,
+    /// Which calls run unasked, which ask, which never run.
+    pub approval: &'h ApprovalPolicy,
+    /// Who is asked.
+    pub approver: &'h dyn Approver,
+    /// What the session may do.
+    pub grants: &'h Grants,
+    /// Where decisions are recorded, if they are.
+    pub audit: Option<&'h mut AuditLog>,
+    /// What ties the records of one response together.
+    pub correlation_id: &'h str,
+}
+
+/// What became of one call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ToolReport {
+    /// The call.
+    pub call_id: String,
+    /// The tool.
+    pub name: String,
+    /// What became of it.
+    pub outcome: Outcome,
+}
+
+/// How it went.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub enum Outcome {
+    /// It ran and gave this.
+    Ran {
+        /// The result.
+        result: String,
+    },
+    /// It ran and failed, or was stopped while it ran: what it did until then is done.
+    Failed {
+        /// Why.
+        error: ToolError,
+    },
+    /// It did not run.
+    NotRun {
+        /// Why.
+        error: ToolError,
+    },
+    /// It was not allowed to.
+    Denied {
+        /// Who or what said no.
+        denial: Denial,
+    },
+}
+
+impl ToolReport {
+    /// Whether the tool was started.
+    pub fn ran(&self) -> bool {
+        matches!(self.outcome, Outcome::Ran { .. } | Outcome::Failed { .. })
+    }
+
+    /// What the model is told, with every control token in it broken.
+    pub fn to_message(&self) -> Message {
+        let (call_id, name) = (self.call_id.clone(), self.name.clone());
+        let error = |said: String| Message::ToolError {
+            call_id: call_id.clone(),
+            name: name.clone(),
+            content: defused(&said),
+        };
+        match &self.outcome {
+            Outcome::Ran { result } if result.trim().is_empty() => {
+                Message::ToolResult { call_id, name, content: NO_OUTPUT.to_owned() }
+            }
+            Outcome::Ran { result } => Message::ToolResult { call_id, name, content: defused(result) },
+            Outcome::Failed { error: fault } => error(fault.to_string()),
+            Outcome::NotRun { error: fault } => error(format!("{fault} The tool was not run.")),
+            Outcome::Denied { denial } => error(denial.to_model()),
+        }
+    }
+}
+
+/// Runs the calls of one response, one after the other, and tells of each as soon as it is over. Whatever is not
+/// recorded is not run: a log that cannot be written ends it.
+pub async fn run_calls(
+    calls: &[Call],
+    host: &mut Host<'_>,
+    meter: &mut Meter,
+    cancel: &Cancel,
+    tell: &mut (dyn FnMut(&ToolReport) + Send),
+) -> Result<Vec<ToolReport>, AuditError> {
+    let mut reports = Vec::new();
+    for (number, call) in calls.iter().enumerate() {
+        let outcome = if cancel.is_cancelled() {
+            Outcome::NotRun { error: cancelled() }
+        } else {
+            match meter.take_call(number) {
+                Ok(()) => run_one(call, host, meter, cancel).await?,
+                Err(error) => Outcome::NotRun { error },
+            }
+        };
+        let report = ToolReport { call_id: call.id.clone(), name: call.name.clone(), outcome };
+        tell(&report);
+        reports.push(report);
+    }
+    Ok(reports)
+}
+
+async fn run_one(
+    call: &Call,
+    host: &mut Host<'_>,
+    meter: &Meter,
+    cancel: &Cancel,
+) -> Result<Outcome, AuditError> {
+    let Some(tool) = host.tools.get(&call.name) else {
+        let message = format!("no tool `{}` can be run here", call.name);
+        return Ok(Outcome::NotRun { error: ToolError::new(ToolErrorCode::UnknownTool, "", message) });
+    };
+    if let Err(denial) = host.grants.check(tool.tool()) {
+        return deny(host, call, denial);
+    }
+    // What no answer can make run is not even looked at.
+    if let (Standing::Deny, why) = host.approval.standing(call, tool.tool()) {
+        return deny(host, call, Denial { reason: DenialReason::Rule, detail: why });
+    }
+    let prepared = match tool.prepare(&call.value()).await {
+        Ok(prepared) => prepared,
+        Err(error) => {
+            record(host, |settings| Entry::result(call, Err(&error.to_string()), settings))?;
+            return Ok(Outcome::NotRun { error });
+        }
+    };
+    let asked = host.approval.decide(call, tool.tool(), prepared.preview(), host.approver);
+    let decision = tokio::select! {
+        biased;
+        () = cancel.cancelled() => return Ok(Outcome::NotRun { error: cancelled() }),
+        decision = asked => decision,
+    };
+    record(host, |settings| Entry::decision(call, &decision, settings))?;
+    let redeemed = match decision {
+        Decision::Permitted(permit) => permit.redeem(call),
+        Decision::Denied(denial) => Err(denial),
+    };
+    if let Err(denial) = redeemed {
+        return Ok(Outcome::Denied { denial });
+    }
+    let limit = (Instant::now() + meter.spending.call_time).min(meter.until());
+    let result = tokio::select! {
+        biased;
+        () = cancel.cancelled() => Err(cancelled()),
+        result = tokio::time::timeout_at(limit, prepared.run()) => result.unwrap_or_else(|_| {
+            Err(ToolError::new(ToolErrorCode::Timeout, "", "the tool took too long"))
+        }),
+    };
+    let failure = result.as_ref().err().map(ToString::to_string);
+    let given = match (&result, &failure) {
+        (Ok(text), _) => Ok(text.as_str()),
+        (Err(_), said) => Err(said.as_deref().unwrap_or_default()),
+    };
+    record(host, |settings| Entry::result(call, given, settings))?;
+    Ok(match result {
+        Ok(result) => Outcome::Ran { result },
+        Err(error) => Outcome::Failed { error },
+    })
+}
+
+fn deny(host: &mut Host<'_>, call: &Call, denial: Denial) -> Result<Outcome, AuditError> {
+    let decision = Decision::Denied(denial.clone());
+    record(host, |settings| Entry::decision(call, &decision, settings))?;
+    Ok(Outcome::Denied { denial })
+}
+
+fn cancelled() -> ToolError {
+    ToolError::new(ToolErrorCode::Cancelled, "", "the user stopped it")
+}
+
+fn record(
+    host: &mut Host<'_>,
+    entry: impl FnOnce(&crate::audit::AuditSettings) -> Entry,
+) -> Result<(), AuditError> {
+    let Some(log) = host.audit.as_deref_mut() else { return Ok(()) };
+    let entry = entry(log.settings()).tied(host.correlation_id);
+    log.record(entry).map(drop)
+}

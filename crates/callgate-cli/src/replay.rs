@@ -1,0 +1,97 @@
+//! `callgate audit replay`: a recorded response, read again under today's rules, and what is different.
+
+use std::io::Write;
+use std::path::Path;
+
+use callgate::{Gate, Profile, Registry, Response};
+use callgate_agent::chat::{Heard, verdicts};
+use serde_json::{Value, json};
+
+use crate::exit::{Outcome, Stop};
+use crate::input;
+use crate::paint::{Breaks, Paint, Tone, visible};
+
+/// The rules that are taken instead of the recorded ones.
+pub(crate) struct Rules<'a> {
+    pub(crate) profile: Option<&'a str>,
+    pub(crate) tools: Option<&'a Path>,
+}
+
+/// Replays the responses that are meant. The outcome says whether anything is different.
+pub(crate) fn run(
+    records: &[Value],
+    wanted: Option<&str>,
+    rules: &Rules<'_>,
+    json: bool,
+    paint: Paint,
+    out: &mut dyn Write,
+) -> Result<Outcome, Stop> {
+    let is_wanted = |record: &Value| {
+        wanted.is_none_or(|wanted| {
+            record["correlation_id"] == wanted
+                || record["seq"].as_u64().map(|seq| seq.to_string()).as_deref() == Some(wanted)
+        })
+    };
+    let heard: Vec<&Value> = records
+        .iter()
+        .filter(|record| record["details"].get("heard").is_some() && is_wanted(record))
+        .collect();
+    if heard.is_empty() {
+        return Err(Stop::usage(
+            "no such response is recorded whole",
+            "record with `audit.values: full`, and see `callgate audit list --type response`",
+        ));
+    }
+    let mut is_different = false;
+    for record in heard {
+        let recorded = record["details"]["verdicts"].as_array().into_iter().flatten();
+        let then: Vec<String> = recorded.filter_map(Value::as_str).map(str::to_owned).collect();
+        let now = verdicts(&replayed(records, record, rules)?);
+        let same = then == now;
+        is_different |= !same;
+        if json {
+            let line = json!({
+                "seq": record["seq"],
+                "correlation_id": record["correlation_id"],
+                "same": same,
+                "then": then,
+                "now": now,
+            });
+            writeln!(out, "{}", paint.json(&line.to_string()))?;
+            continue;
+        }
+        let id = visible(record["correlation_id"].as_str().unwrap_or("-"), Breaks::Show).into_owned();
+        let (tone, word) = if same { (Tone::Good, "same") } else { (Tone::Changed, "different") };
+        writeln!(out, "{} {} {}", record["seq"], paint.tone(Tone::Accent, id), paint.tone(tone, word))?;
+        if !same {
+            for (sign, tone, side) in [("-", Tone::Bad, &then), ("+", Tone::Good, &now)] {
+                for verdict in side {
+                    let line = visible(verdict, Breaks::Show).into_owned();
+                    writeln!(out, "  {}", paint.tone(tone, format!("{sign} {line}")))?;
+                }
+            }
+        }
+    }
+    Ok(Outcome::refused_if(is_different))
+}
+
+/// The response as today's rules judge it.
+fn replayed(records: &[Value], record: &Value, rules: &Rules<'_>) -> Result<Response, Stop> {
+    let begin = records
+        .iter()
+        .find(|other| other["session_id"] == record["session_id"] && other["details"].get("tools").is_some());
+    let recorded = record["action"].as_str().unwrap_or("standard");
+    let profile: Profile = input::profile(rules.profile.unwrap_or(recorded))?;
+    let tools = match (rules.tools, begin) {
+        (Some(path), _) => input::tools(path)?,
+        (None, Some(begin)) => Registry::from_value(&begin["details"]["tools"])
+            .map_err(|error| Stop::usage(error, "give the tools with --tools"))?,
+        (None, None) => Registry::new(),
+    };
+    let gate = Gate::builder().profile(profile).tools(tools).build();
+    let gate = gate.map_err(|error| Stop::usage(error, "see `callgate config show`"))?;
+    let heard: Heard = serde_json::from_value(record["details"]["heard"].clone()).map_err(|error| {
+        Stop::usage(format!("record {}: {error}", record["seq"]), "see `callgate audit show`")
+    })?;
+    Ok(heard.replay(&gate))
+}

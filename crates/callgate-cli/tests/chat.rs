@@ -1,0 +1,319 @@
+//! `callgate chat` as a user runs it: one question in a script, a conversation over pipes, and one at a terminal.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on says so by panicking")]
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+/// A folder to talk about, removed at the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("callgate-chat-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        std::fs::write(path.join("a.txt"), "alpha \u{1b}[2J\n").unwrap();
+        Folder(path)
+    }
+
+    fn chat(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_callgate"));
+        command.arg("chat").args(args).current_dir(&self.0).env_remove("CLICOLOR_FORCE");
+        command.stdin(Stdio::null());
+        command
+    }
+
+    fn once(&self, prompt: &str, args: &[&str]) -> Output {
+        self.chat(&["--once", prompt]).args(args).output().unwrap()
+    }
+
+    fn read(&self, path: &str) -> String {
+        std::fs::read_to_string(self.0.join(path)).unwrap_or_default()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        drop(std::fs::remove_dir_all(&self.0));
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
+}
+
+#[test]
+fn one_question_runs_a_tool_and_prints_the_answer() {
+    let folder = Folder::new("once");
+    let output = folder.once("call fs.read {\"path\": \"a.txt\",}", &[]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let (out, notes) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(out, "fs.read says: alpha \\u{1b}[2J\n", "the text alone is on standard output");
+    for wanted in ["┌ fs.read", "✓ fs.read", "repaired: trailing-comma", "→ fs.read gave"] {
+        assert!(notes.contains(wanted), "{wanted} is missing in {notes}");
+    }
+    assert!(!notes.contains('\u{1b}'), "{notes}");
+    let audit = Command::new(env!("CARGO_BIN_EXE_callgate"))
+        .args(["audit", "verify"])
+        .current_dir(&folder.0)
+        .output()
+        .unwrap();
+    assert_eq!(audit.status.code(), Some(0), "{audit:?}");
+}
+
+#[test]
+fn one_question_as_json_says_all_that_happened() {
+    let folder = Folder::new("json");
+    let output = folder.once("call fs.list {\"path\": \".\"}", &["--json", "--set", "audit.enabled=false"]);
+    let all = json(&output);
+    assert_eq!((output.status.code(), all["end"].as_str()), (Some(0), Some("answered")), "{all}");
+    assert_eq!(all["tools"][0]["outcome"]["outcome"], "ran");
+    assert_eq!(all["tools"][0]["outcome"]["result"], "a.txt (11 bytes)");
+    assert_eq!(all["responses"][0]["response"]["calls"][0]["name"], "fs.list");
+    assert_eq!(all["turns"], 2);
+    assert!(output.stderr.is_empty(), "{output:?}");
+}
+
+#[test]
+fn a_script_writes_nothing_without_a_rule_that_allows_it() {
+    let folder = Folder::new("write");
+    let call = "call fs.write {\"path\": \"b.txt\", \"content\": \"beta\"}";
+    let all = json(&folder.once(call, &["--json"]));
+    assert_eq!(all["tools"][0]["outcome"]["outcome"], "denied", "{all}");
+    assert_eq!(all["tools"][0]["outcome"]["denial"]["reason"], "nobody");
+    assert_eq!(folder.read("b.txt"), "");
+    let allowed = ["--json", "--set", "approval.safe=fs.write path=*.txt"];
+    assert_eq!(json(&folder.once(call, &allowed))["tools"][0]["outcome"]["outcome"], "ran");
+    assert_eq!(folder.read("b.txt"), "beta");
+    let read_only = [&allowed[..], &["--read-only"]].concat();
+    let all = json(&folder.once(call, &read_only));
+    assert_eq!(all["tools"][0]["outcome"]["denial"]["reason"], "permission", "{all}");
+    for path in ["../x", "/tmp/x", ".agent/config.yml"] {
+        let call = format!("call fs.write {{\"path\": \"{path}\", \"content\": \"x\"}}");
+        let safe = ["--json", "--set", "approval.default=safe", "--set", "approval.safe=fs.write"];
+        let all = json(&folder.once(&call, &safe));
+        assert_ne!(all["tools"][0]["outcome"]["outcome"], "ran", "{path}: {all}");
+    }
+}
+
+#[test]
+fn every_profile_answers_one_question() {
+    let folder = Folder::new("profiles");
+    for profile in
+        ["standard", "strict", "lenient", "action", "structured", "fenced", "labelled", "strict-xml"]
+    {
+        for (name, path) in [("fs.read", "path"), ("read_file", "file_path")] {
+            let prompt = format!("call {name} {{\"{path}\": \"a.txt\"}}");
+            // One profile wants a call in every response; an answer in words is what is tried here.
+            let all = json(&folder.once(
+                &prompt,
+                &[
+                    "--json",
+                    "--profile",
+                    profile,
+                    "--set",
+                    "audit.enabled=false",
+                    "--set",
+                    "policy.require_call=never",
+                ],
+            ));
+            if all["tools"][0]["outcome"]["outcome"] == "ran" {
+                assert_eq!(all["end"], "answered", "{profile}: {all}");
+                break;
+            }
+            assert_eq!(name, "fs.read", "{profile} ran neither: {all}");
+        }
+    }
+}
+
+#[test]
+fn tools_that_are_only_described_are_judged_and_handed_on() {
+    let folder = Folder::new("tools");
+    let tools = r#"[{"name": "send", "description": "Sends.", "parameters": {"type": "object",
+        "properties": {"to": {"type": "string"}}, "required": ["to"]}}]"#;
+    std::fs::write(folder.0.join("tools.json"), tools).unwrap();
+    let all =
+        json(&folder.once("call send {\"to\": \"you\"}", &["--json", "--tools", "tools.json", "--no-files"]));
+    assert_eq!(all["responses"][0]["response"]["calls"][0]["arguments"]["to"], "you", "{all}");
+    assert_eq!(all["tools"][0]["outcome"]["error"]["code"], "unknown_tool", "{all}");
+    let wrong = folder.once("hi", &["--tools", "none.json"]);
+    assert_eq!(wrong.status.code(), Some(2), "{wrong:?}");
+}
+
+#[test]
+fn a_server_that_is_not_there_is_said_to_be_missing() {
+    let folder = Folder::new("fault");
+    let output = folder.once(
+        "hi",
+        &["--provider", "ollama", "--model", "m", "--set", "providers.ollama.endpoint=http://127.0.0.1:1"],
+    );
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(text(&output.stderr).contains("127.0.0.1:1"), "{output:?}");
+}
+
+#[test]
+fn a_conversation_over_pipes_goes_on_until_its_input_ends() {
+    let folder = Folder::new("pipes");
+    let mut child = folder.chat(&[]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut typed = child.stdin.take().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert!(lines.next().unwrap().contains("scripted, profile standard"));
+    writeln!(typed, "call fs.list {{\"path\": \".\"}}").unwrap();
+    assert!(lines.any(|line| line.contains("fs.list says: .agent/")), "the first question was answered");
+    writeln!(typed, "\ncall fs.write {{\"path\": \"b\", \"content\": \"x\"}}").unwrap();
+    assert!(lines.any(|line| line.contains("there is nobody to ask")), "a pipe is nobody who could be asked");
+    drop(typed);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(folder.read("b"), "");
+}
+
+#[test]
+fn a_recorded_response_is_read_again_under_other_rules() {
+    let folder = Folder::new("replay");
+    folder.once("call fs.read {\"path\": \"a.txt\",}", &["--set", "audit.values=full"]);
+    let audit = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_callgate"));
+        command.arg("audit").args(args).current_dir(&folder.0).output().unwrap()
+    };
+    let same = audit(&["replay"]);
+    assert_eq!(same.status.code(), Some(0), "{same:?}");
+    assert!(text(&same.stdout).lines().all(|line| line.ends_with("same")), "{same:?}");
+    let other = audit(&["replay", "--profile", "strict"]);
+    assert_eq!(other.status.code(), Some(1), "{other:?}");
+    let said = text(&other.stdout);
+    assert!(said.contains("- accepted fs.read (trailing-comma)"), "{said}");
+    assert!(said.contains("+ refused fs.read"), "{said}");
+    let lines = text(&audit(&["replay", "--profile", "strict", "--json"]).stdout);
+    let first: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
+    assert_eq!(first["same"], false, "{first}");
+    let id = first["correlation_id"].as_str().unwrap();
+    assert_eq!(text(&audit(&["replay", id]).stdout).lines().count(), 1);
+    assert_eq!(audit(&["replay", "nothing"]).status.code(), Some(2));
+}
+
+#[cfg(unix)]
+mod terminal {
+    use super::*;
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+    use std::fs::File;
+    use std::io::Read;
+    use std::process::Child;
+
+    /// A program at a terminal of its own.
+    struct Session {
+        child: Child,
+        screen: File,
+        seen: String,
+    }
+
+    impl Session {
+        fn start(folder: &Folder, args: &[&str]) -> Self {
+            let screen = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+            grantpt(&screen).unwrap();
+            unlockpt(&screen).unwrap();
+            let name = ptsname(&screen, Vec::new()).unwrap();
+            let open = || File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
+            let mut command = folder.chat(args);
+            command.stdin(open()).stdout(open()).stderr(open()).env("TERM", "xterm").env("NO_COLOR", "1");
+            Session { child: command.spawn().unwrap(), screen: File::from(screen), seen: String::new() }
+        }
+
+        fn types(&mut self, text: &str) {
+            self.screen.write_all(text.as_bytes()).unwrap();
+        }
+
+        /// Waits until the screen shows a text, and gives what it showed since the last time.
+        fn until(&mut self, wanted: &str) -> String {
+            let mut bytes = [0; 4096];
+            while !self.seen.contains(wanted) {
+                match self.screen.read(&mut bytes) {
+                    Ok(count) if count > 0 => self.seen.push_str(&String::from_utf8_lossy(&bytes[..count])),
+                    end => panic!("{wanted:?} never came ({end:?}): {:?}", self.seen),
+                }
+            }
+            let at = self.seen.find(wanted).unwrap() + wanted.len();
+            self.seen.drain(..at).collect()
+        }
+    }
+
+    #[test]
+    fn t_05_a_write_shows_its_change_and_runs_only_after_a_typed_yes() {
+        let folder = Folder::new("pty");
+        let mut session = Session::start(&folder, &["--set", "audit.enabled=false"]);
+        session.until("> ");
+        let write = "call fs.write {\"path\": \"a.txt\", \"content\": \"omega\\n\"}\r";
+        session.types(write);
+        let asked = session.until("anything else is no: ");
+        for wanted in ["fs.write wants to run", "- alpha \\u{1b}[2J", "+ omega", "hash "] {
+            assert!(asked.contains(wanted), "{wanted} is missing in {asked}");
+        }
+        session.types("\r");
+        session.until("User denied permission");
+        assert!(folder.read("a.txt").starts_with("alpha"), "the return key alone is no yes");
+        session.until("> ");
+        session.types(write);
+        session.until("anything else is no: ");
+        session.types("v\r");
+        let viewed = session.until("anything else is no: ");
+        assert!(
+            viewed.contains("/content = omega\\\\n") || viewed.contains("/content = omega\\n"),
+            "{viewed}"
+        );
+        session.types("y\r");
+        session.until("a.txt replaced");
+        assert_eq!(folder.read("a.txt"), "omega\n");
+        session.until("> ");
+        session.types("\u{4}");
+        assert_eq!(session.child.wait().unwrap().code(), Some(0));
+    }
+
+    #[test]
+    fn ctrl_c_at_a_question_is_a_no_and_the_conversation_goes_on() {
+        let folder = Folder::new("pty-c");
+        let mut session = Session::start(&folder, &["--set", "audit.enabled=false"]);
+        session.until("> ");
+        session.types("half a line\u{3}");
+        session.until("> ");
+        session.types("call fs.write {\"path\": \"b\", \"content\": \"x\"}\r");
+        session.until("anything else is no: ");
+        session.types("\u{3}");
+        session.until("User denied permission");
+        session.until("> ");
+        session.types("call fs.list {\"path\": \".\"}\r");
+        session.until("fs.list says: a.txt");
+        session.until("> ");
+        session.types("\u{4}");
+        assert_eq!(session.child.wait().unwrap().code(), Some(0));
+        assert_eq!(folder.read("b"), "");
+    }
+
+    #[test]
+    fn ctrl_c_stops_an_answer_and_not_the_conversation() {
+        // A server that takes the question and never answers.
+        let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let endpoint = format!("providers.ollama.endpoint=http://{}", silent.local_addr().unwrap());
+        let folder = Folder::new("pty-stop");
+        let args =
+            ["--provider", "ollama", "--model", "m", "--set", &endpoint, "--set", "audit.enabled=false"];
+        let mut session = Session::start(&folder, &args);
+        session.until("> ");
+        for _ in 0..2 {
+            session.types("hello\r");
+            let (asked, _) = silent.accept().unwrap();
+            let child = rustix::process::Pid::from_child(&session.child);
+            rustix::process::kill_process(child, rustix::process::Signal::INT).unwrap();
+            session.until("stopped");
+            session.until("> ");
+            drop(asked);
+        }
+        session.types("\u{4}");
+        assert_eq!(session.child.wait().unwrap().code(), Some(0));
+    }
+}
