@@ -5,6 +5,7 @@
 
 mod document;
 mod output;
+mod plain;
 mod probe;
 mod quotes;
 mod scalars;
@@ -420,6 +421,9 @@ impl Reader {
         let mut cursor = Cursor { text, at: 0, base: self.base, last };
         let mut seen = text.len();
         while self.state == State::Reading {
+            if self.may_read_plain() && self.read_plain(&mut cursor) {
+                continue;
+            }
             match self.step(&mut cursor) {
                 Step::Go => {}
                 Step::More => break,

@@ -17,6 +17,13 @@ pub(super) struct Scan {
     pub(super) len: usize,
 }
 
+impl Scan {
+    /// Whether nothing has been looked at.
+    pub(super) fn is_fresh(&self) -> bool {
+        self.len == 0 && self.word.is_none()
+    }
+}
+
 /// A word that is a value.
 pub(super) struct Scalar {
     kind: Kind,
@@ -208,7 +215,7 @@ pub(super) fn scalar(word: &str, python: bool) -> Option<Scalar> {
     if matches!(word.trim_start_matches(['+', '-']), "NaN" | "nan" | "Infinity" | "inf") {
         return literal(Kind::Null, "null", RepairCode::NonFinite);
     }
-    if is_json_number(word.as_bytes()) {
+    if number_length(word.as_bytes()) == Some(word.len()) {
         return Some(Scalar { kind: Kind::Number, spelling: None, repair: None });
     }
     let spelling = rewritten_number(word)?;
@@ -261,33 +268,29 @@ fn rewritten_number(word: &str) -> Option<String> {
     }
     spelling.push_str(exponent);
     spelling.retain(|character| character != '_');
-    is_json_number(spelling.as_bytes()).then_some(spelling)
+    (number_length(spelling.as_bytes()) == Some(spelling.len())).then_some(spelling)
 }
 
-/// Whether the bytes are a number as JSON writes it.
-fn is_json_number(bytes: &[u8]) -> bool {
-    let digits = |bytes: &[u8]| bytes.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    let mut rest = bytes.strip_prefix(b"-").unwrap_or(bytes);
-    let whole = digits(rest);
-    if whole == 0 || (whole > 1 && rest[0] == b'0') {
-        return false;
+/// How long the number is with which the bytes begin, as JSON writes numbers.
+pub(super) fn number_length(bytes: &[u8]) -> Option<usize> {
+    let digits = |from: usize| {
+        let digits = bytes.iter().skip(from).take_while(|byte| byte.is_ascii_digit());
+        Some(digits.count()).filter(|count| *count > 0)
+    };
+    let sign = usize::from(bytes.first() == Some(&b'-'));
+    let whole = digits(sign)?;
+    if whole > 1 && bytes[sign] == b'0' {
+        return None;
     }
-    rest = &rest[whole..];
-    if let [b'.', fraction @ ..] = rest {
-        let len = digits(fraction);
-        if len == 0 {
-            return false;
-        }
-        rest = &fraction[len..];
+    let mut end = sign + whole;
+    if bytes.get(end) == Some(&b'.') {
+        end += 1 + digits(end + 1)?;
     }
-    if let [b'e' | b'E', exponent @ ..] = rest {
-        let exponent = match exponent {
-            [b'+' | b'-', unsigned @ ..] => unsigned,
-            _ => exponent,
-        };
-        return !exponent.is_empty() && digits(exponent) == exponent.len();
+    if matches!(bytes.get(end), Some(b'e' | b'E')) {
+        end += 1 + usize::from(matches!(bytes.get(end + 1), Some(b'+' | b'-')));
+        end += digits(end)?;
     }
-    rest.is_empty()
+    Some(end)
 }
 
 /// Whether full-width punctuation stands here.

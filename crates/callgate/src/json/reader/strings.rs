@@ -40,8 +40,8 @@ struct Doubts {
 /// stand for themselves, `\n` in `C:\new` may do so too.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Backslashes {
-    kept: bool,
-    in_path: bool,
+    pub(super) kept: bool,
+    pub(super) in_path: bool,
 }
 
 impl Reader {
@@ -563,7 +563,7 @@ fn write_escaped(out: &mut String, character: char) {
 }
 
 /// Whether what was written so far ends like a path of which another part could follow.
-fn ends_like_path(text: &str) -> bool {
+pub(super) fn ends_like_path(text: &str) -> bool {
     const LONGEST_PART: usize = 64;
     let part = |character: &char| character.is_alphanumeric() || matches!(character, '_' | '-' | '.' | ' ');
     let before = text.chars().rev().take(LONGEST_PART).find(|character| !part(character));

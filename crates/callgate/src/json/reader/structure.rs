@@ -49,6 +49,15 @@ pub(super) struct Level {
 }
 
 impl Level {
+    pub(super) fn new(shape: Shape, node: usize) -> Self {
+        Level { shape, node, items: 0 }
+    }
+
+    /// Its value on the tape.
+    pub(super) fn node(&self) -> usize {
+        self.node
+    }
+
     pub(super) fn shape(&self) -> Shape {
         self.shape
     }
@@ -56,7 +65,7 @@ impl Level {
 
 impl Shape {
     /// The bracket that closes it in the input.
-    fn closer(self) -> u8 {
+    pub(super) fn closer(self) -> u8 {
         match self {
             Shape::Brace => b'}',
             Shape::Bracket => b']',
@@ -475,8 +484,7 @@ impl Reader {
             node = self.output.open(kind, self.key.take());
             self.output.text.push(opener);
         }
-        self.levels.push(Level { shape, node, items: 0 });
-        *self.open_brackets.change(shape.closer()) += 1;
+        self.push_level(shape, node);
         self.place = if shape.is_object() { Place::Key } else { Place::Value };
     }
 
@@ -523,8 +531,7 @@ impl Reader {
 
     /// Closes the innermost level, at this place of the input.
     pub(super) fn close_level(&mut self, closer: usize) {
-        let Some(level) = self.levels.pop() else { return };
-        *self.open_brackets.change(level.shape.closer()) -= 1;
+        let Some(level) = self.pop_level() else { return };
         let comma = self.comma.take();
         if let Some((at, offset)) = comma {
             self.gap.remove(at);
@@ -542,6 +549,17 @@ impl Reader {
             self.guess(RepairCode::Tuple, Span::new(closer, closer));
         }
         self.value_done();
+    }
+
+    pub(super) fn push_level(&mut self, shape: Shape, node: usize) {
+        self.levels.push(Level::new(shape, node));
+        *self.open_brackets.change(shape.closer()) += 1;
+    }
+
+    pub(super) fn pop_level(&mut self) -> Option<Level> {
+        let level = self.levels.pop()?;
+        *self.open_brackets.change(level.shape.closer()) -= 1;
+        Some(level)
     }
 
     /// A value is complete.

@@ -1,0 +1,249 @@
+//! The shortcut over plain JSON: what is valid and complete in the text at hand is taken in one go.
+//!
+//! The careful steps of the reader look beyond each quote, because it may have been meant as data. Where a string is
+//! followed by what follows strings in valid JSON, the look always ends in the same answer, so it is not needed: the
+//! shortcut reads on for as long as that is so, and leaves everything else to the careful steps, from the first byte
+//! that it could not settle. What it takes is written as it stands.
+
+use super::scalars::number_length;
+use super::strings::ends_like_path;
+use super::structure::{Place, Shape};
+use super::{Cursor, Reader, Syntax};
+use crate::json::tape::Kind;
+use crate::json::text::{code_unit, plain_length};
+
+impl Reader {
+    /// Takes plain JSON from here on. False if there is nothing that it could settle.
+    pub(super) fn read_plain(&mut self, cursor: &mut Cursor<'_>) -> bool {
+        let text = cursor.text;
+        let bytes = text.as_bytes();
+        let start = cursor.at;
+        // Where the start will stand in the output, once the gap has been written.
+        let written = self.output.text.len() + self.gap.len();
+        let out = |at: usize| written + (at - start);
+        let mut shape = self.shape();
+        let mut place = self.place;
+        let mut after_comma = self.comma.is_some();
+        let (mut settled, mut settled_place) = (start, place);
+        let mut at = start;
+        while matches!(shape, None | Some(Shape::Brace | Shape::Bracket)) {
+            at = after_space(bytes, at);
+            let Some(byte) = bytes.get(at).copied() else { break };
+            let value_end = match (place, byte) {
+                (Place::Colon, b':') => {
+                    at += 1;
+                    place = Place::Value;
+                    (settled, settled_place) = (at, place);
+                    continue;
+                }
+                (Place::Key, b'"') => {
+                    let Some(key) = self.plain_key(text, at) else { break };
+                    self.key = Some((out(at), out(key.end)));
+                    self.backslashes.in_path |= key.path;
+                    at = key.colon + 1;
+                    place = Place::Value;
+                    (settled, settled_place) = (at, place);
+                    after_comma = false;
+                    continue;
+                }
+                (Place::Value, b'{' | b'[') => {
+                    if self.levels.len() >= self.grammar.max_depth {
+                        break;
+                    }
+                    let (opened, kind) = if byte == b'{' {
+                        (Shape::Brace, Kind::Object)
+                    } else {
+                        (Shape::Bracket, Kind::Array)
+                    };
+                    let node = self.output.tape.open(kind, self.key.take(), out(at));
+                    self.push_level(opened, node);
+                    shape = Some(opened);
+                    at += 1;
+                    place = if byte == b'{' { Place::Key } else { Place::Value };
+                    (settled, settled_place) = (at, place);
+                    after_comma = false;
+                    continue;
+                }
+                (Place::Value, b'"') if shape.is_some() => {
+                    let Some((end, path)) = self.plain_string(text, at) else { break };
+                    let Some(key) = self.settles_string(text, end, shape) else { break };
+                    let node = self.output.tape.open(Kind::String, self.key.take(), out(at));
+                    self.output.tape.close(node, out(end));
+                    self.backslashes.in_path |= path;
+                    if let Some((quote, key)) = key {
+                        // The key that shows the end of the string is read along with it.
+                        self.count_value();
+                        self.key = Some((out(quote), out(key.end)));
+                        self.backslashes.in_path |= key.path;
+                        at = key.colon + 1;
+                        place = Place::Value;
+                        (settled, settled_place) = (at, place);
+                        after_comma = false;
+                        continue;
+                    }
+                    end
+                }
+                (Place::Value, b'-' | b'0'..=b'9' | b't' | b'f' | b'n') if shape.is_some() => {
+                    let Some((kind, end)) = plain_scalar(bytes, at) else { break };
+                    if bytes[at..end].iter().any(|byte| self.grammar.stops.has(*byte)) {
+                        break;
+                    }
+                    let node = self.output.tape.open(kind, self.key.take(), out(at));
+                    self.output.tape.close(node, out(end));
+                    end
+                }
+                (Place::After, b',') if shape.is_some() => {
+                    at += 1;
+                    place = if shape == Some(Shape::Brace) { Place::Key } else { Place::Value };
+                    after_comma = true;
+                    continue;
+                }
+                (Place::After | Place::Key, b'}') if shape == Some(Shape::Brace) && !after_comma => at + 1,
+                (Place::After | Place::Value, b']') if shape == Some(Shape::Bracket) && !after_comma => {
+                    at + 1
+                }
+                _ => break,
+            };
+            if matches!(byte, b'}' | b']') {
+                let Some(level) = self.pop_level() else { break };
+                self.output.tape.close(level.node(), out(value_end));
+                shape = self.shape();
+            }
+            self.count_value();
+            at = value_end;
+            place = Place::After;
+            after_comma = false;
+            (settled, settled_place) = (at, place);
+            if shape.is_none() {
+                break;
+            }
+        }
+        if settled == start {
+            return false;
+        }
+        self.flush_gap();
+        self.output.text.push_str(&text[start..settled]);
+        cursor.at = settled;
+        self.place = settled_place;
+        if self.levels.is_empty() {
+            self.value_done();
+        }
+        true
+    }
+
+    /// Whether the shortcut may be tried here.
+    pub(super) fn may_read_plain(&self) -> bool {
+        self.string.is_none()
+            && self.failure.is_none()
+            && self.comment.is_none()
+            && self.scan.is_fresh()
+            && self.grammar.quote.is_none()
+            && matches!(self.grammar.syntax, Syntax::Json | Syntax::Lines)
+            && matches!(self.place, Place::Value | Place::Key | Place::Colon | Place::After)
+    }
+
+    /// A string without anything odd in it, whose opening quote is at `at`: the place after its closing quote, and
+    /// whether it may hold a path with backslashes.
+    fn plain_string(&self, text: &str, at: usize) -> Option<(usize, bool)> {
+        let bytes = text.as_bytes();
+        let content = at + 1;
+        let mut end = content;
+        let mut path = false;
+        loop {
+            end += plain_length(&bytes[end..], b'"');
+            match (bytes.get(end)?, bytes.get(end + 1)) {
+                (b'"', _) => break,
+                (b'\\', Some(b'"' | b'\\' | b'/')) => end += 2,
+                (b'\\', Some(b'b' | b'f' | b'n' | b'r' | b't')) => {
+                    path = path || ends_like_path(&text[content..end]);
+                    end += 2;
+                }
+                (b'\\', Some(b'u')) => {
+                    char::from_u32(code_unit(bytes, end + 2)?)?;
+                    end += 6;
+                }
+                _ => return None,
+            }
+        }
+        if path && self.backslashes.kept {
+            return None;
+        }
+        Some((end + 1, path))
+    }
+
+    /// The key whose opening quote is at `at`, if its colon follows.
+    fn plain_key(&self, text: &str, at: usize) -> Option<PlainKey> {
+        let (end, path) = self.plain_string(text, at)?;
+        let colon = after_space(text.as_bytes(), end);
+        (text.as_bytes().get(colon) == Some(&b':')).then_some(PlainKey { end, colon, path })
+    }
+
+    /// Whether what follows the string that ends at `end` shows that it ends there. In an object that takes the next
+    /// key, which comes back with the place of its quote.
+    fn settles_string(
+        &self,
+        text: &str,
+        end: usize,
+        shape: Option<Shape>,
+    ) -> Option<Option<(usize, PlainKey)>> {
+        let bytes = text.as_bytes();
+        let next = after_space(bytes, end);
+        match (bytes.get(next)?, shape?) {
+            (b'}', Shape::Brace) | (b']', Shape::Bracket) => Some(None),
+            (b',', Shape::Brace) => {
+                let quote = after_space(bytes, next + 1);
+                bytes.get(quote).filter(|byte| **byte == b'"')?;
+                Some(Some((quote, self.plain_key(text, quote)?)))
+            }
+            (b',', Shape::Bracket) => {
+                let item = after_space(bytes, next + 1);
+                // Three quotes are told from one only where three bytes are there.
+                let opens = matches!(bytes.get(item)?, b'{' | b'[' | b'"') && bytes.len() - item >= 3;
+                opens.then_some(None)
+            }
+            _ => None,
+        }
+    }
+
+    /// The innermost open bracket holds one more value.
+    fn count_value(&mut self) {
+        if let Some(level) = self.levels.last_mut() {
+            level.items += 1;
+        }
+    }
+}
+
+/// A key and its colon.
+#[derive(Clone, Copy, Debug)]
+struct PlainKey {
+    /// The place after its closing quote.
+    end: usize,
+    colon: usize,
+    path: bool,
+}
+
+/// The place of the first byte from `at` on that is no white space.
+fn after_space(bytes: &[u8], at: usize) -> usize {
+    let space = |byte: &u8| matches!(byte, b' ' | b'\n' | b'\r' | b'\t');
+    let mut at = at;
+    while bytes.get(at).is_some_and(space) {
+        at += 1;
+    }
+    at
+}
+
+/// The number or literal at `at`, if what follows it can only follow a value.
+fn plain_scalar(bytes: &[u8], at: usize) -> Option<(Kind, usize)> {
+    let (kind, end) = match bytes[at] {
+        b't' if bytes[at..].starts_with(b"true") => (Kind::Bool, at + 4),
+        b'f' if bytes[at..].starts_with(b"false") => (Kind::Bool, at + 5),
+        b'n' if bytes[at..].starts_with(b"null") => (Kind::Null, at + 4),
+        b't' | b'f' | b'n' => return None,
+        _ => (Kind::Number, at + number_length(&bytes[at..])?),
+    };
+    let mut next = end;
+    while matches!(bytes.get(next), Some(b' ' | b'\t')) {
+        next += 1;
+    }
+    matches!(bytes.get(next), Some(b',' | b'}' | b']' | b'\n' | b'\r')).then_some((kind, end))
+}
