@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use crate::dialect::Record;
 use crate::event::{Call, ModelError, Rejected};
 use crate::finding::{Code, Finding, Span};
 use crate::frame::draft::{Arguments, Attempt, Meaning, Name};
@@ -109,7 +110,7 @@ pub(crate) fn judge(gate: &Compiled, mut attempt: Attempt) -> (Verdict, Vec<Find
         findings.push(Finding::new(Code::NumberRange));
     }
     if findings.is_empty()
-        && let (Some(name), Some(arguments)) = (name.clone(), arguments)
+        && let (Some(name), Some(arguments)) = (name, arguments)
     {
         let call = Call {
             attempt: attempt.number,
@@ -178,7 +179,7 @@ fn judge_name(gate: &Compiled, attempt: &mut Attempt, findings: &mut Vec<Finding
         return Some(written);
     }
     if gate.policy.repair >= RepairPolicy::Lossless
-        && let Some(name) = unmangled(gate, &written, &attempt.affixes)
+        && let Some(name) = unmangled(gate, &written, &attempt.dialect)
     {
         let at = attempt.span.map_or(0, |span| span.start);
         attempt.repairs.push(Repair {
@@ -206,8 +207,10 @@ fn judge_name(gate: &Compiled, attempt: &mut Attempt, findings: &mut Vec<Finding
 }
 
 /// The one registered name that a mangled one stands for: doubled, or glued to words of its format and a number.
-fn unmangled(gate: &Compiled, written: &str, affixes: &[String]) -> Option<String> {
+fn unmangled(gate: &Compiled, written: &str, dialect: &str) -> Option<String> {
     let registry = gate.registry.as_ref()?;
+    let listening = gate.records.iter().find(|listening| &*listening.record.name == dialect);
+    let affixes = listening.map_or_else(Vec::new, |listening| affixes(&listening.record));
     let is_gap =
         |text: &str| text.is_empty() || text.chars().all(|c| matches!(c, '.' | ':' | '_' | '-' | '/'));
     let is_tail = |text: &str| {
@@ -235,6 +238,17 @@ fn unmangled(gate: &Compiled, written: &str, affixes: &[String]) -> Option<Strin
     });
     let name = found.next()?;
     found.next().is_none().then(|| name.to_owned())
+}
+
+/// The words that a record's templates write right before a name, for telling a mangled one.
+fn affixes(record: &Record) -> Vec<String> {
+    let mut found = Vec::new();
+    for (key, others) in &record.also {
+        if others.iter().any(String::is_empty) && key.chars().all(crate::dialect::is_word_character) {
+            found.push(key.trim_matches(|c: char| !c.is_alphanumeric()).to_owned());
+        }
+    }
+    found
 }
 
 /// The arguments as the text and tape of an object, or what is wrong with them.

@@ -100,8 +100,9 @@ impl Ids {
     fn fresh(&mut self) -> String {
         loop {
             self.number += 1;
-            let id = format!("{}{}", self.prefix, self.number);
-            if self.taken.insert(id.clone()) {
+            let mut id = self.prefix.clone();
+            id.push_str(&self.number.to_string());
+            if !self.taken.contains(&id) {
                 return id;
             }
         }
@@ -504,6 +505,10 @@ pub(crate) fn shift(span: Span, base: usize) -> Span {
 /// Refuses the calls that wait for something that never comes: a call that was refused, or that is not there, or that
 /// waits for them.
 fn order_rule(entries: &mut [Entry], is_done: impl Fn(&str) -> bool) {
+    let waits = |entry: &Entry| matches!(&entry.verdict, Verdict::Call(call) if !call.after.is_empty());
+    if !entries.iter().any(waits) {
+        return;
+    }
     let mut done: BTreeSet<String> = BTreeSet::new();
     let mut open: Vec<usize> = Vec::new();
     for (index, entry) in entries.iter().enumerate().filter(|(_, entry)| entry.revoked.is_none()) {

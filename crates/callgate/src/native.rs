@@ -289,7 +289,6 @@ impl Open {
             closed: true,
             unmarked: false,
             meaning: Meaning::Call,
-            affixes: Vec::new(),
             body_start: Some(0),
         };
         if let Some(failure) = failure {

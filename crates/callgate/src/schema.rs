@@ -5,6 +5,7 @@ mod example;
 mod graph;
 pub(crate) mod outline;
 mod problem;
+mod quick;
 mod text;
 mod types;
 
@@ -20,6 +21,7 @@ use crate::policy::ExtraArgs;
 use crate::registry::{RegistryError, RegistryErrorCode, Tool};
 use graph::{Depths, Extras, Graph};
 use outline::Outline;
+use quick::Quick;
 
 pub use coerce::Fit;
 pub(crate) use graph::escape_pointer;
@@ -32,6 +34,8 @@ pub struct CompiledTool {
     /// The tool as it was registered.
     pub tool: Tool,
     validator: Validator,
+    /// A shorter way to the same answer, for schemas that allow one.
+    quick: Option<Quick>,
     keys: BTreeMap<String, TypeSet>,
     others: Option<TypeSet>,
     extras: Extras,
@@ -61,6 +65,7 @@ impl CompiledTool {
         let requires_nothing = validator.is_valid(&Value::Object(serde_json::Map::new()));
         Ok(CompiledTool {
             validator,
+            quick: Quick::new(schema),
             keys: top.keys,
             others: top.others,
             extras: top.extras,

@@ -42,9 +42,9 @@ impl Session {
     pub fn with_prompt_tail(mut self, tail: &str) -> Self {
         let mut ignore = |_: Event<'_>| {};
         self.ledger.base = tail.len();
-        let gate = self.gate.clone();
+        let gate = &*self.gate;
         let mut out = Out { ledger: &mut self.ledger, sink: &mut ignore, limit: gate.policy.limits.held };
-        self.machine.run(&gate, tail, &mut out);
+        self.machine.run(gate, tail, &mut out);
         self
     }
 
@@ -68,9 +68,9 @@ impl Session {
         if self.is_over(!chunk.is_empty(), sink) {
             return;
         }
-        let gate = self.gate.clone();
+        let gate = &*self.gate;
         let mut out = Out { ledger: &mut self.ledger, sink, limit: gate.policy.limits.held };
-        self.machine.run(&gate, chunk, &mut out);
+        self.machine.run(gate, chunk, &mut out);
     }
 
     /// Reads a chunk of bytes, cut anywhere, even inside a character.
@@ -86,24 +86,24 @@ impl Session {
             joined = bytes;
             rest = &joined;
         }
-        let gate = self.gate.clone();
+        let gate = &*self.gate;
         let mut out = Out { ledger: &mut self.ledger, sink, limit: gate.policy.limits.held };
         while !rest.is_empty() {
             match std::str::from_utf8(rest) {
                 Ok(text) => {
-                    self.machine.run(&gate, text, &mut out);
+                    self.machine.run(gate, text, &mut out);
                     break;
                 }
                 Err(error) => {
                     let (valid, after) = rest.split_at(error.valid_up_to());
                     if let Ok(text) = std::str::from_utf8(valid) {
-                        self.machine.run(&gate, text, &mut out);
+                        self.machine.run(gate, text, &mut out);
                     }
                     let Some(length) = error.error_len() else {
                         self.partial.extend_from_slice(after);
                         break;
                     };
-                    self.machine.invalid(&gate, length, &mut out);
+                    self.machine.invalid(gate, length, &mut out);
                     rest = &after[length..];
                 }
             }
@@ -115,9 +115,9 @@ impl Session {
         if self.is_over(true, sink) {
             return;
         }
-        let gate = self.gate.clone();
+        let gate = &*self.gate;
         let mut out = Out { ledger: &mut self.ledger, sink, limit: gate.policy.limits.held };
-        self.native.delta(&gate, &mut self.machine, delta, &mut out);
+        self.native.delta(gate, &mut self.machine, delta, &mut out);
     }
 
     /// Reads a whole list of structured provider calls, as OpenAI and Ollama write it.
@@ -125,9 +125,9 @@ impl Session {
         if self.is_over(true, sink) {
             return;
         }
-        let gate = self.gate.clone();
+        let gate = &*self.gate;
         let mut out = Out { ledger: &mut self.ledger, sink, limit: gate.policy.limits.held };
-        self.native.list(&gate, &mut self.machine, calls, &mut out);
+        self.native.list(gate, &mut self.machine, calls, &mut out);
     }
 
     /// Ends the response: what was held comes out, then every call and refusal in source order.
@@ -135,16 +135,16 @@ impl Session {
         if std::mem::replace(&mut self.finished, true) {
             return;
         }
-        let gate = self.gate.clone();
+        let gate = &*self.gate;
         let mut out = Out { ledger: &mut self.ledger, sink, limit: gate.policy.limits.held };
         if !self.partial.is_empty() {
             let length = self.partial.len();
             self.partial.clear();
-            self.machine.invalid(&gate, length, &mut out);
+            self.machine.invalid(gate, length, &mut out);
         }
-        self.machine.finish(&gate, reason, &mut out);
-        self.native.finish(&gate, reason, &mut out);
-        out.finish(&gate, reason);
+        self.machine.finish(gate, reason, &mut out);
+        self.native.finish(gate, reason, &mut out);
+        out.finish(gate, reason);
     }
 
     /// The name of the call that is being read, if one is; the inner option is empty while the name is unknown.

@@ -528,3 +528,91 @@ mod fixtures {
         assert_eq!(run, ids.len());
     }
 }
+
+mod the_quick_look {
+    use super::*;
+
+    /// Schemas of the simple kind, which are judged without the validator, and some that are just beyond it.
+    fn schemas() -> impl Strategy<Value = Value> {
+        let scalar = prop_oneof![
+            Just(json!({"type": "string"})),
+            Just(json!({"type": "integer"})),
+            Just(json!({"type": "number", "description": "any"})),
+            Just(json!({"type": ["boolean", "null"]})),
+            Just(json!({"enum": ["a", "b\"", "é"]})),
+            Just(json!({"type": "string", "enum": ["a", "ab"], "default": "a"})),
+            Just(json!({"type": "integer", "enum": ["a"]})),
+            Just(json!({"type": "string", "minLength": 2})),
+            Just(json!(true)),
+            Just(json!({})),
+        ];
+        scalar.prop_recursive(3, 16, 4, |inner| {
+            let members =
+                prop::collection::btree_map(prop::sample::select(vec!["a", "b", "c"]), inner.clone(), 0..3);
+            let required = prop::collection::btree_set(prop::sample::select(vec!["a", "b", "c"]), 0..3);
+            let others = prop_oneof![
+                Just(json!(null)),
+                Just(json!(true)),
+                Just(json!(false)),
+                Just(json!({"type": "string"}))
+            ];
+            prop_oneof![
+                inner.prop_map(|items| json!({"type": "array", "items": items})),
+                (members, required, others).prop_map(|(members, required, others)| {
+                    let mut schema = json!({"type": "object", "properties": members, "required": required});
+                    if !others.is_null() {
+                        schema["additionalProperties"] = others;
+                    }
+                    schema
+                }),
+            ]
+        })
+    }
+
+    fn values() -> impl Strategy<Value = String> {
+        let scalar = prop::sample::select(vec![
+            "\"a\"",
+            "\"ab\"",
+            "\"b\\\"\"",
+            "\"\\u00e9\"",
+            "\"é\"",
+            "\"\"",
+            "3",
+            "-0",
+            "2.0",
+            "2.5",
+            "1e2",
+            "1e999",
+            "12345678901234567890",
+            "true",
+            "null",
+            "[]",
+            "{}",
+        ])
+        .prop_map(str::to_owned);
+        scalar.prop_recursive(3, 16, 4, |inner| {
+            let key = prop::sample::select(vec!["a", "b", "c", "d", "\\u0061"]);
+            let member = (key, inner.clone()).prop_map(|(key, value)| format!("\"{key}\": {value}"));
+            prop_oneof![
+                prop::collection::vec(inner, 0..3).prop_map(|items| format!("[{}]", items.join(","))),
+                prop::collection::vec(member, 0..4).prop_map(|members| format!("{{{}}}", members.join(", "))),
+            ]
+        })
+    }
+
+    proptest! {
+        /// What is let through without the validator is what the validator lets through, and nothing else.
+        #[test]
+        fn lets_through_what_the_validator_does(schema in schemas(), value in values()) {
+            let tool = compiled(json!({"type": "object", "properties": {"v": schema}, "required": ["v"]}));
+            for arguments in [format!("{{\"v\": {value}}}"), format!("{{\"v\": {value}, \"w\": 1}}"), "{}".to_owned()] {
+                let tape = Tape::parse(&arguments).unwrap();
+                for extra in [ExtraArgs::Reject, ExtraArgs::Drop, ExtraArgs::Allow] {
+                    let fit = tool.fit(&arguments, &tape, Coerce::Off, extra, false);
+                    let is_valid = tape.value(&arguments, 0).is_some_and(|value| tool.check(&value, extra).is_empty());
+                    prop_assert_eq!(fit.findings.is_empty(), is_valid, "{} {:?}", arguments, extra);
+                }
+            }
+        }
+    }
+}

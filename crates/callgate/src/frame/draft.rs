@@ -1,6 +1,5 @@
 //! Drafts: an attempt while it is being read, from its first marker to the arguments as JSON text.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::dialect::{Content, Record, Shape};
@@ -45,8 +44,6 @@ pub(crate) struct Attempt {
     pub(crate) unmarked: bool,
     /// What the object is if it is not a call.
     pub(crate) meaning: Meaning,
-    /// Words that the format writes around names, for telling a mangled name.
-    pub(crate) affixes: Vec<String>,
     /// Where the arguments begin in the input, so that positions inside them can be given.
     pub(crate) body_start: Option<usize>,
 }
@@ -408,14 +405,14 @@ impl Draft {
             closed,
             unmarked,
             meaning: Meaning::Call,
-            affixes: affixes(record),
             body_start: self.body_start,
         };
         match self.body {
             DraftBody::None => {}
             DraftBody::Params(params) => {
                 attempt.text_born = true;
-                attempt.arguments = params.finish().map_or(Arguments::Broken, json_arguments);
+                attempt.arguments =
+                    params.finish().map_or(Arguments::Broken, |(text, tape)| Arguments::Json { text, tape });
             }
             // The call's end has turned it into parameters.
             DraftBody::Code(_) => attempt.arguments = Arguments::Broken,
@@ -434,7 +431,9 @@ impl Draft {
                 } else {
                     let (text, tape, _) = reader.into_parts();
                     if object {
-                        resolve(&mut attempt, record, &text, &tape);
+                        let arguments = resolve(&mut attempt, record, &text, &tape);
+                        attempt.arguments =
+                            arguments.map_or(Arguments::Blank, |node| cut_out(node, text, &tape));
                     } else {
                         attempt.arguments = Arguments::Json { text, tape };
                     }
@@ -461,29 +460,27 @@ pub(crate) fn close_reader(reader: &mut Reader, at: usize) -> Option<Finding> {
     }
 }
 
-fn json_arguments(text: String) -> Arguments {
-    match Tape::parse(&text) {
-        Some(tape) => Arguments::Json { text, tape },
-        None => Arguments::Broken,
-    }
+/// The value of a text that is one of the values in it.
+fn cut_out(node: usize, mut text: String, tape: &Tape) -> Arguments {
+    let Some(inner) = tape.subtree(node) else { return Arguments::Broken };
+    let root = &tape.nodes()[node];
+    text.truncate(root.end);
+    text.drain(..root.start);
+    Arguments::Json { text, tape: inner }
 }
 
-/// Decides what an object is and takes name, id and arguments out of it.
-fn resolve(attempt: &mut Attempt, record: &Record, text: &str, tape: &Tape) {
+/// Decides what an object is and takes name and id out of it. The node is that of its arguments.
+fn resolve(attempt: &mut Attempt, record: &Record, text: &str, tape: &Tape) -> Option<usize> {
     if tape.nodes().first().is_none_or(|root| root.kind != Kind::Object) {
         attempt.meaning = if attempt.unmarked { Meaning::Data } else { Meaning::Call };
         attempt.findings.push(Finding::new(Code::Malformed).message("the call is not an object"));
-        return;
+        return None;
     }
-    if let Some(node) = tape.duplicate(text) {
+    if let Some(node) = tape.repeated_member(text, 0) {
         // Keys of the arguments are judged with the arguments; here it is about the call itself.
-        let pointer = tape.pointer(text, node);
-        if pointer.matches('/').count() == 1 {
-            attempt.findings.push(Finding::new(Code::DuplicateKey).path(pointer));
-        }
+        attempt.findings.push(Finding::new(Code::DuplicateKey).path(tape.pointer(text, node)));
     }
-    let claims: Vec<&Shape> =
-        record.object.iter().filter(|shape| shape.is_call() && claims(shape, text, tape)).collect();
+    let mut claiming = record.object.iter().filter(|shape| shape.is_call() && claims(shape, text, tape));
     for shape in &record.error {
         if claims_constants(shape, text, tape) {
             let get = |content: &Content| find(shape, content, text, tape).and_then(|n| tape.string(text, n));
@@ -491,24 +488,24 @@ fn resolve(attempt: &mut Attempt, record: &Record, text: &str, tape: &Tape) {
                 code: get(&Content::Reason).map_or_else(|| "unspecified".to_owned(), |c| c.into_owned()),
                 message: get(&Content::Text).map_or_else(String::new, |c| c.into_owned()),
             };
-            return;
+            return None;
         }
     }
-    let Some(shape) = claims.first() else {
+    let Some(shape) = claiming.next() else {
         for shape in record.object.iter().filter(|shape| !shape.is_call()) {
             if claims_constants(shape, text, tape)
                 && let Some(node) = find(shape, &Content::Text, text, tape)
                 && let Some(answer) = tape.string(text, node)
             {
                 attempt.meaning = Meaning::Answer(answer.into_owned());
-                return;
+                return None;
             }
         }
         unclaimed(attempt, record, text, tape);
-        return;
+        return None;
     };
-    let names: Vec<Option<usize>> = claims.iter().map(|s| find(s, &Content::Name, text, tape)).collect();
-    if names.windows(2).any(|pair| pair[0] != pair[1]) {
+    let name = find(shape, &Content::Name, text, tape);
+    if claiming.any(|other| find(other, &Content::Name, text, tape) != name) {
         attempt.findings.push(
             Finding::new(Code::Ambiguous).message("the object names two calls at once, so neither was run"),
         );
@@ -516,7 +513,7 @@ fn resolve(attempt: &mut Attempt, record: &Record, text: &str, tape: &Tape) {
     let (name, arguments) = match named_arguments(shape, text, tape) {
         Some((name, node)) => (Name::Written(name), Some(node)),
         None => {
-            let name = match find(shape, &Content::Name, text, tape) {
+            let name = match name {
                 Some(node) => match tape.string(text, node) {
                     Some(name) => Name::Written(name.into_owned()),
                     None if tape.nodes()[node].kind == Kind::Null => Name::Missing,
@@ -536,21 +533,13 @@ fn resolve(attempt: &mut Attempt, record: &Record, text: &str, tape: &Tape) {
         Err(finding) => attempt.findings.push(finding),
     }
     attempt.findings.extend(misplaced(shape, text, tape));
-    attempt.arguments = match arguments {
-        None => Arguments::Blank,
-        Some(node) if tape.nodes()[node].kind == Kind::Null => Arguments::Blank,
-        Some(node) => {
-            let start = tape.nodes()[node].start;
-            attempt.body_start = attempt.body_start.map(|base| base + start);
-            match tape.subtree(node) {
-                Some(inner) => Arguments::Json { text: tape.raw(text, node).to_owned(), tape: inner },
-                None => Arguments::Broken,
-            }
-        }
-    };
-    if attempt.unmarked && matches!(attempt.arguments, Arguments::Blank) && arguments.is_none() {
+    if attempt.unmarked && arguments.is_none() {
         attempt.meaning = Meaning::Data;
     }
+    let node = arguments.filter(|node| tape.nodes()[*node].kind != Kind::Null)?;
+    let start = tape.nodes()[node].start;
+    attempt.body_start = attempt.body_start.map(|base| base + start);
+    Some(node)
 }
 
 /// The ids that an object waits for; a finding where they are no list of strings.
@@ -578,20 +567,15 @@ fn misplaced(shape: &Shape, text: &str, tape: &Tape) -> Option<Finding> {
     let member = shape.members.iter().find(|member| member.content == Content::Arguments)?;
     let (spellings, above) = member.path.split_last()?;
     let holder = if above.is_empty() { Some(0) } else { at_path(above, text, tape) };
-    let written: Vec<Cow<'_, str>> = holder
+    let mut written = holder
         .into_iter()
         .flat_map(|holder| tape.children(holder))
-        .filter_map(|child| tape.key(text, child))
-        .filter(|key| spellings.iter().any(|spelling| spelling == key))
-        .collect();
-    if let [first, second, ..] = &*written
-        && first != second
-    {
+        .filter_map(|child| tape.key_among(text, child, spellings));
+    if let Some(first) = written.next() {
+        let second = written.next().filter(|second| *second != first)?;
+        let (first, second) = (&spellings[first], &spellings[second]);
         let message = format!("the arguments stand under both `{first}` and `{second}`");
         return Some(Finding::new(Code::Ambiguous).message(message));
-    }
-    if !written.is_empty() {
-        return None;
     }
     let known = |level: usize, key: &str| {
         ENVELOPE.contains(&key)
@@ -667,7 +651,10 @@ fn at_path(path: &[Vec<String>], text: &str, tape: &Tape) -> Option<usize> {
         if tape.nodes()[node].kind != Kind::Object {
             return None;
         }
-        node = spellings.iter().find_map(|key| tape.member(text, node, key))?;
+        // Of several spellings the first counts, and of several members with it the last.
+        let written =
+            tape.children(node).filter_map(|child| Some((tape.key_among(text, child, spellings)?, child)));
+        node = written.min_by_key(|(spelling, child)| (*spelling, std::cmp::Reverse(*child)))?.1;
     }
     Some(node)
 }
@@ -683,9 +670,7 @@ fn find_first(shape: &Shape, content: &Content, text: &str, tape: &Tape) -> Opti
         if tape.nodes().get(node)?.kind != Kind::Object {
             return None;
         }
-        node = tape
-            .children(node)
-            .find(|child| tape.key(text, *child).is_some_and(|key| spellings.iter().any(|s| *s == key)))?;
+        node = tape.children(node).find(|child| tape.key_among(text, *child, spellings).is_some())?;
     }
     Some(node)
 }
@@ -708,15 +693,4 @@ fn first_named(shape: &Shape, text: &str, tape: &Tape) -> Option<(String, usize)
     tape.nodes().first().filter(|root| root.kind == Kind::Object)?;
     let first = tape.children(0).next()?;
     Some((tape.key(text, first)?.into_owned(), first))
-}
-
-/// The words that a record's templates write right before a name, for telling a mangled one.
-fn affixes(record: &Record) -> Vec<String> {
-    let mut found = Vec::new();
-    for (key, others) in &record.also {
-        if others.iter().any(String::is_empty) && key.chars().all(crate::dialect::is_word_character) {
-            found.push(key.trim_matches(|c: char| !c.is_alphanumeric()).to_owned());
-        }
-    }
-    found
 }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use super::bytes::ByteSet;
 use super::lines::LineMarks;
+use super::stops::Stops;
 use crate::dialect::Slot;
 
 /// The index of an instruction.
@@ -195,12 +197,16 @@ pub(crate) struct Program {
     pub(crate) frames: Vec<Frame>,
     /// Per instruction, the frame it belongs to.
     pub(crate) owner: Vec<u16>,
+    /// Per instruction that is a body, how its end can start, where that is always the same.
+    pub(crate) stops: Vec<Option<Stops>>,
     /// Per first byte, the instructions at which a frame can start outside.
     pub(crate) starts: Vec<Vec<Pc>>,
     /// The instructions that follow the prompt, live only before the first byte.
     pub(crate) prompt_starts: Vec<Pc>,
     /// The bytes at which the scan outside of frames must look closer.
-    pub(crate) anchors: [bool; 256],
+    pub(crate) anchors: ByteSet,
+    /// These, and the bytes that can begin or end code.
+    pub(crate) marks: ByteSet,
     /// The most white space that any template writes before an opener.
     pub(crate) before: usize,
 }

@@ -1,5 +1,6 @@
 //! Framing: text in, attempts out. Templates of all listening dialects run as one program over the bytes.
 
+mod bytes;
 pub(crate) mod draft;
 pub(crate) mod instructions;
 pub(crate) mod lines;
@@ -8,4 +9,5 @@ pub(crate) mod openers;
 mod params;
 pub(crate) mod program;
 mod region;
+mod stops;
 pub(crate) mod threads;

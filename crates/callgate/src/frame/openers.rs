@@ -84,6 +84,8 @@ pub(crate) struct Openers {
     sets: Vec<Entry>,
     /// Per place and first byte, the set before that byte.
     starts: Vec<[Option<Set>; 256]>,
+    /// Per first byte, a bit for each second byte with which something may begin anywhere.
+    pairs: Vec<[u64; 4]>,
 }
 
 #[derive(Debug)]
@@ -104,7 +106,7 @@ impl Openers {
             program,
             scratch: Scratch::default(),
             known: HashMap::new(),
-            openers: Openers { sets: Vec::new(), starts: Vec::new() },
+            openers: Openers { sets: Vec::new(), starts: Vec::new(), pairs: vec![[0; 4]; 256] },
             depths: Vec::new(),
         };
         for number in 0..Place::ALL {
@@ -112,7 +114,15 @@ impl Openers {
             builder.openers.starts.push(row);
         }
         builder.grow();
-        builder.openers
+        let mut openers = builder.openers;
+        for first in program.anchors.iter() {
+            for second in 0..=u8::MAX {
+                if openers.begins_with(first, second) {
+                    openers.pairs[first as usize][second as usize / 64] |= 1 << (second % 64);
+                }
+            }
+        }
+        openers
     }
 
     /// The set of everything that can begin with this byte at this place.
@@ -122,6 +132,10 @@ impl Openers {
 
     /// Whether something may begin with these two bytes anywhere.
     pub(crate) fn could_begin(&self, first: u8, second: u8) -> bool {
+        self.pairs[first as usize][second as usize / 64] >> (second % 64) & 1 == 1
+    }
+
+    fn begins_with(&self, first: u8, second: u8) -> bool {
         let anywhere =
             Place { reasoning: true, nothing_open: true, only_calls: false, fences: true, labels: true };
         let Some(set) = self.start(anywhere, first) else { return false };

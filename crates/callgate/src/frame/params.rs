@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::dialect::{Record, Slot};
 use crate::finding::{Code, Finding, Span};
-use crate::json::{Repair, RepairCode, Safety, escape_into};
+use crate::json::{Kind, Repair, RepairCode, Safety, Tape, escape_into};
 use crate::schema::outline::Place;
 use crate::schema::{CompiledTool, TypeSet, escape_pointer, type_text};
 
@@ -16,6 +16,12 @@ const NOT_STRING: TypeSet =
 #[derive(Debug)]
 pub(crate) struct Params {
     json: String,
+    /// Where the values stand in it.
+    tape: Tape,
+    /// The key that waits for its value, as a place in the JSON.
+    key: Option<(usize, usize)>,
+    /// Whether something was written that is no JSON.
+    broken: bool,
     /// The values that are open, the object of all parameters first.
     holders: Vec<Holder>,
     /// The value that is being read.
@@ -38,6 +44,8 @@ pub(crate) struct ValueStart<'a> {
 #[derive(Debug, Default)]
 struct Holder {
     is_list: bool,
+    /// Its value on the tape.
+    node: usize,
     /// The keys so far.
     keys: HashSet<String>,
     /// How many elements it has.
@@ -76,16 +84,20 @@ impl Params {
     /// No parameters yet.
     pub(crate) fn new(tool: Option<&CompiledTool>) -> Self {
         let place = tool.map_or_else(Place::default, |tool| tool.outline.root());
-        let all = Holder { place, ..Holder::default() };
-        Params { json: "{".to_owned(), holders: vec![all], value: None }
+        let mut tape = Tape::default();
+        let node = tape.open(Kind::Object, None, 0);
+        let all = Holder { place, node, ..Holder::default() };
+        let json = String::from("{");
+        Params { json, tape, key: None, broken: false, holders: vec![all], value: None }
     }
 
     /// Program text as the only parameter.
     pub(crate) fn of_code(code: &str) -> Self {
         let mut params = Params::new(None);
-        params.json.push_str("\"code\": \"");
-        escape_into(&mut params.json, code);
-        params.json.push('"');
+        params.member("code", 0, None);
+        let start = params.json.len();
+        write_string(&mut params.json, code);
+        params.written(start);
         params
     }
 
@@ -163,9 +175,10 @@ impl Params {
         holder.length += 1;
         let mut twice = None;
         if !holder.is_list {
-            self.json.push('"');
-            escape_into(&mut self.json, key);
-            self.json.push_str("\": ");
+            let start = self.json.len();
+            write_string(&mut self.json, key);
+            self.key = Some((start, self.json.len()));
+            self.json.push_str(": ");
             twice = (!holder.keys.insert(key.to_owned())).then(|| {
                 Finding::new(Code::DuplicateKey)
                     .at(Span::new(position, position))
@@ -186,6 +199,7 @@ impl Params {
     ) -> Vec<Finding> {
         let Some((place, pointer, twice)) = self.member(key, span.start, tool) else { return Vec::new() };
         let mut found: Vec<Finding> = twice.into_iter().collect();
+        let start = self.json.len();
         if is_json_string(text) {
             self.json.push_str(text);
         } else if let Err(finding) = type_text(&mut self.json, text, place.types()) {
@@ -193,6 +207,7 @@ impl Params {
             write_string(&mut self.json, text);
             found.push(finding.at(span).path(pointer));
         }
+        self.written(start);
         found
     }
 
@@ -245,8 +260,10 @@ impl Params {
             }
             escape_into(json, &value.tail);
             json.push('"');
+            self.written(start - 1);
             return (repair, None);
         }
+        let start = json.len();
         let mut text = value.text.as_str();
         if let Some(inner) =
             text.strip_prefix(value.lead.as_str()).and_then(|t| t.strip_suffix(value.trail.as_str()))
@@ -261,6 +278,7 @@ impl Params {
         if text.is_empty() && value.object != value.list {
             // Nothing but its type tells an object without members from a list without elements.
             json.push_str(if value.list { "[]" } else { "{}" });
+            self.written(start);
             return (None, None);
         }
         let plain = if value.unescape { unescape_xml(text) } else { text.to_owned() };
@@ -277,7 +295,13 @@ impl Params {
             write_string(json, &plain);
             finding.at(span).path(value.pointer)
         });
+        self.written(start);
         (None, finding)
+    }
+
+    /// A value has been written from here to the end.
+    fn written(&mut self, start: usize) {
+        self.broken |= !self.tape.add(&self.json, start, self.key.take());
     }
 
     /// Whether the value that is being read may hold members, or elements of a list, that begin here.
@@ -296,9 +320,11 @@ impl Params {
     /// Makes the value that is being read an object or a list, whose first element follows.
     pub(crate) fn open_holder(&mut self, is_list: bool) {
         let Some(value) = self.value.take() else { return };
-        self.json.push(if is_list { '[' } else { '{' });
+        let (bracket, kind) = if is_list { ('[', Kind::Array) } else { ('{', Kind::Object) };
+        let node = self.tape.open(kind, self.key.take(), self.json.len());
+        self.json.push(bracket);
         let (place, pointer) = (value.place, value.pointer);
-        self.holders.push(Holder { is_list, place, pointer, ..Holder::default() });
+        self.holders.push(Holder { is_list, node, place, pointer, ..Holder::default() });
     }
 
     /// Closes the objects and lists inside of this level.
@@ -306,6 +332,7 @@ impl Params {
         while self.level() > level {
             if let Some(holder) = self.holders.pop() {
                 self.json.push(if holder.is_list { ']' } else { '}' });
+                self.tape.close(holder.node, self.json.len());
             }
         }
     }
@@ -315,12 +342,13 @@ impl Params {
         if self.value.is_none() {
             self.close_holders(0);
             self.json.push('}');
+            self.tape.close(0, self.json.len());
         }
     }
 
     /// The whole object; nothing if it ends inside of a value.
-    pub(crate) fn finish(self) -> Option<String> {
-        self.value.is_none().then_some(self.json)
+    pub(crate) fn finish(self) -> Option<(String, Tape)> {
+        (self.value.is_none() && !self.broken).then_some((self.json, self.tape))
     }
 }
 

@@ -8,8 +8,10 @@ use std::sync::Arc;
 use crate::dialect::{Part, Record, Slot, Template};
 use crate::json::Syntax;
 
+use super::bytes::ByteSet;
 pub(crate) use super::instructions::{Body, Frame, FrameKind, Mark, Nested, Op, Pattern, Pc, Program};
 use super::lines::LineMarks;
+use super::stops::Stops;
 
 /// The shortest literal that says by itself that a value before it has ended.
 const SHORTEST_SIGN: usize = 4;
@@ -34,9 +36,11 @@ pub(crate) fn compile(records: &[Listening]) -> Program {
             infos: Vec::new(),
             frames: Vec::new(),
             owner: Vec::new(),
+            stops: Vec::new(),
             starts: vec![Vec::new(); 256],
             prompt_starts: Vec::new(),
-            anchors: [false; 256],
+            anchors: ByteSet::new([]),
+            marks: ByteSet::new([]),
             before: 0,
         },
         marks: Arc::new(LineMarks::of(
@@ -50,7 +54,9 @@ pub(crate) fn compile(records: &[Listening]) -> Program {
     for (index, listening) in records.iter().enumerate() {
         compiler.record(index, listening, &mut seen_texts);
     }
-    compiler.finish()
+    let mut program = compiler.finish();
+    program.stops = Stops::of_program(&program);
+    program
 }
 
 struct Compiler {
@@ -614,6 +620,7 @@ impl Compiler {
 
     fn finish(mut self) -> Program {
         let program = &mut self.program;
+        let mut anchors = Vec::new();
         for frame in 0..program.frames.len() {
             let start = program.frames[frame].start;
             let chosen = program.frames[frame].chosen;
@@ -625,12 +632,14 @@ impl Compiler {
                 if !chosen && !matches!(byte, b'<' | b'[' | b'`' | b'~' | b']') {
                     continue;
                 }
-                program.anchors[byte as usize] = true;
+                anchors.push(byte);
                 if !program.starts[byte as usize].contains(&start) {
                     program.starts[byte as usize].push(start);
                 }
             }
         }
+        program.marks = ByteSet::new(anchors.iter().copied().chain([b'`', b'~']));
+        program.anchors = ByteSet::new(anchors);
         self.program
     }
 

@@ -97,6 +97,19 @@ impl Regions {
         self.line == Line::Body && !self.blank
     }
 
+    /// Passes over text without backticks and tildes. What came before must be [calm](Regions::is_calm), and nobody may
+    /// wait for the end of a line.
+    pub(crate) fn pass(&mut self, text: &str) {
+        let Some(at) = memchr::memrchr(b'\n', text.as_bytes()) else { return };
+        self.line = self.new_line();
+        for c in text[at + 1..].chars() {
+            if self.is_calm() {
+                break;
+            }
+            self.read(c);
+        }
+    }
+
     /// A frame stood here: the line goes on after it.
     pub(crate) fn pass_frame(&mut self, ended_line: bool) {
         if let Line::Run { mark, length, at_start } = self.line

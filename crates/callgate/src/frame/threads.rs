@@ -1,5 +1,7 @@
 //! Running a program: a set of threads that read the same bytes in step, in order of preference.
 
+use std::num::NonZeroU32;
+
 use crate::dialect::{Slot, is_word_character};
 
 use super::program::{Mark, Op, Pc, Program};
@@ -31,8 +33,37 @@ pub(crate) struct Holder {
     pub(crate) elements: Vec<Pc>,
 }
 
+/// A place in [`Scratch::words`]. Threads are copied for every byte of a header, so it leaves room for a niche.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Start(NonZeroU32);
+
+impl Start {
+    fn at(place: u32) -> Self {
+        Start(NonZeroU32::MIN.saturating_add(place))
+    }
+
+    fn get(self) -> u32 {
+        self.0.get() - 1
+    }
+}
+
 /// A range of [`Scratch::words`].
-pub(crate) type Words = (u32, u32);
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Words {
+    start: Start,
+    /// Words are at most [`LONGEST_WORD`] bytes long.
+    length: u16,
+}
+
+impl Words {
+    fn new(from: u32, to: u32) -> Self {
+        Words { start: Start::at(from), length: (to - from) as u16 }
+    }
+
+    fn range(self) -> (u32, u32) {
+        (self.start.get(), self.start.get() + u32::from(self.length))
+    }
+}
 
 /// One way of reading what has come so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +72,7 @@ pub(crate) struct Thread {
     /// How far a repeated text has been read.
     offset: u32,
     /// Where the word that is being read begins in the scratch, if one is.
-    word: Option<u32>,
+    word: Option<Start>,
     pub(crate) name: Option<Words>,
     pub(crate) key: Option<Words>,
     pub(crate) id: Option<Words>,
@@ -251,17 +282,22 @@ impl Threads {
         }
         let mut next = std::mem::take(&mut scratch.spare);
         next.clear();
+        next.reserve(self.list.len());
         scratch.next_step(program);
         let word_at = scratch.words.len() as u32;
         let mut took_word = false;
         for thread in &self.list {
+            let op = program.ops[thread.pc as usize];
+            if matches!(op, Op::Byte(wanted) if wanted != byte) {
+                continue;
+            }
             let mut thread = *thread;
             if thread.start_pending && !byte.is_ascii_whitespace() {
                 thread.start_pending = false;
                 thread.call_start = position;
             }
-            match program.ops[thread.pc as usize] {
-                Op::Byte(wanted) if wanted == byte => {
+            match op {
+                Op::Byte(_) => {
                     thread.pc += 1;
                     follow(program, scratch, &mut next, thread, position + 1);
                 }
@@ -270,7 +306,7 @@ impl Threads {
                 }
                 Op::Space1 | Op::Line if byte.is_ascii_whitespace() => {
                     // What is needed once is followed by free space, so only the first such byte is read here.
-                    let is_enough = program.ops[thread.pc as usize] == Op::Space1 || byte == b'\n';
+                    let is_enough = op == Op::Space1 || byte == b'\n';
                     thread.pc += u32::from(is_enough);
                     follow(program, scratch, &mut next, thread, position + 1);
                 }
@@ -285,18 +321,18 @@ impl Threads {
                     follow(program, scratch, &mut next, thread, position + 1);
                 }
                 Op::Word(_) if is_word_byte(byte) => {
-                    let start = thread.word.unwrap_or(word_at);
+                    let start = thread.word.map_or(word_at, Start::get);
                     if (word_at - start) as usize >= LONGEST_WORD {
                         continue;
                     }
-                    thread.word = Some(start);
+                    thread.word = Some(Start::at(start));
                     took_word = true;
                     if !next.contains(&thread) {
                         next.push(thread);
                     }
                 }
                 op @ (Op::Repeat(_) | Op::Suffix) if repeated(op, &thread).is_some() => {
-                    let (from, to) = repeated(op, &thread).unwrap_or_default();
+                    let Some((from, to)) = repeated(op, &thread).map(Words::range) else { continue };
                     if scratch.words.get((from + thread.offset) as usize) == Some(&byte) {
                         thread.offset += 1;
                         if from + thread.offset == to {
@@ -310,9 +346,11 @@ impl Threads {
                     // Unbound: a colon starts it, word characters go on with it. `follow` has already gone past it
                     // for the case that it is empty.
                     let starts = thread.word.is_none() && byte == b':';
-                    let goes_on = thread.word.is_some() && (byte.is_ascii_alphanumeric() || byte == b'_');
+                    let has_room = |start: Start| ((word_at - start.get()) as usize) < LONGEST_WORD;
+                    let goes_on =
+                        thread.word.is_some_and(has_room) && (byte.is_ascii_alphanumeric() || byte == b'_');
                     if starts || goes_on {
-                        thread.word = Some(thread.word.unwrap_or(word_at));
+                        thread.word = thread.word.or(Some(Start::at(word_at)));
                         took_word = true;
                         next.push(thread);
                     }
@@ -332,6 +370,46 @@ impl Threads {
         Step::Alive
     }
 
+    /// How many of these bytes all threads read alike without anything to decide: the middle of literals, whose last
+    /// byte is not among them, or of words.
+    pub(crate) fn plain_run(&self, program: &Program, scratch: &Scratch, bytes: &[u8]) -> usize {
+        let is_literal = |pc: Pc| matches!(program.ops[pc as usize], Op::Byte(_));
+        let mut run = if self.list.is_empty() { 0 } else { bytes.len() };
+        let in_word = self.in_word();
+        for thread in &self.list {
+            if thread.start_pending || thread.word.is_some() != in_word {
+                return 0;
+            }
+            run = if let Some(word) = thread.word {
+                let is_word = |byte: &&u8| byte.is_ascii() && is_word_byte(**byte);
+                let room = LONGEST_WORD.saturating_sub(scratch.words.len() - word.get() as usize);
+                match program.ops[thread.pc as usize] {
+                    Op::Word(_) => bytes[..run].iter().take(room).take_while(is_word).count(),
+                    _ => 0,
+                }
+            } else {
+                let ops = program.ops[thread.pc as usize..].iter();
+                let same = ops.zip(&bytes[..run]).take_while(|(op, byte)| **op == Op::Byte(**byte)).count();
+                if is_literal(thread.pc + same as Pc) { same } else { same.saturating_sub(1) }
+            };
+            if run == 0 {
+                break;
+            }
+        }
+        run
+    }
+
+    /// Reads bytes that [`Threads::plain_run`] allows.
+    pub(crate) fn pass(&mut self, scratch: &mut Scratch, bytes: &[u8]) {
+        if self.in_word() {
+            scratch.words.extend_from_slice(bytes);
+            return;
+        }
+        for thread in &mut self.list {
+            thread.pc += bytes.len() as Pc;
+        }
+    }
+
     /// Ends the words that are being read: the byte at `position` is none of theirs.
     pub(crate) fn end_words(&mut self, program: &Program, scratch: &mut Scratch, position: usize) {
         let mut next = std::mem::take(&mut scratch.spare);
@@ -344,9 +422,9 @@ impl Threads {
                 continue;
             };
             thread.word = None;
-            let run = (start, scratch.words.len() as u32);
+            let run = (start.get(), scratch.words.len() as u32);
             match program.ops[thread.pc as usize] {
-                Op::Suffix => thread.suffix = Some(run),
+                Op::Suffix => thread.suffix = Some(Words::new(run.0, run.1)),
                 Op::Word(pattern) if !bind(program, scratch, &mut thread, pattern, run) => continue,
                 _ => {}
             }
@@ -385,7 +463,8 @@ impl Threads {
 impl Scratch {
     /// The text of a range.
     pub(crate) fn get(&self, words: Words) -> &str {
-        let bytes = self.words.get(words.0 as usize..words.1 as usize).unwrap_or_default();
+        let (from, to) = words.range();
+        let bytes = self.words.get(from as usize..to as usize).unwrap_or_default();
         std::str::from_utf8(bytes).unwrap_or("")
     }
 
@@ -440,7 +519,7 @@ fn repeated(op: Op, thread: &Thread) -> Option<Words> {
         Op::Suffix => thread.suffix,
         _ => None,
     };
-    words.filter(|(from, to)| from < to)
+    words.filter(|words| words.length > 0)
 }
 
 /// Adds a thread and everything it can reach without reading a byte, the preferred way first.
@@ -448,59 +527,58 @@ fn follow(program: &Program, scratch: &mut Scratch, list: &mut Vec<Thread>, thre
     let mut ways = std::mem::take(&mut scratch.ways);
     ways.push(thread);
     while let Some(mut thread) = ways.pop() {
-        let op = program.ops[thread.pc as usize];
-        if thread.offset == 0 && !scratch.first_visit(thread.pc) {
-            continue;
-        }
-        match op {
-            Op::Split(first, second) => {
-                ways.push(Thread { pc: second, ..thread });
-                ways.push(Thread { pc: first, ..thread });
-            }
-            Op::Prompt(next) => {
-                ways.push(Thread { pc: next, ..thread });
-                ways.push(Thread { pc: thread.pc + 1, ..thread });
-            }
-            Op::Jump(to) => ways.push(Thread { pc: to, ..thread }),
-            Op::Mark(mark) => {
-                thread.pc += 1;
-                apply(mark, &mut thread, position);
-                ways.push(thread);
-            }
-            Op::Space => {
-                list.push(thread);
-                ways.push(Thread { pc: thread.pc + 1, ..thread });
-            }
-            Op::Line => {
-                list.push(thread);
-                ways.push(Thread { pc: thread.pc + 1, malformed: true, ..thread });
-            }
-            Op::Suffix if thread.suffix.is_none() => {
-                list.push(thread);
-                let empty = scratch.words.len() as u32;
-                ways.push(Thread { pc: thread.pc + 1, suffix: Some((empty, empty)), ..thread });
-            }
-            Op::Suffix | Op::Repeat(_) if repeated(op, &thread).is_none() => {
-                ways.push(Thread { pc: thread.pc + 1, ..thread });
-            }
-            Op::Return => {
-                let Some(holder) = scratch.holders.get((thread.level as usize).wrapping_sub(1)) else {
-                    continue;
-                };
-                // What has been read since the last body counts for those that go on from here.
-                let resume = |next: Thread| Thread {
-                    literals: thread.literals,
-                    skipped: thread.skipped,
-                    pieces: thread.pieces,
-                    ..next
-                };
-                ways.extend(holder.waiting.iter().rev().map(|outer| resume(outer.past_body())));
-                if let Some(outer) = holder.waiting.first() {
-                    let another = holder.elements.iter().rev();
-                    ways.extend(another.map(|start| resume(outer.into_element(*start))));
+        // The preferred way is gone to its end; the others wait.
+        while thread.offset != 0 || scratch.first_visit(thread.pc) {
+            let op = program.ops[thread.pc as usize];
+            match op {
+                Op::Split(first, second) => {
+                    ways.push(Thread { pc: second, ..thread });
+                    thread.pc = first;
+                }
+                Op::Prompt(second) => {
+                    ways.push(Thread { pc: second, ..thread });
+                    thread.pc += 1;
+                }
+                Op::Jump(to) => thread.pc = to,
+                Op::Mark(mark) => {
+                    thread.pc += 1;
+                    apply(mark, &mut thread, position);
+                }
+                Op::Space | Op::Line => {
+                    list.push(thread);
+                    thread.pc += 1;
+                    thread.malformed |= op == Op::Line;
+                }
+                Op::Suffix if thread.suffix.is_none() => {
+                    list.push(thread);
+                    let empty = scratch.words.len() as u32;
+                    thread.pc += 1;
+                    thread.suffix = Some(Words::new(empty, empty));
+                }
+                Op::Suffix | Op::Repeat(_) if repeated(op, &thread).is_none() => thread.pc += 1,
+                Op::Return => {
+                    let Some(holder) = scratch.holders.get((thread.level as usize).wrapping_sub(1)) else {
+                        break;
+                    };
+                    // What has been read since the last body counts for those that go on from here.
+                    let resume = |next: Thread| Thread {
+                        literals: thread.literals,
+                        skipped: thread.skipped,
+                        pieces: thread.pieces,
+                        ..next
+                    };
+                    ways.extend(holder.waiting.iter().rev().map(|outer| resume(outer.past_body())));
+                    if let Some(outer) = holder.waiting.first() {
+                        let another = holder.elements.iter().rev();
+                        ways.extend(another.map(|start| resume(outer.into_element(*start))));
+                    }
+                    break;
+                }
+                _ => {
+                    list.push(thread);
+                    break;
                 }
             }
-            _ => list.push(thread),
         }
     }
     scratch.ways = ways;
@@ -530,8 +608,8 @@ fn apply(mark: Mark, thread: &mut Thread, position: usize) {
 }
 
 /// Matches a finished word against its pattern and binds its slots.
-fn bind(program: &Program, scratch: &Scratch, thread: &mut Thread, pattern: u16, run: Words) -> bool {
-    let text = scratch.get(run);
+fn bind(program: &Program, scratch: &Scratch, thread: &mut Thread, pattern: u16, run: (u32, u32)) -> bool {
+    let text = scratch.get(Words::new(run.0, run.1));
     // A slash makes a closing tag, never a name.
     if text.is_empty() || text.starts_with(['/', '!', '?']) || !text.chars().all(is_word_character) {
         return false;
@@ -553,14 +631,14 @@ fn bind(program: &Program, scratch: &Scratch, thread: &mut Thread, pattern: u16,
                 return false;
             }
             // The number after the name is missing: the whole word is the name, and the judge may still know it.
-            set(thread, *slot, (run.0 + from as u32, run.1));
+            set(thread, *slot, Words::new(run.0 + from as u32, run.1));
             thread.odd = true;
             return true;
         };
         if end == 0 {
             return false;
         }
-        set(thread, *slot, (run.0 + from as u32, run.0 + (from + end) as u32));
+        set(thread, *slot, Words::new(run.0 + from as u32, run.0 + (from + end) as u32));
         from += end + literal.len();
     }
     true

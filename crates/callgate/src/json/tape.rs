@@ -97,7 +97,29 @@ impl Tape {
 
     /// The member of an object with this key; the last one if there are several.
     pub fn member(&self, text: &str, node: usize, key: &str) -> Option<usize> {
-        self.children(node).filter(|child| self.key(text, *child).as_deref() == Some(key)).last()
+        let has_key = |child: &usize| match self.plain_key(text, *child) {
+            Some(plain) => plain == key,
+            None => self.key(text, *child).is_some_and(|written| written == key),
+        };
+        self.children(node).filter(has_key).last()
+    }
+
+    /// The key of a member as it is written, without its quotes, if no escape is in it: most are compared that way.
+    pub(crate) fn plain_key<'t>(&self, text: &'t str, node: usize) -> Option<&'t str> {
+        let (start, end) = self.nodes.get(node)?.key?;
+        let key = text.get(start + 1..end.checked_sub(1)?)?;
+        memchr::memchr(b'\\', key.as_bytes()).is_none().then_some(key)
+    }
+
+    /// Whether a member has one of these keys, and which.
+    pub(crate) fn key_among(&self, text: &str, node: usize, keys: &[String]) -> Option<usize> {
+        match self.plain_key(text, node) {
+            Some(key) => keys.iter().position(|other| *other == key),
+            None => {
+                let key = self.key(text, node)?;
+                keys.iter().position(|other| *other == key)
+            }
+        }
     }
 
     /// The value as `serde_json` holds it; `None` if a number in it is too large for a 64-bit float, or if the value
@@ -137,29 +159,33 @@ impl Tape {
 
     /// A member whose key, unescaped, repeats the key of a member before it, at any depth.
     pub fn duplicate(&self, text: &str) -> Option<usize> {
-        for (index, node) in self.nodes.iter().enumerate() {
-            if node.kind != Kind::Object {
-                continue;
+        (0..self.nodes.len()).find_map(|node| self.repeated_member(text, node))
+    }
+
+    /// A member of this object whose key, unescaped, repeats the key of a member before it.
+    pub(crate) fn repeated_member(&self, text: &str, object: usize) -> Option<usize> {
+        if self.nodes.get(object)?.kind != Kind::Object {
+            return None;
+        }
+        let mut few = [""; FEW];
+        let mut count = 0;
+        for child in self.children(object) {
+            // Few keys without escapes are compared sooner than hashed.
+            let Some(key) = self.plain_key(text, child).filter(|_| count < FEW) else {
+                return self.repeated_among_many(text, object);
+            };
+            if few[..count].contains(&key) {
+                return Some(child);
             }
-            let keys = || self.children(index).map(|child| (child, self.key(text, child)));
-            if self.children(index).nth(FEW).is_none() {
-                // Few keys are compared sooner than hashed.
-                let repeats = |child: usize, key: &Option<Cow<'_, str>>| {
-                    keys().take_while(|(before, _)| *before < child).any(|(_, before)| before == *key)
-                };
-                if let Some((child, _)) = keys().find(|(child, key)| repeats(*child, key)) {
-                    return Some(child);
-                }
-                continue;
-            }
-            let mut seen: HashSet<Cow<'_, str>> = HashSet::new();
-            for (child, key) in keys() {
-                if !seen.insert(key?) {
-                    return Some(child);
-                }
-            }
+            few[count] = key;
+            count += 1;
         }
         None
+    }
+
+    fn repeated_among_many(&self, text: &str, object: usize) -> Option<usize> {
+        let mut seen: HashSet<Cow<'_, str>> = HashSet::new();
+        self.children(object).find(|child| self.key(text, *child).is_some_and(|key| !seen.insert(key)))
     }
 
     /// The tape of one value in it, for the text of that value alone; nothing if it has not ended.
@@ -228,14 +254,34 @@ impl Tape {
         pointer
     }
 
+    /// Adds the value that stands in the text from `start` to its end, with this key. False if it is no valid value.
+    pub(crate) fn add(&mut self, text: &str, start: usize, key: Option<(usize, usize)>) -> bool {
+        let value = &text[start..];
+        if value.starts_with('"') {
+            let node = self.open(Kind::String, key, start);
+            self.close(node, text.len());
+            return true;
+        }
+        let Some(tape) = Tape::parse(value) else { return false };
+        let base = self.nodes.len();
+        self.nodes.extend(tape.nodes.into_iter().enumerate().map(|(index, node)| Node {
+            key: if index == 0 { key } else { node.key.map(|(from, to)| (from + start, to + start)) },
+            start: node.start + start,
+            end: node.end + start,
+            after: node.after + base,
+            ..node
+        }));
+        true
+    }
+
     /// Starts a value; its end comes with [`Tape::close`].
-    pub(super) fn open(&mut self, kind: Kind, key: Option<(usize, usize)>, start: usize) -> usize {
+    pub(crate) fn open(&mut self, kind: Kind, key: Option<(usize, usize)>, start: usize) -> usize {
         self.nodes.push(Node { kind, key, start, end: OPEN, after: OPEN });
         self.nodes.len() - 1
     }
 
     /// Ends a value, with everything that was started since being inside it.
-    pub(super) fn close(&mut self, node: usize, end: usize) {
+    pub(crate) fn close(&mut self, node: usize, end: usize) {
         let after = self.nodes.len();
         if let Some(node) = self.nodes.get_mut(node) {
             node.end = end;

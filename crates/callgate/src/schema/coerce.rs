@@ -41,6 +41,9 @@ impl CompiledTool {
         extra: ExtraArgs,
         text_born: bool,
     ) -> Fit {
+        if self.quick.as_ref().is_some_and(|quick| quick.accepts(arguments, tape)) {
+            return Fit::default();
+        }
         let Some(mut value) = tape.value(arguments, 0) else {
             return refused(out_of_range(arguments, tape));
         };

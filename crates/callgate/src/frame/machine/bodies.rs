@@ -6,12 +6,14 @@ use crate::gate::Compiled;
 use crate::json::{Reader, RepairCode, State as ReaderState, Syntax};
 use crate::ledger::Out;
 
+use super::super::bytes::ByteSet;
 use super::super::draft::{Draft, DraftBody, Meaning, close_reader};
 use super::super::lines::Progress;
 use super::super::params::ValueStart;
 use super::super::program::{Body, Frame, FrameKind, Nested, Op};
-use super::super::threads::{Holder, Scratch, Step, Thread, Threads};
-use super::{Context, LONGEST_HEADER, Machine, State, Stops};
+use super::super::stops::Stops;
+use super::super::threads::{Holder, Scratch, Thread, Threads};
+use super::{Context, LONGEST_HEADER, Machine, State};
 
 impl Machine {
     /// Begins to read the body at which these threads stand; the first decides which.
@@ -78,7 +80,7 @@ impl Machine {
                 let is_object = *body == Body::Object;
                 let mut reader = Reader::new(record.syntax)
                     .with_depth(gate.policy.limits.depth + usize::from(is_object))
-                    .with_stops(&self.stops.first);
+                    .with_stop_bits(self.stops.bits());
                 if let Some(quote) = &record.quote {
                     reader = reader.with_quote(quote.clone());
                 }
@@ -163,41 +165,28 @@ impl Machine {
         };
         let waiting = std::mem::take(&mut self.waiting);
         let outer = self.context.take().filter(|_| kind == Body::Skip).map(Box::new);
-        self.context = Some(Context { waiting, record: frame.record, kind, stops, may_lack_closer, outer });
+        let marks = ByteSet::new(gate.program.marks.iter().chain(stops.iter()));
+        let record = frame.record;
+        self.context = Some(Context { waiting, record, kind, stops, marks, may_lack_closer, outer });
         self.regions.reset();
         self.after_frame = true;
         self.state = State::Outside;
     }
 
-    /// The bytes with which what follows the body can start.
+    /// How the end of the body at which threads wait can start.
     fn stops_after(&mut self, gate: &Compiled, nested: Option<&Nested>) -> Stops {
-        let mut ends = Threads::default();
-        let mut waiting: Vec<Thread> = self.waiting.iter().map(|thread| thread.past_body()).collect();
-        if let (Some(nested), Some(first)) = (nested, self.waiting.first()) {
-            let elements = nested.members.iter().chain([&nested.item]);
-            waiting.extend(elements.map(|start| first.into_element(*start)));
+        let program = &gate.program;
+        let known = self.waiting.iter().map(|thread| program.stops[thread.pc as usize]);
+        let known = known.reduce(|all, next| Some(all?.or(next?))).flatten();
+        if let (Some(stops), None) = (known, nested) {
+            return stops;
         }
-        ends.start(&gate.program, &mut self.scratch, waiting, self.position);
-        let mut stops = Stops::default();
-        for thread in ends.iter() {
-            match gate.program.ops[thread.pc as usize] {
-                Op::Byte(byte) if !stops.first.contains(&byte) => stops.first.push(byte),
-                Op::FenceEnd => stops.first.extend([b'`', b'~']),
-                _ => {}
-            }
-        }
-        if let [only] = *stops.first {
-            // Most such bytes in a value are ruled out by the one after them, before any thread looks.
-            ends.retain(|thread| matches!(gate.program.ops[thread.pc as usize], Op::Byte(_)));
-            stops.second = ends.step(&gate.program, &mut self.scratch, only, self.position) == Step::Alive;
-            for thread in ends.iter().filter(|_| stops.second) {
-                match gate.program.ops[thread.pc as usize] {
-                    Op::Byte(byte) => stops.next[byte as usize / 64] |= 1 << (byte % 64),
-                    _ => stops.next = [u64::MAX; 4],
-                }
-            }
-        }
-        stops
+        let elements = nested.zip(self.waiting.first()).map(|(nested, first)| {
+            let starts = nested.members.iter().chain([&nested.item]);
+            starts.map(|start| first.into_element(*start))
+        });
+        let after = self.waiting.iter().map(|thread| thread.past_body());
+        Stops::before(program, &mut self.scratch, after.chain(elements.into_iter().flatten()))
     }
 
     pub(super) fn json(&mut self, gate: &Compiled, rest: &str, out: &mut Out<'_, '_>) -> usize {
@@ -399,8 +388,8 @@ impl Machine {
             Progress::Object => {
                 draft.lines = None;
                 // What can stand in JSON as well says nothing about its end.
-                let mut stops = self.stops.first.clone();
-                stops.retain(|stop| !stop.is_ascii_digit() && !b"-#\"[{tfn".contains(stop));
+                let can_stop = |stop: &u8| !stop.is_ascii_digit() && !b"-#\"[{tfn".contains(stop);
+                let stops: Vec<u8> = self.stops.iter().filter(can_stop).collect();
                 let reader =
                     Reader::new(Syntax::Lines).with_depth(gate.policy.limits.depth).with_stops(&stops);
                 self.begin_json(reader, false);
@@ -476,7 +465,7 @@ impl Machine {
 
     pub(super) fn looking(&mut self, gate: &Compiled, rest: &str, out: &mut Out<'_, '_>) -> usize {
         let mut used = 0;
-        for c in rest.chars() {
+        while let Some(c) = rest[used..].chars().next() {
             if self.threads.in_word() && !is_word_character(c) {
                 self.threads.end_words(&gate.program, &mut self.scratch, self.position);
                 self.drop_unknown(gate);
@@ -497,6 +486,9 @@ impl Machine {
                 self.end_body(gate, Some(ending), out);
                 return used;
             }
+            let run = self.pass(gate, &rest[used..], LONGEST_HEADER.saturating_sub(self.look.len()));
+            self.look.push_str(&rest[used..used + run]);
+            used += run;
         }
         used
     }

@@ -89,7 +89,6 @@ impl Machine {
     /// A frame has been read to its end.
     pub(super) fn frame_done(&mut self, gate: &Compiled, thread: Thread, end: usize, out: &mut Out<'_, '_>) {
         let frame = self.frame_of(gate, &thread);
-        let record = &gate.records[frame.record].record;
         match frame.kind {
             FrameKind::Calls | FrameKind::Wrapperless => {
                 if !self.ensure_draft(gate, thread, out) {
@@ -139,10 +138,7 @@ impl Machine {
             }
         }
         let is_noise = frame.kind == FrameKind::Noise;
-        self.after = frame.after.clone();
-        if self.after.is_empty() && !record.join.to_string().is_empty() {
-            self.after.clear();
-        }
+        self.after.clone_from(&frame.after);
         self.state = State::Outside;
         self.threads.clear();
         self.best = None;

@@ -16,7 +16,7 @@ use super::{Admission, LONGEST_HEADER, Machine, State};
 impl Machine {
     pub(super) fn matching(&mut self, gate: &Compiled, rest: &str, out: &mut Out<'_, '_>) -> usize {
         let mut used = 0;
-        for c in rest.chars() {
+        while let Some(c) = rest[used..].chars().next() {
             if !self.match_char(gate, c, out) {
                 break;
             }
@@ -24,8 +24,25 @@ impl Machine {
             if self.state != State::Matching {
                 break;
             }
+            let run = self.pass(gate, &rest[used..], LONGEST_HEADER.saturating_sub(self.held.len()));
+            self.held.push_str(&rest[used..used + run]);
+            self.lead = self.threads.iter().next().copied();
+            used += run;
         }
         used
+    }
+
+    /// Passes over the middle of literals and words that all threads read alike: nothing is decided there. Says how
+    /// many bytes it has passed, at most so many.
+    pub(super) fn pass(&mut self, gate: &Compiled, rest: &str, most: usize) -> usize {
+        let bytes = rest.as_bytes();
+        let mut run = self.threads.plain_run(&gate.program, &self.scratch, &bytes[..most.min(bytes.len())]);
+        while !rest.is_char_boundary(run) {
+            run -= 1;
+        }
+        self.threads.pass(&mut self.scratch, &bytes[..run]);
+        self.position += run;
+        run
     }
 
     /// Reads one character. False if it was not read because the state has changed.

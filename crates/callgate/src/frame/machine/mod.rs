@@ -17,10 +17,12 @@ use crate::gate::Compiled;
 use crate::ledger::{Out, Pending};
 use crate::response::FinishReason;
 
+use super::bytes::ByteSet;
 use super::draft::Draft;
 use super::openers::Set;
 use super::program::{Body, Frame};
 use super::region::Regions;
+use super::stops::Stops;
 use super::threads::{Scratch, Thread, Threads};
 
 /// The most bytes of a header (opener, name, white space) that are held while it is undecided.
@@ -59,39 +61,12 @@ struct Context {
     kind: Body,
     /// How its end can start.
     stops: Stops,
+    /// The bytes at which the scan inside of it must look closer.
+    marks: ByteSet,
     /// Whether it may end without a closer, where another frame of its dialect begins.
     may_lack_closer: bool,
     /// The text frame inside of which something is skipped.
     outer: Option<Box<Context>>,
-}
-
-/// How the end of a body can start.
-#[derive(Debug, Default)]
-struct Stops {
-    /// The bytes with which it can start.
-    first: Vec<u8>,
-    /// Whether there is only one such byte and it is known what can follow it.
-    second: bool,
-    /// The bytes that can follow it, one bit each.
-    next: [u64; 4],
-}
-
-impl Stops {
-    /// Where the end may start in these bytes, or how many there are.
-    fn find(&self, bytes: &[u8]) -> usize {
-        let found = match *self.first {
-            [] => None,
-            [one] => memchr::memchr_iter(one, bytes).find(|at| self.may_go_on(bytes.get(at + 1))),
-            _ => bytes.iter().position(|byte| self.first.contains(byte)),
-        };
-        found.unwrap_or(bytes.len())
-    }
-
-    /// Whether this can follow the first byte. What has not come yet can.
-    fn may_go_on(&self, next: Option<&u8>) -> bool {
-        let is_next = |next: &u8| self.next[*next as usize / 64] & 1 << (next % 64) != 0;
-        !self.second || next.is_none_or(is_next)
-    }
 }
 
 /// What the end of a refused call is recognised by.

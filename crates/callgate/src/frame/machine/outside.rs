@@ -23,8 +23,12 @@ impl Machine {
         let mut from = 0;
         let mut i = 0;
         while i < bytes.len() {
-            if reasoning || self.regions.is_calm() {
-                i += self.skip(gate, &bytes[i..]);
+            if reasoning || self.regions.is_calm() && !out.is_pending() {
+                let next = self.next_mark(gate, bytes, i);
+                if !reasoning {
+                    self.regions.pass(&rest[i..next]);
+                }
+                i = next;
                 if i == bytes.len() {
                     break;
                 }
@@ -52,22 +56,27 @@ impl Machine {
         rest.len()
     }
 
-    /// How many bytes can be passed over without looking at each.
-    pub(super) fn skip(&self, gate: &Compiled, bytes: &[u8]) -> usize {
-        let stops = self.context.as_ref().map_or(&[][..], |context| &context.stops.first);
-        let matters = |byte: &u8| {
-            gate.program.anchors[*byte as usize] || matches!(byte, b'\n' | b'`') || stops.contains(byte)
-        };
-        bytes.iter().position(matters).unwrap_or(bytes.len())
+    /// The next byte at which something may begin or end, or the end of the bytes.
+    fn next_mark(&self, gate: &Compiled, bytes: &[u8], from: usize) -> usize {
+        let marks = self.context.as_ref().map_or(&gate.program.marks, |context| &context.marks);
+        let mut at = from;
+        loop {
+            at += marks.find(&bytes[at..]);
+            let Some(byte) = bytes.get(at).copied() else { return at };
+            if matches!(byte, b'`' | b'~') || self.may_begin(gate, byte, bytes.get(at + 1)) {
+                return at;
+            }
+            at += 1;
+        }
     }
 
     pub(super) fn may_begin(&self, gate: &Compiled, byte: u8, next: Option<&u8>) -> bool {
         let stops = self.context.as_ref().map(|context| &context.stops);
-        if stops.is_some_and(|stops| stops.first.contains(&byte) && stops.may_go_on(next)) {
+        if stops.is_some_and(|stops| stops.may_start(byte, next)) {
             return true;
         }
         // A look at the next byte, where it is here already, spares most marks of plain text the threads.
-        gate.program.anchors[byte as usize] && next.is_none_or(|next| gate.openers.could_begin(byte, *next))
+        gate.program.anchors.has(byte) && next.is_none_or(|next| gate.openers.could_begin(byte, *next))
     }
 
     /// Gets ready for everything that can begin with this byte here. False if nothing can.
@@ -81,7 +90,7 @@ impl Machine {
         let program = &gate.program;
         let position = self.position;
         if let Some(context) = &self.context
-            && context.stops.first.contains(&byte)
+            && context.stops.has(byte)
         {
             let ends = context.waiting.iter().map(|thread| thread.past_body());
             self.threads.start(program, &mut self.scratch, ends, position);

@@ -280,6 +280,12 @@ impl Reader {
         self
     }
 
+    /// The same, with one bit for each such byte.
+    pub(crate) fn with_stop_bits(mut self, bits: [u64; 4]) -> Self {
+        self.grammar.stops = StopBytes(bits);
+        self
+    }
+
     /// Says that the whole input is the value: what stands around it belongs to it, and is dropped as a repair.
     pub fn document(mut self) -> Self {
         self.grammar.document = true;
@@ -421,7 +427,7 @@ impl Reader {
         let mut cursor = Cursor { text, at: 0, base: self.base, last };
         let mut seen = text.len();
         while self.state == State::Reading {
-            if self.may_read_plain() && self.read_plain(&mut cursor) {
+            if self.take_plain(&mut cursor) {
                 continue;
             }
             match self.step(&mut cursor) {

@@ -14,7 +14,7 @@ use crate::json::text::{code_unit, plain_length};
 
 impl Reader {
     /// Takes plain JSON from here on. False if there is nothing that it could settle.
-    pub(super) fn read_plain(&mut self, cursor: &mut Cursor<'_>) -> bool {
+    fn read_plain(&mut self, cursor: &mut Cursor<'_>) -> bool {
         let text = cursor.text;
         let bytes = text.as_bytes();
         let start = cursor.at;
@@ -131,15 +131,85 @@ impl Reader {
         true
     }
 
-    /// Whether the shortcut may be tried here.
-    pub(super) fn may_read_plain(&self) -> bool {
-        self.string.is_none()
+    /// Takes plain keyword arguments from here on, each a name and a scalar. False if there is nothing that it could
+    /// settle.
+    fn read_plain_keywords(&mut self, cursor: &mut Cursor<'_>) -> bool {
+        let text = cursor.text;
+        let bytes = text.as_bytes();
+        let start = cursor.at;
+        let mut after_comma =
+            self.comma.is_some() || self.levels.last().is_some_and(|level| level.items == 0);
+        loop {
+            let mut at = after_space(bytes, cursor.at);
+            if !after_comma {
+                if bytes.get(at) != Some(&b',') {
+                    break;
+                }
+                at = after_space(bytes, at + 1);
+            }
+            let Some(equals) = plain_keyword(bytes, at) else { break };
+            let Some((kind, spelling, end)) = plain_literal(text, equals + 1) else { break };
+            if bytes[at..end].iter().any(|byte| self.grammar.stops.has(*byte)) {
+                break;
+            }
+            let next = after_space(bytes, end);
+            let ends = match bytes.get(next) {
+                Some(b')') => true,
+                Some(b',') => plain_keyword(bytes, after_space(bytes, next + 1)).is_some(),
+                _ => false,
+            };
+            if !ends {
+                break;
+            }
+            self.flush_gap();
+            self.output.text.push_str(&text[cursor.at..at]);
+            let key = self.output.text.len();
+            self.write_quoted(&text[at..equals]);
+            self.key = Some((key, self.output.text.len()));
+            self.output.text.push(':');
+            let node = self.output.open(kind, self.key.take());
+            if kind == Kind::String {
+                self.write_quoted(spelling);
+            } else {
+                self.output.text.push_str(spelling);
+            }
+            self.output.close(node);
+            self.count_value();
+            self.place = Place::After;
+            cursor.at = end;
+            after_comma = false;
+        }
+        cursor.at > start
+    }
+
+    /// Writes a string that needs no escapes.
+    fn write_quoted(&mut self, text: &str) {
+        self.output.text.push('"');
+        self.output.text.push_str(text);
+        self.output.text.push('"');
+    }
+
+    /// Takes what is plain from here on, where that may be tried. False if there is nothing that could be settled.
+    pub(super) fn take_plain(&mut self, cursor: &mut Cursor<'_>) -> bool {
+        let is_between = self.string.is_none()
             && self.failure.is_none()
             && self.comment.is_none()
             && self.scan.is_fresh()
-            && self.grammar.quote.is_none()
-            && matches!(self.grammar.syntax, Syntax::Json | Syntax::Lines)
-            && matches!(self.place, Place::Value | Place::Key | Place::Colon | Place::After)
+            && self.grammar.quote.is_none();
+        let place = self.place;
+        is_between
+            && match self.grammar.syntax {
+                Syntax::Json | Syntax::Lines => {
+                    matches!(place, Place::Value | Place::Key | Place::Colon | Place::After)
+                        && self.read_plain(cursor)
+                }
+                Syntax::Kwargs => {
+                    matches!(place, Place::Key | Place::After)
+                        && self.shape() == Some(Shape::Kwargs)
+                        && self.read_plain_keywords(cursor)
+                }
+                Syntax::Python | Syntax::Bare => false,
+            }
     }
 
     /// A string without anything odd in it, whose opening quote is at `at`: the place after its closing quote, and
@@ -246,4 +316,43 @@ fn plain_scalar(bytes: &[u8], at: usize) -> Option<(Kind, usize)> {
         next += 1;
     }
     matches!(bytes.get(next), Some(b',' | b'}' | b']' | b'\n' | b'\r')).then_some((kind, end))
+}
+
+/// The place of the equals sign after the name at `at`, if a value can follow it.
+fn plain_keyword(bytes: &[u8], at: usize) -> Option<usize> {
+    bytes.get(at).filter(|byte| byte.is_ascii_alphabetic() || **byte == b'_')?;
+    let name = bytes[at..].iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count();
+    let value = bytes.get(at + name + 1)?;
+    let is_value = matches!(value, b'"' | b'\'' | b'-' | b'[' | b'{') || value.is_ascii_alphanumeric();
+    (bytes[at + name] == b'=' && is_value).then_some(at + name)
+}
+
+/// The string, number or literal of Python at `at`: what it is in JSON, without quotes, and the place after it.
+fn plain_literal(text: &str, at: usize) -> Option<(Kind, &str, usize)> {
+    let bytes = text.as_bytes();
+    let quote = match bytes.get(at)? {
+        quote @ (b'"' | b'\'') => *quote,
+        b'-' | b'0'..=b'9' => {
+            let end = at + number_length(&bytes[at..])?;
+            return is_separator(bytes.get(end)).then_some((Kind::Number, &text[at..end], end));
+        }
+        _ => {
+            let literals =
+                [("True", Kind::Bool, "true"), ("False", Kind::Bool, "false"), ("None", Kind::Null, "null")];
+            let (word, kind, spelling) =
+                literals.into_iter().find(|(word, ..)| text[at..].starts_with(word))?;
+            let end = at + word.len();
+            return is_separator(bytes.get(end)).then_some((kind, spelling, end));
+        }
+    };
+    let content = at + 1;
+    let end = content + plain_length(&bytes[content..], quote);
+    // Three quotes in a row are another kind of string.
+    let closes = bytes.get(end) == Some(&quote) && bytes.get(end + 1).is_some_and(|next| *next != quote);
+    closes.then(|| (Kind::String, &text[content..end], end + 1))
+}
+
+/// Whether a number or literal of Python certainly ends before this.
+fn is_separator(next: Option<&u8>) -> bool {
+    matches!(next, Some(b',' | b')'))
 }
