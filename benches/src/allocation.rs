@@ -4,12 +4,12 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::error::Error;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
-use callgate::FinishReason;
+use callgate::{FinishReason, Session};
 use serde_json::json;
 
 use crate::contestant::gate;
 use crate::growth::written_in;
-use crate::workload::chunks;
+use crate::workload::{self, chunks};
 
 /// The system's allocator with counters. They rest during races, so that they cost a race next to nothing.
 pub struct Counting;
@@ -53,13 +53,33 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// What streaming one text in 4-byte chunks took.
+/// What was allocated during something.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Count {
+    /// Allocations and growths.
+    pub calls: usize,
+    /// The most bytes alive at one time.
+    pub peak: usize,
+}
+
+/// Does something while counting.
+pub fn counted<T>(work: impl FnOnce() -> T) -> (T, Count) {
+    for counter in [&CALLS, &LIVE, &PEAK] {
+        counter.store(0, Relaxed);
+    }
+    ON.store(true, Relaxed);
+    let result = work();
+    ON.store(false, Relaxed);
+    (result, Count { calls: CALLS.load(Relaxed), peak: PEAK.load(Relaxed) })
+}
+
+/// What streaming one text took.
 pub struct Cost {
     pub name: String,
     pub bytes: usize,
     /// Allocations and growths per chunk, over the middle half of the chunks.
     pub per_chunk: f64,
-    /// The most bytes alive before the end of the response.
+    /// The most bytes alive before the end of the response, the session itself included.
     pub peak_feeding: usize,
     /// The most bytes alive, the end of the response included.
     pub peak: usize,
@@ -71,40 +91,38 @@ pub fn costs(size: usize) -> Result<Vec<Cost>, Box<dyn Error>> {
     for dialect in ["hermes", "deepseek-v31", "qwen3-coder", "glm45", "pythonic"] {
         costs.push(cost(dialect, dialect, &written_in(dialect, size)?)?);
     }
-    let prose = "a gate reads { the text < then says so, again. ".repeat(size / 47 + 1);
-    costs.push(cost("text", "auto", &prose)?);
+    let prose = workload::prose().text;
+    costs.push(cost("text", "auto", &prose.repeat(size / prose.len() + 1))?);
     Ok(costs)
 }
 
 fn cost(name: &str, dialect: &str, text: &str) -> Result<Cost, Box<dyn Error>> {
     let gate = gate(dialect)?;
-    let pieces = chunks(text, 4);
+    let pieces = chunks(text);
     let middle = pieces.len() / 4..pieces.len() * 3 / 4;
     let mut before = 0;
     let mut in_middle = 0;
-    for counter in [&CALLS, &LIVE, &PEAK] {
-        counter.store(0, Relaxed);
-    }
-    ON.store(true, Relaxed);
-    let mut session = gate.session();
-    for (at, chunk) in pieces.iter().enumerate() {
-        if at == middle.start {
-            before = CALLS.load(Relaxed);
+    let mut peak_feeding = 0;
+    let ((), count) = counted(|| {
+        let mut session = gate.session();
+        for (at, chunk) in pieces.iter().enumerate() {
+            if at == middle.start {
+                before = CALLS.load(Relaxed);
+            }
+            session.push(chunk, &mut |event| drop(event));
+            if at + 1 == middle.end {
+                in_middle = CALLS.load(Relaxed) - before;
+            }
         }
-        session.push(chunk, &mut |event| drop(event));
-        if at + 1 == middle.end {
-            in_middle = CALLS.load(Relaxed) - before;
-        }
-    }
-    let peak_feeding = PEAK.load(Relaxed);
-    session.finish(FinishReason::Stop, &mut |event| drop(event));
-    ON.store(false, Relaxed);
+        peak_feeding = PEAK.load(Relaxed);
+        session.finish(FinishReason::Stop, &mut |event| drop(event));
+    });
     Ok(Cost {
         name: name.to_owned(),
         bytes: text.len(),
         per_chunk: in_middle as f64 / middle.len() as f64,
-        peak_feeding,
-        peak: PEAK.load(Relaxed),
+        peak_feeding: peak_feeding + size_of::<Session>(),
+        peak: count.peak + size_of::<Session>(),
     })
 }
 
@@ -122,7 +140,9 @@ pub fn to_markdown(costs: &[Cost]) -> String {
     let mut table = String::from(
         "| text | bytes | allocations per chunk | peak while feeding | peak at the end |\n|---|--:|--:|--:|--:|\n",
     );
-    let times = |part: usize, cost: &Cost| format!("{:.2} × input", part as f64 / cost.bytes as f64);
+    let times = |part: usize, cost: &Cost| {
+        format!("{} KB = {:.3} × input", part.div_ceil(1024), part as f64 / cost.bytes as f64)
+    };
     for cost in costs {
         table.push_str(&format!(
             "| {} | {} | {:.4} | {} | {} |\n",

@@ -1,14 +1,14 @@
 //! Growth: the time of ever longer streams, per family of dialects and for texts that invite repeated work.
 
 use std::error::Error;
-use std::time::Duration;
 
 use callgate::dialect::{self, RenderCall};
 use serde_json::{Value, json};
 
 use crate::contestant::{feed, gate};
+use crate::floors::stream;
 use crate::report::shown;
-use crate::stopwatch::time;
+use crate::stopwatch::{fastest, time};
 use crate::workload::{chunks, source_text};
 
 /// The lengths that are measured, in bytes.
@@ -69,17 +69,26 @@ const HOSTILE: [(&str, &str, [&str; 3]); 10] = [
 pub struct Row {
     pub name: String,
     pub dialect: String,
-    pub times: Vec<Option<Duration>>,
+    pub mode: &'static str,
+    pub bytes: Vec<usize>,
+    /// In nanoseconds.
+    pub times: Vec<Option<f64>>,
     /// Whether the calls that came out are as many as there should be; nothing where no number is right.
     pub right: Option<bool>,
 }
 
 impl Row {
-    /// The power of the length that the time grows with, between the second length and the last one measured.
+    /// The power of the length that the time grows with, between the first length and the last one measured.
     pub fn exponent(&self) -> Option<f64> {
-        let last = self.times.iter().rposition(Option::is_some).filter(|last| *last > 1)?;
-        let (from, to) = ((*self.times.get(1)?)?, (*self.times.get(last)?)?);
-        Some((to.as_secs_f64() / from.as_secs_f64()).ln() / (SIZES[last] as f64 / SIZES[1] as f64).ln())
+        let last = self.times.iter().rposition(Option::is_some).filter(|last| *last > 0)?;
+        let (from, to) = ((*self.times.first()?)?, (*self.times.get(last)?)?);
+        Some((to / from).ln() / (*self.bytes.get(last)? as f64 / *self.bytes.first()? as f64).ln())
+    }
+
+    /// The speed at the longest text, in millions of bytes per second.
+    fn speed(&self) -> Option<f64> {
+        let speeds = self.times.iter().zip(&self.bytes);
+        speeds.filter_map(|(time, bytes)| Some(*bytes as f64 / (*time)? * 1e3)).last()
     }
 }
 
@@ -91,7 +100,7 @@ pub fn written_in(dialect: &str, size: usize) -> Result<String, Box<dyn Error>> 
     Ok(record.render(&[call], None, None)?)
 }
 
-/// Measures all families.
+/// Measures all families, whole and streamed.
 pub fn families(rounds: usize) -> Result<Vec<Row>, Box<dyn Error>> {
     let mut rows = Vec::new();
     for dialect in FAMILIES {
@@ -100,8 +109,11 @@ pub fn families(rounds: usize) -> Result<Vec<Row>, Box<dyn Error>> {
             texts.push(written_in(dialect, size)?);
         }
         let family = dialect::named(dialect).map_or('-', |record| record.family);
-        rows.push(row(format!("{family}"), dialect, &texts, Some(1), rounds)?);
+        for mode in ["whole", "streamed"] {
+            rows.push(row(format!("{family}"), dialect, mode, &texts, Some(1), rounds)?);
+        }
     }
+    rows.push(floor(rounds)?);
     Ok(rows)
 }
 
@@ -111,58 +123,80 @@ pub fn hostile(rounds: usize) -> Result<Vec<Row>, Box<dyn Error>> {
     for (name, dialect, [head, part, tail]) in HOSTILE {
         let text = |size: &usize| format!("{head}{}{tail}", part.repeat(size / part.len()));
         let texts: Vec<String> = SIZES[..3].iter().map(text).collect();
-        rows.push(row(name.to_owned(), dialect, &texts, None, rounds)?);
+        rows.push(row(name.to_owned(), dialect, "streamed", &texts, None, rounds)?);
     }
     Ok(rows)
+}
+
+/// The streaming floor at the same lengths: what caches and the list of chunks do to the exponent by themselves.
+fn floor(rounds: usize) -> Result<Row, Box<dyn Error>> {
+    let mut row = Row {
+        name: "–".to_owned(),
+        dialect: "floor".to_owned(),
+        mode: "streamed",
+        bytes: Vec::new(),
+        times: Vec::new(),
+        right: None,
+    };
+    for size in SIZES {
+        let text = written_in("hermes", size)?;
+        let pieces = chunks(&text);
+        let times = ((1 << 20) / text.len()).clamp(1, 8) as u32;
+        let best =
+            (0..rounds).map(|_| fastest(times, || drop(stream(&pieces)))).fold(f64::INFINITY, f64::min);
+        row.bytes.push(text.len());
+        row.times.push(Some(best));
+    }
+    Ok(row)
 }
 
 fn row(
     name: String,
     dialect: &str,
+    mode: &'static str,
     texts: &[String],
     calls: Option<usize>,
     rounds: usize,
 ) -> Result<Row, Box<dyn Error>> {
     let gate = gate(dialect)?;
     let mut right = calls.map(|_| true);
-    let mut times = Vec::new();
-    for text in texts {
-        let pieces = chunks(text, 4);
-        let mut best: Option<Duration> = None;
-        // A long run averages its own noise, so long texts need few rounds.
-        let rounds = rounds.min((4 << 20) / text.len()).max(1);
-        for _ in 0..rounds {
-            let mut found = 0;
-            let mut session = gate.session();
-            let (done, took) = time(|| {
-                feed(&mut session, &pieces, &mut |event| {
-                    found += usize::from(matches!(event, callgate::Event::Call(_)))
-                })
-            });
-            if !done {
-                best = None;
-                break;
+    let pieces: Vec<Vec<&str>> =
+        texts.iter().map(|text| if mode == "whole" { vec![&**text] } else { chunks(text) }).collect();
+    let mut times: Vec<Option<f64>> = vec![Some(f64::INFINITY); texts.len()];
+    // The lengths take turns, so that a slow moment of the machine does not hit one of them alone.
+    for round in 0..rounds {
+        for (pieces, (text, best)) in pieces.iter().zip(texts.iter().zip(&mut times)) {
+            let Some(best) = best.as_mut() else { continue };
+            // A long run averages its own noise, so it needs fewer rounds; a short one is repeated.
+            if round > 2 && text.len() > 4 << 20 {
+                continue;
             }
-            if calls.is_some_and(|calls| calls != found) {
-                right = Some(false);
+            for _ in 0..((1 << 20) / text.len()).clamp(1, 8) {
+                let mut found = 0;
+                let (done, took) = time(|| {
+                    let mut session = gate.session();
+                    feed(&mut session, pieces, &mut |event| {
+                        found += usize::from(matches!(event, callgate::Event::Call(_)))
+                    })
+                });
+                *best = if done { best.min(took.as_nanos() as f64) } else { f64::NAN };
+                if calls.is_some_and(|calls| calls != found) {
+                    right = Some(false);
+                }
             }
-            best = Some(best.map_or(took, |best| best.min(took)));
         }
-        times.push(best);
-        if best.is_none() {
-            break;
-        }
+        // One that was given up is not tried again.
+        times.iter_mut().for_each(|time| *time = time.filter(|time| !time.is_nan()));
     }
-    Ok(Row { name, dialect: dialect.to_owned(), times, right })
+    let bytes = texts.iter().map(String::len).collect();
+    Ok(Row { name, dialect: dialect.to_owned(), mode, bytes, times, right })
 }
 
 /// The rows as JSON.
 pub fn to_json(rows: &[Row]) -> Value {
     let row = |row: &Row| {
-        let nanoseconds: Vec<Option<u128>> =
-            row.times.iter().map(|time| time.map(|time| time.as_nanos())).collect();
-        json!({"name": row.name, "dialect": row.dialect, "sizes": SIZES[..row.times.len()],
-            "nanoseconds": nanoseconds, "exponent": row.exponent(), "right": row.right})
+        json!({"name": row.name, "dialect": row.dialect, "mode": row.mode, "bytes": row.bytes,
+            "nanoseconds": row.times, "exponent": row.exponent(), "right": row.right})
     };
     rows.iter().map(row).collect()
 }
@@ -173,28 +207,18 @@ pub fn to_markdown(first: &str, rows: &[Row]) -> String {
     let heads: String =
         ["10 KB", "100 KB", "1 MB", "10 MB"][..lengths].iter().map(|size| format!(" {size} |")).collect();
     let mut table = format!(
-        "| {first} | dialect |{heads} exponent | MB/s | |\n|---|---|{}--:|--:|---|\n",
+        "| {first} | dialect | fed |{heads} exponent | MB/s | |\n|---|---|---|{}--:|--:|---|\n",
         "--:|".repeat(lengths)
     );
     for row in rows {
-        table.push_str(&format!("| {} | {} |", row.name, row.dialect));
-        for at in 0..lengths {
-            let cell = match row.times.get(at) {
-                Some(Some(time)) => shown(*time),
-                Some(None) => "given up".to_owned(),
-                None => "–".to_owned(),
-            };
-            table.push_str(&format!(" {cell} |"));
+        table.push_str(&format!("| {} | {} | {} |", row.name, row.dialect, row.mode));
+        for time in &row.times {
+            table.push_str(&format!(" {} |", time.map_or("given up".to_owned(), shown)));
         }
-        let speed = row
-            .times
-            .iter()
-            .zip(SIZES)
-            .filter_map(|(time, size)| Some(size as f64 / time.as_ref()?.as_secs_f64() / 1e6));
-        let exponent = row.exponent().map_or("–".to_owned(), |exponent| format!("{exponent:.2}"));
-        let speed = speed.last().map_or("–".to_owned(), |speed| format!("{speed:.1}"));
+        let exponent = row.exponent().map_or("–".to_owned(), |exponent| format!("{exponent:.3}"));
+        let speed = row.speed().map_or("–".to_owned(), |speed| format!("{speed:.1}"));
         let verdict = match row.right {
-            Some(true) => "ok",
+            Some(true) => "right",
             Some(false) => "**wrong**",
             None => "",
         };

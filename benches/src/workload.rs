@@ -62,8 +62,8 @@ impl Fault {
 pub enum Task {
     /// Read a response in this dialect.
     Response(&'static str),
-    /// Read one broken JSON value.
-    Repair,
+    /// Read one JSON value, broken or not.
+    Json,
 }
 
 /// A text to read, and what is in it.
@@ -77,16 +77,7 @@ pub struct Workload {
 
 /// All workloads of the comparison.
 pub fn all() -> Vec<Workload> {
-    vec![
-        short(),
-        four(),
-        large("call-100k", "one hermes call of 100 KB, its string full of escapes", 100 << 10),
-        large("call-1m", "one hermes call of 1 MB, its string full of escapes", 1 << 20),
-        tagged(),
-        plain(),
-        pythonic(),
-        broken(),
-    ]
+    vec![short(), four(), large(), tagged(), prose(), pythonic(), marks(), broken(), valid()]
 }
 
 /// The tools of every gate and every peer, in the form OpenAI gives them.
@@ -144,15 +135,14 @@ pub fn source_text(size: usize) -> String {
     text
 }
 
-/// Cuts a text into chunks of at least this many bytes, between characters.
-pub fn chunks(text: &str, size: usize) -> Vec<&str> {
-    let mut chunks = Vec::with_capacity(text.len() / size + 1);
+/// Cuts a text into chunks of two to six characters, the same ones in every run.
+pub fn chunks(text: &str) -> Vec<&str> {
+    let mut chunks = Vec::with_capacity(text.len() / 4 + 1);
+    let mut random = Random(17);
     let mut rest = text;
     while !rest.is_empty() {
-        let mut end = size.min(rest.len());
-        while !rest.is_char_boundary(end) {
-            end += 1;
-        }
+        let length = 2 + random.below(5);
+        let end = rest.char_indices().nth(length).map_or(rest.len(), |(end, _)| end);
         let (chunk, after) = rest.split_at(end);
         chunks.push(chunk);
         rest = after;
@@ -182,10 +172,11 @@ fn short() -> Workload {
     let text = "I will look for the places that still use the old name.";
     let made = call(
         "search",
-        &json!({"query": "old_name\\(", "paths": ["src/gate", "src/frame", "tests"], "limit": 20, "regex": true}),
+        &json!({"query": "old_name\\(", "paths": ["crates/gate/src", "crates/frame/src", "crates/frame/tests", "docs"],
+            "limit": 20, "regex": true}),
     );
     Workload {
-        name: "short",
+        name: "W1",
         what: "one sentence and a hermes call of 200 bytes",
         task: Task::Response("hermes"),
         text: format!("{text}\n{}", hermes(&made)),
@@ -200,20 +191,24 @@ fn four() -> Workload {
     let frames: Vec<String> = calls.iter().map(hermes).collect();
     let text = "Four files are needed.";
     Workload {
-        name: "four",
-        what: "one sentence and four hermes calls of 1 KB",
+        name: "W2",
+        what: "one sentence and four hermes calls with arguments of 1 KB",
         task: Task::Response("hermes"),
         text: format!("{text}\n{}", frames.join("\n")),
         right: Answer { text: text.to_owned(), calls },
     }
 }
 
-fn large(name: &'static str, what: &'static str, size: usize) -> Workload {
-    // Escaping makes the text about a sixth longer.
-    let made = call("write_file", &json!({"path": "src/lib.rs", "content": source_text(size * 6 / 7)}));
+/// The source file of W3 and W4. Escaping makes it about a sixth longer.
+fn large_content() -> String {
+    source_text((100 << 10) * 6 / 7)
+}
+
+fn large() -> Workload {
+    let made = call("write_file", &json!({"path": "src/lib.rs", "content": large_content()}));
     Workload {
-        name,
-        what,
+        name: "W3",
+        what: "one hermes call with a string of 100 KB full of escapes",
         task: Task::Response("hermes"),
         text: hermes(&made),
         right: Answer { text: String::new(), calls: vec![made] },
@@ -221,14 +216,14 @@ fn large(name: &'static str, what: &'static str, size: usize) -> Workload {
 }
 
 fn tagged() -> Workload {
-    let content = source_text((100 << 10) * 6 / 7);
+    let content = large_content();
     let text = format!(
         "<tool_call>\n<function=write_file>\n<parameter=path>\nsrc/lib.rs\n</parameter>\n\
          <parameter=content>\n{content}\n</parameter>\n</function>\n</tool_call>"
     );
     Workload {
-        name: "xml-100k",
-        what: "the arguments of call-100k as qwen3-coder tags",
+        name: "W4",
+        what: "the arguments of W3 as qwen3-coder tags",
         task: Task::Response("qwen3-coder"),
         text,
         right: Answer {
@@ -238,31 +233,50 @@ fn tagged() -> Workload {
     }
 }
 
-fn plain() -> Workload {
-    const WORDS: [&str; 16] = [
-        "a", "gate", "{", "<", "reads", "the", "text", "if x < y", "{ok}", "and", "<b>", "then", "says",
-        "so,", "again.", "größer",
-    ];
+/// Text without a call, made of these parts.
+fn without_call(name: &'static str, what: &'static str, parts: &[&str], per_line: usize) -> Workload {
     let mut random = Random(11);
     let mut text = String::new();
-    let mut since_break = 0;
+    let mut on_line = 0;
     while text.len() < 64 << 10 {
-        text.push_str(WORDS[random.below(WORDS.len())]);
-        since_break += 1;
-        text.push(if since_break % 12 == 0 { '\n' } else { ' ' });
+        text.push_str(parts[random.below(parts.len())]);
+        on_line = (on_line + 1) % per_line;
+        text.push(if on_line == 0 { '\n' } else { ' ' });
     }
     text.push_str("Done.");
     Workload {
-        name: "text-64k",
-        what: "64 KB of text with stray `{` and `<`, no call",
+        name,
+        what,
         task: Task::Response("hermes"),
         right: Answer { text: text.clone(), calls: Vec::new() },
         text,
     }
 }
 
+pub fn prose() -> Workload {
+    const SENTENCES: [&str; 8] = [
+        "The gate reads every part of an answer once and says what became of it.",
+        "As long as x < 10 the next line is read, and then the loop is over.",
+        "A set such as {a, b} is written with braces, in any order.",
+        "Nothing in this paragraph is a call, and nothing should be held back for long.",
+        "What was bold in the old notes stood between <b> and a slash.",
+        "Größe und Maß stay as they are, and so does a naïve reader.",
+        "If it rains, the walk is put off until the day after; if not, we meet at nine.",
+        "Longer sentences are there as well, since people who explain a thing seldom stop at the first full stop.",
+    ];
+    without_call("W5", "64 KB of prose with stray `{` and `<`, no call", &SENTENCES, 5)
+}
+
+fn marks() -> Workload {
+    const WORDS: [&str; 16] = [
+        "a", "gate", "{", "<", "reads", "the", "text", "if x < y", "{ok}", "and", "<b>", "then", "says",
+        "so,", "again.", "größer",
+    ];
+    without_call("marks", "64 KB in which every third word is or has a `{` or `<`, no call", &WORDS, 12)
+}
+
 fn pythonic() -> Workload {
-    let cities = ["Lisbon", "Tromsø", "Ulaanbaatar", "São Paulo"];
+    let cities = ["Lisbon, Portugal", "Tromsø", "Ulaanbaatar, Mongolia", "São Paulo BR"];
     let mut calls = Vec::new();
     let mut written = Vec::new();
     for (days, city) in (3..).zip(cities) {
@@ -275,15 +289,16 @@ fn pythonic() -> Workload {
         ));
     }
     Workload {
-        name: "pythonic",
-        what: "four pythonic calls of 90 bytes",
+        name: "W6",
+        what: "four pythonic calls, 373 bytes",
         task: Task::Response("pythonic"),
         text: format!("[{}]", written.join(", ")),
         right: Answer { text: String::new(), calls },
     }
 }
 
-fn broken() -> Workload {
+/// The broken text of `repair-100k`, and what it stands for.
+fn records() -> (String, Value) {
     let mut text = String::from("{records: [");
     let mut records = Vec::new();
     let mut random = Random(13);
@@ -295,11 +310,28 @@ fn broken() -> Workload {
         records.push(json!({"id": id, "name": format!("item {id}"), "score": score, "tags": ["new", "red"],
             "note": "the \"best\" of all"}));
     }
+    (text, json!({ "records": records }))
+}
+
+fn broken() -> Workload {
+    let (text, value) = records();
     Workload {
         name: "repair-100k",
         what: "100 KB of broken JSON: single quotes, trailing commas, unquoted keys, missing closers",
-        task: Task::Repair,
+        task: Task::Json,
         text,
-        right: Answer { text: String::new(), calls: vec![call("", &json!({ "records": records }))] },
+        right: Answer { text: String::new(), calls: vec![call("", &value)] },
+    }
+}
+
+fn valid() -> Workload {
+    let (_, value) = records();
+    let made = call("", &value);
+    Workload {
+        name: "valid-100k",
+        what: "the valid form of repair-100k",
+        task: Task::Json,
+        text: made.arguments.clone(),
+        right: Answer { text: String::new(), calls: vec![made] },
     }
 }
