@@ -76,14 +76,14 @@ pub(crate) struct Ledger {
 /// The ids of one response.
 #[derive(Debug)]
 pub(crate) struct Ids {
-    pub(crate) prefix: String,
+    pub(crate) prefix: Cow<'static, str>,
     taken: BTreeSet<String>,
     number: usize,
 }
 
 impl Default for Ids {
     fn default() -> Self {
-        Ids { prefix: String::from("gen_"), taken: BTreeSet::new(), number: 0 }
+        Ids { prefix: Cow::Borrowed("gen_"), taken: BTreeSet::new(), number: 0 }
     }
 }
 
@@ -100,7 +100,7 @@ impl Ids {
     fn fresh(&mut self) -> String {
         loop {
             self.number += 1;
-            let mut id = self.prefix.clone();
+            let mut id = String::from(&*self.prefix);
             id.push_str(&self.number.to_string());
             if !self.taken.contains(&id) {
                 return id;

@@ -50,7 +50,7 @@ impl Session {
 
     /// Sets what generated ids start with.
     pub fn with_id_prefix(mut self, prefix: &str) -> Self {
-        prefix.clone_into(&mut self.ledger.ids.prefix);
+        self.ledger.ids.prefix = prefix.to_owned().into();
         self
     }
 

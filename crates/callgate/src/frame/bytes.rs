@@ -1,18 +1,14 @@
 //! A set of bytes, and the way to the next of them in a text.
 
+/// How far a search for one group of bytes goes before the other groups have their turn.
+const BLOCK: usize = 512;
+
 /// Bytes at which a scan has to look closer.
 #[derive(Clone, Debug)]
 pub(crate) struct ByteSet {
     has: [bool; 256],
-    /// All of them, if they are few enough for a vector search.
-    few: Option<Few>,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Few {
-    One(u8),
-    Two(u8, u8),
-    Three(u8, u8, u8),
+    /// All of them in groups of three, for a vector search.
+    groups: Vec<[u8; 3]>,
 }
 
 impl ByteSet {
@@ -22,13 +18,8 @@ impl ByteSet {
             has[byte as usize] = true;
         }
         let list: Vec<u8> = (0..=u8::MAX).filter(|byte| has[*byte as usize]).collect();
-        let few = match *list {
-            [one] => Some(Few::One(one)),
-            [one, two] => Some(Few::Two(one, two)),
-            [one, two, three] => Some(Few::Three(one, two, three)),
-            _ => None,
-        };
-        ByteSet { has, few }
+        let group = |few: &[u8]| std::array::from_fn(|i| few[i.min(few.len() - 1)]);
+        ByteSet { has, groups: list.chunks(3).map(group).collect() }
     }
 
     pub(crate) fn has(&self, byte: u8) -> bool {
@@ -41,22 +32,24 @@ impl ByteSet {
 
     /// Where the first of them stands in these bytes, or how many there are.
     pub(crate) fn find(&self, bytes: &[u8]) -> usize {
-        let found = match self.few {
-            Some(Few::One(one)) => memchr::memchr(one, bytes),
-            Some(Few::Two(one, two)) => memchr::memchr2(one, two, bytes),
-            Some(Few::Three(one, two, three)) => memchr::memchr3(one, two, three, bytes),
-            None => self.find_any(bytes),
-        };
-        found.unwrap_or(bytes.len())
-    }
-
-    fn find_any(&self, bytes: &[u8]) -> Option<usize> {
-        let (eights, rest) = bytes.as_chunks::<8>();
-        // One branch for eight bytes: most of them are none of the set.
-        let eight =
-            eights.iter().position(|eight| eight.iter().fold(false, |any, byte| any | self.has(*byte)));
-        let from = eight.map_or(bytes.len() - rest.len(), |eight| eight * 8);
-        bytes[from..].iter().position(|byte| self.has(*byte)).map(|at| from + at)
+        if let [[one, two, three]] = *self.groups {
+            return memchr::memchr3(one, two, three, bytes).unwrap_or(bytes.len());
+        }
+        let mut from = 0;
+        while from < bytes.len() {
+            // Each group looks only as far as the one before it has found something.
+            let mut block = &bytes[from..bytes.len().min(from + BLOCK)];
+            let length = block.len();
+            for [one, two, three] in &self.groups {
+                let found = memchr::memchr3(*one, *two, *three, block);
+                block = &block[..found.unwrap_or(block.len())];
+            }
+            from += block.len();
+            if block.len() < length {
+                return from;
+            }
+        }
+        bytes.len()
     }
 }
 

@@ -148,6 +148,10 @@ impl Draft {
 
     /// Remembers whether the body that is being read ends with a line break.
     pub(crate) fn note_line(&mut self, text: &str) {
+        if text.bytes().next_back().is_some_and(|last| last.is_ascii_graphic()) {
+            self.at_line_start = false;
+            return;
+        }
         if let Some(last_line) = text.rsplit('\n').next().filter(|_| !text.is_empty()) {
             let is_blank = last_line.trim().is_empty();
             self.at_line_start = is_blank && (self.at_line_start || last_line.len() < text.len());
@@ -227,6 +231,9 @@ impl Draft {
     /// What is known of the name and the arguments of an object that is still being read.
     pub(crate) fn look_at_object(&mut self, record: &Record) {
         let DraftBody::Json { reader, object: true, arguments } = &mut self.body else { return };
+        if self.name.is_some() && arguments.is_some() {
+            return;
+        }
         let (text, tape) = (reader.text(), reader.tape());
         if self.name.is_none() {
             for shape in record.object.iter().filter(|shape| shape.is_call()) {

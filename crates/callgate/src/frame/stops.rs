@@ -1,15 +1,18 @@
 //! How the end of a body can start: the bytes at which the body's reader has to look closer.
 
+use std::sync::Arc;
+
 use super::instructions::{Op, Pc, Program};
-use super::threads::{Scratch, Step, Thread, Threads};
+use super::threads::{Scratch, Thread, Threads};
 
 /// The bytes with which what follows a body can start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stops {
     /// One bit for each of them.
     first: [u64; 4],
-    /// The one, if there is only one, with a bit for each byte that can follow it.
-    only: Option<(u8, [u64; 4])>,
+    /// The literals that can follow, as far as they go, if all that follows begins with the same byte. Most such bytes in
+    /// a value are ruled out by them before any thread looks.
+    heads: Option<(u8, Arc<[Vec<u8>]>)>,
 }
 
 impl Stops {
@@ -47,19 +50,11 @@ impl Stops {
             stops.first[usize::from(byte >> 6)] |= 1 << (byte & 63);
         }
         if let [only] = *first {
-            // Most such bytes in a value are ruled out by the one after them, before any thread looks.
-            ends.retain(|thread| matches!(program.ops[thread.pc as usize], Op::Byte(_)));
-            let mut next = [u64::MAX; 4];
-            if ends.step(program, scratch, only, 0) == Step::Alive {
-                next = [0; 4];
-                for thread in ends.iter() {
-                    match program.ops[thread.pc as usize] {
-                        Op::Byte(byte) => next[usize::from(byte >> 6)] |= 1 << (byte & 63),
-                        _ => next = [u64::MAX; 4],
-                    }
-                }
-            }
-            stops.only = Some((only, next));
+            let mut heads: Vec<Vec<u8>> = ends.iter().map(|thread| literal(program, thread.pc)).collect();
+            heads.retain(|head| !head.is_empty());
+            heads.sort_unstable();
+            heads.dedup();
+            stops.heads = Some((only, heads.into()));
         }
         stops
     }
@@ -67,13 +62,16 @@ impl Stops {
     /// What can start here or there.
     pub(super) fn or(self, other: Stops) -> Stops {
         let join = |one: [u64; 4], two: [u64; 4]| std::array::from_fn(|i| one[i] | two[i]);
-        let only = match (self.only, other.only) {
-            (Some((one, next)), Some((two, after))) if one == two => Some((one, join(next, after))),
-            (only, None) if other == Stops::default() => only,
-            (None, only) if self == Stops::default() => only,
+        let heads = match (self.heads, other.heads) {
+            (Some((one, heads)), Some((two, more))) if one == two && heads != more => {
+                Some((one, heads.iter().chain(more.iter()).cloned().collect()))
+            }
+            (Some((one, heads)), Some((two, _))) if one == two => Some((one, heads)),
+            (heads, None) if other.first == [0; 4] => heads,
+            (None, heads) if self.first == [0; 4] => heads,
             _ => None,
         };
-        Stops { first: join(self.first, other.first), only }
+        Stops { first: join(self.first, other.first), heads }
     }
 
     /// One bit for each byte with which the end can start.
@@ -91,17 +89,17 @@ impl Stops {
         has(&self.first, byte)
     }
 
-    /// Whether the end can start with this byte and go on with that one. What has not come yet can.
-    pub(super) fn may_start(&self, byte: u8, next: Option<&u8>) -> bool {
-        self.has(byte) && self.only.is_none_or(|(_, after)| next.is_none_or(|next| has(&after, *next)))
+    /// Whether the end can start like these bytes, as far as they have come.
+    pub(super) fn may_start(&self, bytes: &[u8]) -> bool {
+        let is_like = |head: &Vec<u8>| head.iter().zip(bytes).all(|(wanted, byte)| wanted == byte);
+        bytes.first().is_some_and(|first| self.has(*first))
+            && self.heads.as_ref().is_none_or(|(_, heads)| heads.iter().any(is_like))
     }
 
     /// Where the end may start in these bytes, or how many there are.
     pub(super) fn find(&self, bytes: &[u8]) -> usize {
-        let found = match self.only {
-            Some((only, _)) => {
-                memchr::memchr_iter(only, bytes).find(|at| self.may_start(only, bytes.get(at + 1)))
-            }
+        let found = match &self.heads {
+            Some((only, _)) => memchr::memchr_iter(*only, bytes).find(|at| self.may_start(&bytes[*at..])),
             None => bytes.iter().position(|byte| self.has(*byte)),
         };
         found.unwrap_or(bytes.len())
@@ -112,24 +110,32 @@ fn has(bits: &[u64; 4], byte: u8) -> bool {
     bits[usize::from(byte >> 6)] >> (byte & 63) & 1 == 1
 }
 
-/// Whether what follows from here on is the same whenever it is read, for two bytes: no words that were read before,
-/// and no value around this one.
+/// The literal that begins here, up to its end or to a few bytes that tell enough.
+fn literal(program: &Program, from: Pc) -> Vec<u8> {
+    const ENOUGH: usize = 16;
+    let bytes = program.ops[from as usize..].iter().map_while(|op| match op {
+        Op::Byte(byte) => Some(*byte),
+        _ => None,
+    });
+    bytes.take(ENOUGH).collect()
+}
+
+/// Whether what follows from here on begins in the same way whenever it is read: no words that were read before come
+/// first, and no value around this one goes on.
 fn is_fixed(program: &Program, from: Pc) -> bool {
-    let mut ways = vec![(from, 0)];
+    let mut ways = vec![from];
     let mut seen = Vec::new();
-    while let Some((pc, read)) = ways.pop() {
-        if read == 2 || seen.contains(&(pc, read)) {
+    while let Some(pc) = ways.pop() {
+        if seen.contains(&pc) {
             continue;
         }
-        seen.push((pc, read));
+        seen.push(pc);
         match program.ops[pc as usize] {
             Op::Return | Op::Repeat(_) | Op::Suffix => return false,
-            Op::Split(first, second) => ways.extend([(first, read), (second, read)]),
-            Op::Prompt(second) => ways.extend([(pc + 1, read), (second, read)]),
-            Op::Jump(to) => ways.push((to, read)),
-            Op::Mark(_) => ways.push((pc + 1, read)),
-            Op::Space | Op::Line => ways.extend([(pc + 1, read), (pc + 1, read + 1)]),
-            Op::Byte(_) => ways.push((pc + 1, read + 1)),
+            Op::Split(first, second) => ways.extend([first, second]),
+            Op::Prompt(second) => ways.extend([pc + 1, second]),
+            Op::Jump(to) => ways.push(to),
+            Op::Mark(_) | Op::Space | Op::Line => ways.push(pc + 1),
             _ => {}
         }
     }

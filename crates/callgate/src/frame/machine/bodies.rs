@@ -176,7 +176,7 @@ impl Machine {
     /// How the end of the body at which threads wait can start.
     fn stops_after(&mut self, gate: &Compiled, nested: Option<&Nested>) -> Stops {
         let program = &gate.program;
-        let known = self.waiting.iter().map(|thread| program.stops[thread.pc as usize]);
+        let known = self.waiting.iter().map(|thread| program.stops[thread.pc as usize].clone());
         let known = known.reduce(|all, next| Some(all?.or(next?))).flatten();
         if let (Some(stops), None) = (known, nested) {
             return stops;
@@ -205,12 +205,14 @@ impl Machine {
         while !rest.is_char_boundary(room) {
             room += 1;
         }
+        if room == 0 {
+            room = rest.chars().next().map_or(0, char::len_utf8);
+        }
         if self.speculative {
             // Whether this is a call is asked at the same places however the text was cut.
             let place = rest.find([',', '}', ']', ':']).map_or(rest.len(), |at| at + 1);
             room = room.min(place);
         }
-        let room = room.max(rest.chars().next().map_or(0, char::len_utf8));
         let used = reader.push(&rest[..room]);
         let state = reader.state();
         let failed_at = reader.failure().map(|failure| failure.at);
@@ -349,6 +351,7 @@ impl Machine {
     }
 
     /// Reads arguments that are written as lines.
+    #[inline(never)] // See `run`.
     pub(super) fn lines(&mut self, gate: &Compiled, rest: &str, out: &mut Out<'_, '_>) -> usize {
         let limits = &gate.policy.limits;
         let Some(thread) = self.waiting.first().copied() else { return rest.len() };
@@ -463,6 +466,7 @@ impl Machine {
         items.into_iter().chain(members).map(|start| first.into_element(*start)).collect()
     }
 
+    #[inline(never)] // See `run`.
     pub(super) fn looking(&mut self, gate: &Compiled, rest: &str, out: &mut Out<'_, '_>) -> usize {
         let mut used = 0;
         while let Some(c) = rest[used..].chars().next() {

@@ -215,6 +215,7 @@ impl Machine {
             .unwrap_or(0)
     }
 
+    #[inline(never)] // See `run`.
     pub(super) fn refused(&mut self, gate: &Compiled, rest: &str, out: &mut Out<'_, '_>) -> usize {
         let mut used = 0;
         for c in rest.chars() {

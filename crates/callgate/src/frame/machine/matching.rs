@@ -14,6 +14,7 @@ use super::super::threads::{Step, Thread};
 use super::{Admission, LONGEST_HEADER, Machine, State};
 
 impl Machine {
+    #[inline(never)] // See `run`.
     pub(super) fn matching(&mut self, gate: &Compiled, rest: &str, out: &mut Out<'_, '_>) -> usize {
         let mut used = 0;
         while let Some(c) = rest[used..].chars().next() {

@@ -210,7 +210,7 @@ impl Machine {
         self.attempts - 1
     }
 
-    /// Reads more of the response.
+    /// Reads more of the response. It is called for each chunk, so what is not needed for all of them is kept out of it.
     pub(crate) fn run(&mut self, gate: &Compiled, text: &str, out: &mut Out<'_, '_>) {
         self.work += text.len() as u64;
         let mut rest = text;

@@ -11,6 +11,7 @@ use super::super::threads::Thread;
 use super::{LONGEST_GAP, LONGEST_HEADER, Machine, State};
 
 impl Machine {
+    #[inline(never)] // See `run`.
     pub(super) fn outside(&mut self, gate: &Compiled, rest: &str, out: &mut Out<'_, '_>) -> usize {
         let bytes = rest.as_bytes();
         let reasoning = self.in_reasoning();
@@ -34,7 +35,7 @@ impl Machine {
                 }
             }
             let byte = bytes[i];
-            if self.may_begin(gate, byte, bytes.get(i + 1)) {
+            if self.may_begin(gate, &bytes[i..]) {
                 self.emit(gate, &rest[from..i], out);
                 from = i;
                 if self.begin(gate, byte, false) {
@@ -63,20 +64,23 @@ impl Machine {
         loop {
             at += marks.find(&bytes[at..]);
             let Some(byte) = bytes.get(at).copied() else { return at };
-            if matches!(byte, b'`' | b'~') || self.may_begin(gate, byte, bytes.get(at + 1)) {
+            if matches!(byte, b'`' | b'~') || self.may_begin(gate, &bytes[at..]) {
                 return at;
             }
             at += 1;
         }
     }
 
-    pub(super) fn may_begin(&self, gate: &Compiled, byte: u8, next: Option<&u8>) -> bool {
-        let stops = self.context.as_ref().map(|context| &context.stops);
-        if stops.is_some_and(|stops| stops.may_start(byte, next)) {
+    /// Whether something can begin or end like these bytes, as far as they have come.
+    fn may_begin(&self, gate: &Compiled, bytes: &[u8]) -> bool {
+        if self.context.as_ref().is_some_and(|context| context.stops.may_start(bytes)) {
             return true;
         }
         // A look at the next byte, where it is here already, spares most marks of plain text the threads.
-        gate.program.anchors.has(byte) && next.is_none_or(|next| gate.openers.could_begin(byte, *next))
+        bytes.first().is_some_and(|first| {
+            gate.program.anchors.has(*first)
+                && bytes.get(1).is_none_or(|next| gate.openers.could_begin(*first, *next))
+        })
     }
 
     /// Gets ready for everything that can begin with this byte here. False if nothing can.
@@ -128,6 +132,7 @@ impl Machine {
     }
 
     /// Walks the table of openers, and any threads beside it in step, until one of them is more than an opener.
+    #[inline(never)] // See `run`.
     pub(super) fn opening(&mut self, gate: &Compiled, rest: &str, out: &mut Out<'_, '_>) -> usize {
         let openers = &gate.openers;
         let mut used = 0;
@@ -267,8 +272,11 @@ impl Machine {
 
     pub(super) fn flush_space(&mut self, out: &mut Out<'_, '_>) {
         if !self.space.is_empty() {
-            let space = std::mem::take(&mut self.space);
+            let mut space = std::mem::take(&mut self.space);
             self.give(&space, self.position - space.len(), out);
+            // The buffer is used again: white space stands between all words.
+            space.clear();
+            self.space = space;
         }
     }
 
