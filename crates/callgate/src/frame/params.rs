@@ -218,6 +218,14 @@ impl Params {
             value.text.push_str(text);
             return;
         }
+        if value.lead_read.is_some() && value.tail.is_empty() {
+            // Nothing is held back, so most of the text need not be kept.
+            let held = if value.lead_read == Some(true) { held_back(text, &value.trail) } else { 0 };
+            let (free, tail) = text.split_at(text.len() - held);
+            escape_into(&mut self.json, free);
+            value.tail.push_str(tail);
+            return;
+        }
         value.tail.push_str(text);
         if value.lead_read.is_none() {
             if value.tail.len() < value.lead.len() && value.lead.starts_with(value.tail.as_str()) {

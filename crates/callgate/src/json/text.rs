@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 /// Writes `text` as the body of a JSON string, without quotes, escaping only what must be.
 pub fn escape_into(out: &mut String, text: &str) {
+    out.reserve(text.len());
     let mut rest = text;
     loop {
         let plain = plain_length(rest.as_bytes(), b'"');

@@ -541,7 +541,7 @@ impl Machine {
     }
 
     pub(super) fn look_failed(&mut self, gate: &Compiled, out: &mut Out<'_, '_>) {
-        let look = std::mem::take(&mut self.look);
+        let mut look = std::mem::take(&mut self.look);
         self.threads.clear();
         self.position = self.look_start;
         if self.reads_value() {
@@ -549,13 +549,18 @@ impl Machine {
             let first = look.chars().next().map_or(0, char::len_utf8);
             self.value_text(gate, &look[..first]);
             self.run(gate, &look[first..], out);
-            return;
+        } else {
+            self.state = State::Json;
+            if let Some(DraftBody::Json { reader, .. }) = self.draft.as_mut().map(|draft| &mut draft.body) {
+                reader.resume();
+            }
+            self.run(gate, &look, out);
         }
-        self.state = State::Json;
-        if let Some(DraftBody::Json { reader, .. }) = self.draft.as_mut().map(|draft| &mut draft.body) {
-            reader.resume();
+        if self.look.capacity() == 0 {
+            // The buffer is used again: many a sign in a value looks like its end.
+            look.clear();
+            self.look = look;
         }
-        self.run(gate, &look, out);
     }
 
     /// The body has ended where the look began, and the threads have already read on.

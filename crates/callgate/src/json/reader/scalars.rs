@@ -188,9 +188,13 @@ impl StringPrefix {
 /// Whether a word is shaped like a name, so that it can only be one key.
 pub(super) fn is_identifier(word: &str) -> bool {
     let mut characters = word.chars();
-    let start = |character: char| character.is_alphabetic() || matches!(character, '_' | '$' | '@');
-    let part =
-        |character: char| character.is_alphanumeric() || matches!(character, '_' | '$' | '@' | '-' | '.');
+    let is_letter = |character: char| {
+        character.is_ascii_alphabetic() || !character.is_ascii() && character.is_alphabetic()
+    };
+    let start = |character: char| is_letter(character) || matches!(character, '_' | '$' | '@');
+    let part = |character: char| {
+        is_letter(character) || character.is_numeric() || matches!(character, '_' | '$' | '@' | '-' | '.')
+    };
     characters.next().is_some_and(start) && characters.all(part)
 }
 

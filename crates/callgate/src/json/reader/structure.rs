@@ -155,6 +155,9 @@ impl Reader {
     fn take_space(&mut self, cursor: &mut Cursor<'_>) {
         let space = |byte: &u8| matches!(byte, b' ' | b'\n' | b'\r' | b'\t');
         let len = cursor.rest().bytes().take_while(space).count();
+        if len == 0 {
+            return;
+        }
         self.gap.push_str(&cursor.rest()[..len]);
         cursor.at += len;
     }
@@ -314,7 +317,14 @@ impl Reader {
         let ends =
             |byte: u8| matches!(byte, b':' | b'=' | b',' | b'"' | b'\'' | b'`' | b'\n') || is_bracket(byte);
         while let Some(byte) = cursor.byte_at(at) {
-            if ends(byte) || text[at..].starts_with('：') || self.stops_at(cursor, at) {
+            if ends(byte) || self.stops_at(cursor, at) {
+                break;
+            }
+            if byte.is_ascii() {
+                at += 1;
+                continue;
+            }
+            if text[at..].starts_with('：') {
                 break;
             }
             at += text[at..].chars().next().map_or(1, char::len_utf8);
