@@ -2,10 +2,11 @@
 //! accepts, whatever went wrong in it.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use callgate::dialect::{self, RenderCall};
 use callgate::profile::defuse;
-use callgate::{Profile, Response};
+use callgate::{Profile, Record, Response};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -111,12 +112,39 @@ impl Message {
 }
 
 /// How calls are written in the messages that a server gets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum CallStyle {
     /// As structured calls; the server's own template writes them.
     Native,
     /// As text, in the format of a profile; results come back as messages of the user.
     Text(Profile),
+    /// As text, in this dialect.
+    Dialect(Arc<Record>),
+}
+
+impl PartialEq for CallStyle {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (CallStyle::Native, CallStyle::Native) => true,
+            (CallStyle::Text(one), CallStyle::Text(other)) => one == other,
+            (CallStyle::Dialect(one), CallStyle::Dialect(other)) => one.name == other.name,
+            _ => false,
+        }
+    }
+}
+
+impl CallStyle {
+    /// The dialect in which calls are written as text.
+    pub(crate) fn record(&self) -> Option<&Record> {
+        match self {
+            CallStyle::Native => None,
+            CallStyle::Dialect(record) => Some(record),
+            CallStyle::Text(profile) => {
+                let own = profile.dialects().iter().copied().find(|name| *name != "auto");
+                dialect::named(own.unwrap_or("hermes"))
+            }
+        }
+    }
 }
 
 /// Which server a message is written for.
@@ -225,8 +253,23 @@ pub fn replayable(messages: &[Message]) -> Replay {
 }
 
 /// The messages as a server takes them. The history is made valid first.
-pub fn to_wire(messages: &[Message], style: CallStyle, wire: Wire) -> Vec<Value> {
-    replayable(messages).messages.iter().map(|message| message.to_wire(style, wire)).collect()
+///
+/// What follows each other in the role of the user becomes one message: many servers' templates want the roles to take
+/// turns, and refuse everything else.
+pub fn to_wire(messages: &[Message], style: &CallStyle, wire: Wire) -> Vec<Value> {
+    let mut sent: Vec<Value> = Vec::new();
+    for message in &replayable(messages).messages {
+        let next = message.to_wire(style, wire);
+        let is_users = |message: &Value| message["role"] == "user";
+        match sent.last_mut().filter(|last| is_users(last) && is_users(&next)) {
+            Some(last) => {
+                let text = |message: &Value| message["content"].as_str().unwrap_or_default().to_owned();
+                last["content"] = format!("{}\n\n{}", text(last), text(&next)).into();
+            }
+            None => sent.push(next),
+        }
+    }
+    sent
 }
 
 impl Message {
@@ -238,7 +281,7 @@ impl Message {
         message
     }
 
-    fn to_wire(&self, style: CallStyle, wire: Wire) -> Value {
+    fn to_wire(&self, style: &CallStyle, wire: Wire) -> Value {
         match self {
             Message::SystemContext { text } => json!({"role": "system", "content": text}),
             Message::User { text } => json!({"role": "user", "content": text}),
@@ -247,12 +290,12 @@ impl Message {
                 json!({"role": "assistant", "content": format!("I cannot go on ({code}): {message}")})
             }
             Message::AssistantAction { text, calls } => match style {
-                CallStyle::Text(profile) => {
-                    json!({"role": "assistant", "content": written(profile, text, calls)})
-                }
                 CallStyle::Native => {
                     let calls: Vec<Value> = calls.iter().map(|call| call.to_wire(wire)).collect();
                     json!({"role": "assistant", "content": text, "tool_calls": calls})
+                }
+                CallStyle::Text(_) | CallStyle::Dialect(_) => {
+                    json!({"role": "assistant", "content": written(style, text, calls)})
                 }
             },
             Message::ToolResult { call_id, name, content } => {
@@ -281,9 +324,9 @@ impl PastCall {
     }
 }
 
-fn result(style: CallStyle, wire: Wire, call_id: &str, name: &str, content: &str, word: &str) -> Value {
+fn result(style: &CallStyle, wire: Wire, call_id: &str, name: &str, content: &str, word: &str) -> Value {
     match (style, wire) {
-        (CallStyle::Text(_), _) => {
+        (CallStyle::Text(_) | CallStyle::Dialect(_), _) => {
             json!({"role": "user", "content": format!("{word} of {name}:\n{content}")})
         }
         (CallStyle::Native, Wire::Ollama) => {
@@ -295,15 +338,13 @@ fn result(style: CallStyle, wire: Wire, call_id: &str, name: &str, content: &str
     }
 }
 
-/// Text and calls as a model writes them in a profile's format. What the format cannot say stays a sentence.
-fn written(profile: Profile, text: &str, calls: &[PastCall]) -> String {
-    let name = profile.dialects().iter().copied().find(|name| *name != "auto").unwrap_or("hermes");
+/// Text and calls as a model writes them in a dialect. What the dialect cannot say stays a sentence.
+fn written(style: &CallStyle, text: &str, calls: &[PastCall]) -> String {
     let rendered: Vec<RenderCall<'_>> = calls
         .iter()
         .map(|call| RenderCall { id: Some(&call.id), name: &call.name, arguments: &call.arguments })
         .collect();
-    let record = dialect::named(name);
-    let whole = record.and_then(|record| record.render(&rendered, Some(text), None).ok());
+    let whole = style.record().and_then(|record| record.render(&rendered, Some(text), None).ok());
     whole.unwrap_or_else(|| {
         let names: Vec<&str> = calls.iter().map(|call| call.name.as_str()).collect();
         format!("{text}\n(I called {}.)", names.join(", ")).trim().to_owned()
@@ -410,7 +451,7 @@ mod tests {
     fn each_server_gets_its_own_form() {
         let messages = [action(&[call("a", "{\"q\": 1}")]), result_of("a")];
         assert_eq!(
-            to_wire(&messages, CallStyle::Native, Wire::Ollama),
+            to_wire(&messages, &CallStyle::Native, Wire::Ollama),
             [
                 json!({"role": "assistant", "content": "On it.",
                     "tool_calls": [{"function": {"name": "look", "arguments": {"q": 1}}}]}),
@@ -418,7 +459,7 @@ mod tests {
             ]
         );
         assert_eq!(
-            to_wire(&messages, CallStyle::Native, Wire::OpenAi),
+            to_wire(&messages, &CallStyle::Native, Wire::OpenAi),
             [
                 json!({"role": "assistant", "content": "On it.", "tool_calls": [
                     {"id": "a", "type": "function", "function": {"name": "look", "arguments": "{\"q\": 1}"}}]}),
@@ -435,7 +476,8 @@ mod tests {
                 r#"[{"name": "look", "description": "Looks.", "parameters": {"type": "object", "properties": {"q": {"type": "integer"}}}}]"#,
             );
             let gate = callgate::Gate::builder().profile(profile).tools(tools.unwrap()).build().unwrap();
-            let wire = to_wire(&[action(&[call("a", "{\"q\": 1}")])], CallStyle::Text(profile), Wire::OpenAi);
+            let wire =
+                to_wire(&[action(&[call("a", "{\"q\": 1}")])], &CallStyle::Text(profile), Wire::OpenAi);
             let response = gate.parse(wire[0]["content"].as_str().unwrap());
             assert_eq!(response.calls.len(), 1, "{name}: {}", wire[0]);
             assert_eq!(response.calls[0].value(), json!({"q": 1}), "{name}");

@@ -7,7 +7,7 @@
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
@@ -296,22 +296,61 @@ fn a_power_cut_loses_nothing_that_has_a_receipt() {
 }
 
 #[test]
-fn the_disk_is_forced_once_per_interval_and_at_the_end() {
-    // Each look at the clock is a tenth of a second later.
-    static NOW: AtomicU64 = AtomicU64::new(0);
-    fn clock() -> SystemTime {
-        SystemTime::UNIX_EPOCH + Duration::from_millis(NOW.fetch_add(100, Ordering::SeqCst))
-    }
+fn with_an_interval_records_wait_for_it_or_for_the_end() {
     let disk = Disk::default();
-    let mut log = disk.log(Sync::Interval(Duration::from_millis(500)), clock);
+    let mut log = disk.log(Sync::Interval(Duration::from_secs(3_600)), || SystemTime::UNIX_EPOCH);
     for number in 0..20 {
         log.record(entry(number)).unwrap();
     }
-    assert_eq!(disk.0.lock().unwrap().syncs, 4);
-    log.record(entry(20)).unwrap();
-    assert_eq!(report(&disk.after_power_cut(), None).records, 20, "the last one waits for the next interval");
+    assert_eq!(report(&disk.after_power_cut(), None).records, 0, "a power cut loses what is not on the disk");
     let head = log.flush().unwrap();
-    assert_eq!(report(&disk.after_power_cut(), Some(&head)).fault, None);
+    assert_eq!(report(&disk.after_power_cut(), Some(&head)).records, 20);
+    log.record(entry(20)).unwrap();
+    drop(log);
+    assert_eq!(report(&disk.after_power_cut(), None).records, 21, "an end that nobody announced counts too");
+}
+
+/// A medium that says when it is forced to the disk.
+struct Told(std::sync::mpsc::Sender<()>, bool);
+
+impl Medium for Told {
+    fn append(&mut self, _: &[u8]) -> std::io::Result<()> {
+        Ok(())
+    }
+
+    fn sync(&mut self) -> std::io::Result<()> {
+        self.0.send(()).map_err(std::io::Error::other)?;
+        if self.1 { Ok(()) } else { Err(std::io::Error::other("no disk")) }
+    }
+}
+
+#[test]
+fn the_interval_passes_even_if_nothing_more_is_recorded() {
+    let (told, syncs) = std::sync::mpsc::channel();
+    let settings = settings(PathBuf::new(), Sync::Interval(Duration::from_millis(1)));
+    let medium = Box::new(Told(told, true));
+    let mut log = AuditLog::on(medium, settings, "s", "here", || SystemTime::UNIX_EPOCH);
+    for number in 0..3 {
+        log.record(entry(number)).unwrap();
+        // Nobody writes and nobody flushes: only the interval can bring this about.
+        syncs.recv().unwrap();
+    }
+}
+
+#[test]
+fn a_failure_between_two_records_is_told_to_the_next_one() {
+    let (told, syncs) = std::sync::mpsc::channel();
+    let settings = settings(PathBuf::new(), Sync::Interval(Duration::from_millis(1)));
+    let medium = Box::new(Told(told, false));
+    let mut log = AuditLog::on(medium, settings, "s", "here", || SystemTime::UNIX_EPOCH);
+    log.record(entry(0)).unwrap();
+    syncs.recv().unwrap();
+    assert_eq!(log.flush().unwrap_err().code, AuditErrorCode::Broken);
+    assert_eq!(
+        log.record(entry(1)).unwrap_err().code,
+        AuditErrorCode::Broken,
+        "what is not recorded is not run"
+    );
 }
 
 #[test]
@@ -386,6 +425,39 @@ fn a_session_id_cannot_leave_the_folder_and_a_session_is_not_begun_twice() {
     }
     AuditLog::create(scratch.settings(), "a").unwrap();
     assert!(AuditLog::create(scratch.settings(), "a").is_err());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_log_has_one_writer_and_is_not_removed_under_it() {
+    let scratch = Scratch::new();
+    let mut first = AuditLog::create(scratch.settings(), "a").unwrap();
+    first.record(entry(1)).unwrap();
+    let error = AuditLog::resume(scratch.settings(), "a").unwrap_err();
+    assert_eq!(error.code, AuditErrorCode::Unwritable, "{error}");
+    let keep_one = AuditSettings { max_sessions: Some(1), ..scratch.settings() };
+    let second = AuditLog::create(keep_one.clone(), "b").unwrap();
+    first.record(entry(2)).unwrap();
+    let path = session_path(&scratch.0, "a").unwrap();
+    assert_eq!(verify_file(&path, None).unwrap().records, 2, "what is being written stays");
+    drop((first, second));
+    AuditLog::create(keep_one, "c").unwrap();
+    assert!(!path.exists(), "what nobody writes any more goes");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_in_the_place_of_a_log_is_not_followed() {
+    let scratch = Scratch::new();
+    std::fs::create_dir_all(&scratch.0).unwrap();
+    let outside = scratch.0.join("outside");
+    let path = session_path(&scratch.0, "a").unwrap();
+    std::os::unix::fs::symlink(&outside, &path).unwrap();
+    assert!(AuditLog::create(scratch.settings(), "a").is_err(), "a link to nothing");
+    std::fs::write(&outside, "mine").unwrap();
+    assert!(AuditLog::create(scratch.settings(), "a").is_err(), "a link to a file");
+    assert!(AuditLog::resume(scratch.settings(), "a").is_err());
+    assert_eq!(std::fs::read_to_string(&outside).unwrap(), "mine");
 }
 
 #[cfg(unix)]

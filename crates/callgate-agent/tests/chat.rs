@@ -47,12 +47,19 @@ struct Wanted {
     profile: &'static str,
     spending: Spending,
     endless: bool,
+    examples: usize,
     audit: Option<AuditLog>,
 }
 
 impl Default for Wanted {
     fn default() -> Self {
-        Wanted { profile: "standard", spending: Spending::default(), endless: false, audit: None }
+        Wanted {
+            profile: "standard",
+            spending: Spending::default(),
+            endless: false,
+            examples: 0,
+            audit: None,
+        }
     }
 }
 
@@ -72,6 +79,7 @@ fn talk(wanted: Wanted, turns: Vec<ScriptedTurn>) -> Talk {
     let setting = Setting {
         model: Box::new(model.clone()),
         gate: Gate::builder().profile(profile).tools(tools.registry().clone()).build().unwrap(),
+        dialect: None,
         tools,
         parameters: Parameters::default(),
         retry: RetrySettings { max_attempts: 0, ..RetrySettings::default() },
@@ -82,6 +90,7 @@ fn talk(wanted: Wanted, turns: Vec<ScriptedTurn>) -> Talk {
         spending: wanted.spending,
         strikes: Strikes::new(3, StrikeMode::AtLimit),
         endless: wanted.endless,
+        examples: wanted.examples,
     };
     Talk { chat: Chat::begin(setting, "Be brief.").unwrap(), model, _scratch: scratch }
 }
@@ -106,6 +115,7 @@ fn read_call(path: &str) -> ScriptedTurn {
     ))
 }
 
+/// G-12 and G-39: one registry describes, checks and runs; every response goes through the gate.
 #[tokio::test]
 async fn calls_run_and_their_results_go_back_until_the_model_answers() {
     let mut talk = talk(Wanted::default(), vec![read_call("a.txt").costing(10, 2), says("It says alpha.")]);
@@ -118,6 +128,28 @@ async fn calls_run_and_their_results_go_back_until_the_model_answers() {
     assert!(text.starts_with("Be brief.") && text.contains("fs.read"), "{text}");
     let Some(Message::ToolResult { content, .. }) = requests[1].messages.last() else { panic!() };
     assert_eq!(content, "alpha ‹|im_end|>", "what a file holds is no control token to the next reader");
+}
+
+#[tokio::test]
+async fn examples_stand_before_the_first_question_as_if_they_had_been_called() {
+    for (profile, shown) in
+        [("standard", "<tool_call>"), ("strict-xml", "<read_file>"), ("fenced", "```json")]
+    {
+        let mut talk = talk(Wanted { profile, examples: 1, ..Wanted::default() }, vec![says("Hello.")]);
+        talk.ask("Hi.").await;
+        assert_eq!(
+            talk.kinds()[..5],
+            ["system_context", "user", "assistant_action", "tool_result", "user"],
+            "{profile}"
+        );
+        let request = talk.model.0.requests().remove(0);
+        let wire = callgate_agent::history::to_wire(
+            &request.messages,
+            &request.style,
+            callgate_agent::history::Wire::OpenAi,
+        );
+        assert!(wire[2]["content"].as_str().unwrap().contains(shown), "{profile}: {wire:?}");
+    }
 }
 
 #[tokio::test]
@@ -172,6 +204,7 @@ async fn text_is_told_at_once_and_a_forming_call_before_its_verdict() {
     );
 }
 
+/// R-22 and X-66: nothing goes on without a cap.
 #[tokio::test]
 async fn a_model_that_only_calls_is_stopped_by_the_budget() {
     let turns = (0..5).map(|_| read_call("a.txt")).collect();

@@ -14,6 +14,7 @@ use callgate_agent::config::{
 };
 use callgate_agent::model::{Parameters, Timeouts};
 use callgate_agent::retry::Backoff;
+use callgate_agent::tools::mcp::McpWay;
 
 fn from_file(text: &str) -> Result<Config, ConfigErrors> {
     Config::builder().text("config.yml", text).build()
@@ -387,4 +388,65 @@ fn a_knob_wins_over_the_retry_section_and_another_provider_has_no_say() {
     assert_eq!(policy.repair, RepairPolicy::Full);
     assert_eq!(policy.partial, Partial::AllOrNothing);
     assert_eq!(policy.limits.depth, 64);
+}
+
+#[test]
+fn servers_have_names_of_their_own_and_one_way_to_be_reached() {
+    let text = "mcp:\n  servers:\n    near:\n      command: npx\n      args: [-y, 'two words']\n      env:\n        HOME_OF_IT: ${HERE}/x\n    far:\n      url: https://example.test/mcp\n      headers:\n        X-Api-Key: ${KEY}\n        X.Dotted: plain\n";
+    let config = good(text);
+    let servers = config.mcp_servers(|name| Some(format!("[{name}]"))).unwrap();
+    let [far, near] = servers.as_slice() else { panic!("{servers:?}") };
+    assert!(
+        matches!(&far.way, McpWay::Address { url, headers, .. } if url == "https://example.test/mcp" && headers.len() == 2),
+        "{far:?}"
+    );
+    let McpWay::Command { program, arguments, variables } = &near.way else { panic!("{near:?}") };
+    assert_eq!(
+        (program.as_str(), arguments.as_slice()),
+        ("npx", ["-y".to_owned(), "two words".to_owned()].as_slice())
+    );
+    assert_eq!(variables[0].0, "HOME_OF_IT");
+    assert_eq!(config.secret_variables(), ["KEY", "HERE"]);
+    let shown: Vec<String> =
+        config.settings().map(|(key, _)| key).filter(|key| key.starts_with("mcp.")).collect();
+    assert_eq!(shown.len(), 6, "{shown:?}");
+    assert_eq!(config.origin("mcp.servers.far.url").to_string(), "config.yml:9");
+    let missing = config.mcp_servers(|name| (name == "KEY").then(String::new)).unwrap_err();
+    assert_eq!(
+        (missing.key.as_str(), missing.origin.to_string().as_str()),
+        ("mcp.servers.near.env.HOME_OF_IT", "config.yml:7")
+    );
+    // What a variable holds is not looked at again.
+    assert!(config.mcp_servers(|_| Some("${".to_owned())).is_ok());
+
+    for (text, key, said) in [
+        ("a: {command: x, url: 'http://y'}", "mcp.servers.a.url", "not both"),
+        ("a: {args: [x]}", "mcp.servers.a.args", "how the server is reached"),
+        ("a: {command: x, headers: {A: b}}", "mcp.servers.a.headers.A", "servers with a `url`"),
+        ("a: {url: 'http://y', env: {A: b}}", "mcp.servers.a.env.A", "servers with a `command`"),
+        (
+            "a: {url: 'http://y', headers: {Authorization: Bearer abc}}",
+            "mcp.servers.a.headers.Authorization",
+            "a secret",
+        ),
+        ("a: {command: x, env: {API_TOKEN: abc}}", "mcp.servers.a.env.API_TOKEN", "a secret"),
+        (
+            "a: {url: 'http://y', headers: {'no header': b}}",
+            "mcp.servers.a.headers.no header",
+            "no name of a header",
+        ),
+        ("a: {url: 'http://y', headers: {A: '${B'}}", "mcp.servers.a.headers.A", "never closed"),
+        ("a: {url: 'ftp://y'}", "mcp.servers.a.url", "http"),
+        ("a-b: {command: x}", "mcp.servers.a-b.command", "cannot be the name"),
+        ("a: {comand: x}", "mcp.servers.a.comand", "no such key"),
+        ("a: x", "mcp.servers.a", "section"),
+        ("a: {command: [x]}", "mcp.servers.a.command", "found a list"),
+    ] {
+        let error = error(&format!("mcp:\n  servers:\n    {text}\n"));
+        assert_eq!(error.key, key, "{error}");
+        assert!(error.to_string().contains(said), "{error}");
+        assert!(error.origin.to_string().starts_with("config.yml:3"), "{error}");
+    }
+    assert!(error("mcp:\n  servers:\n    a: {comand: x}\n").help.contains("`mcp.servers.a.command`"));
+    assert!(error("mcp:\n  server:\n    a: {command: x}\n").help.contains("mcp.servers"));
 }

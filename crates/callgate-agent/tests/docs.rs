@@ -30,6 +30,15 @@ providers:
       max_retry_attempts: 3
       enable_auto_repair: true
       retry_delay_ms: 100
+mcp:
+  servers:
+    files:
+      command: npx
+      args: [-y, '@modelcontextprotocol/server-filesystem', /data]
+    far:
+      url: https://example.test/mcp
+      headers:
+        Authorization: Bearer ${FAR_TOKEN}
 approval:
   deny:
     - fs.write path=**/.git/**
@@ -46,7 +55,13 @@ outside of its range; all faults of a file are told at once. Anchors, aliases an
 An environment variable is `CALLGATE_` and the key in capitals with `_` for each dot: `policy.max_calls` is
 `CALLGATE_POLICY_MAX_CALLS`. Items of a list are separated by commas. A misspelt variable is refused like a misspelt key.
 
-A secret, such as an API key, never stands in the file: `api_key_env` names the variable that holds it.
+A secret, such as an API key, never stands in the file: `api_key_env` names the variable that holds it. In the headers and environment
+of MCP servers, `${VARIABLE}` stands for an environment variable; a header or variable whose name is that of a secret must be written so, and a
+variable that is not set is an error. No other program gets a variable that is used in such a way. Keys with a name of your own
+(`mcp.servers.NAME`) stand in the file or after `--set`, not in the environment.
+
+Programs of MCP servers that stand in `.agent/config.yml` are started after a yes at the terminal, or if the file was named with `--config`:
+whoever wrote the folder may have written the file.
 
 ## Older spellings
 
@@ -65,10 +80,11 @@ shell would take apart or that are known to destroy.
 
 ## Every key
 
-`NAME` stands for a provider. \u{201c}The profile's\u{201d} means that the chosen profile decides.
+`NAME` stands for a provider, or for a name of your own. \u{201c}The profile's\u{201d} means that the chosen profile decides.
 
 ";
 
+/// A-94: every key of the retry section is on the page, with its default and an example.
 #[test]
 fn the_page_of_the_configuration_is_fresh() {
     let fresh = page();
@@ -89,6 +105,7 @@ fn the_example_is_a_configuration() {
     let config = Config::builder().text("config.yml", EXAMPLE).build().unwrap();
     assert_eq!(config.provider(), "ollama");
     assert_eq!(config.retry().max_attempts, 3);
+    assert_eq!(config.mcp_servers(|_| Some("t".to_owned())).unwrap().len(), 2);
 }
 
 #[test]
@@ -100,7 +117,8 @@ fn page() -> String {
     let mut page = format!("{HEAD}```yaml\n{EXAMPLE}```\n{RULES}");
     page.push_str("| key | value | otherwise | what it decides |\n|---|---|---|---|\n");
     for row in ROWS {
-        let key = row.key.replacen('*', "NAME", 1);
+        let key = row.key.replacen('*', "NAME", 1).replace('*', "VARIABLE");
+        let key = key.replace("headers.VARIABLE", "headers.HEADER");
         let meaning = row.meaning.replace('|', "\\|");
         let _ = writeln!(page, "| `{key}` | {} | {} | {meaning} |", value(row), otherwise(row));
     }

@@ -4,6 +4,8 @@
 // What fails outside of a test function fails the test that called it.
 #![allow(clippy::panic, clippy::unwrap_used)]
 
+#[path = "support/scratch.rs"]
+mod scratch;
 mod support;
 
 use std::sync::OnceLock;
@@ -15,6 +17,7 @@ use callgate_agent::model::{
     Address, ChatRequest, Connect, FaultCode, Model, ModelFault, Ollama, OpenAi, Parameters, Secret, Server,
     Timeouts, Turn, Usage, respond,
 };
+use scratch::Scratch;
 use serde_json::{Value, json};
 use support::{Act, Deaf, Piped, bytes, chunked, head, listen, status};
 use tokio::time::Instant;
@@ -114,6 +117,7 @@ async fn fault_of(kind: Kind, acts: impl IntoIterator<Item = Act>) -> ModelFault
     }
 }
 
+/// characters cut in two are joined, and deltas are kept apart by index.
 #[tokio::test(start_paused = true)]
 async fn streams_read_the_same_however_they_are_cut() {
     for (kind, content, body) in KINDS {
@@ -334,6 +338,81 @@ async fn a_server_without_encryption_is_not_taken_for_one_with_it() {
     let fault = ask(&OpenAi::new(server)).await.unwrap_err();
     assert!(matches!(fault.code, FaultCode::ConnectFailed | FaultCode::ConnectTimeout), "{fault}");
     assert!(!seen.lock().unwrap().head.contains("canary"));
+}
+
+/// A server with a certificate of its own for `localhost`, the file of that certificate, and its address.
+async fn with_certificate(scratch: &Scratch) -> (std::path::PathBuf, Address) {
+    use tokio_rustls::rustls::{ServerConfig, crypto::ring, pki_types::PrivateKeyDer};
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let file = scratch.file("ca.pem", made.cert.pem());
+    let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
+    let config = ServerConfig::builder_with_provider(std::sync::Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![made.cert.der().clone()], key)
+        .unwrap();
+    let acceptor = tokio_rustls::TlsAcceptor::from(std::sync::Arc::new(config));
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        loop {
+            let (stream, _) = listener.accept().await.unwrap();
+            // A client that does not trust the certificate goes away here.
+            let Ok(stream) = acceptor.accept(stream).await else { continue };
+            support::play(stream, vec![bytes(chunked(SSE, OPENAI_CALL, 7))], support::Record::default())
+                .await;
+        }
+    });
+    (file, Address::parse(&format!("https://localhost:{port}")).unwrap())
+}
+
+#[tokio::test]
+async fn a_server_with_a_trusted_certificate_is_reached_and_no_other() {
+    let scratch = Scratch::new("tls");
+    let (file, address) = with_certificate(&scratch).await;
+    let endpoint = format!("provider: openai\nproviders: {{openai: {{endpoint: '{address}'");
+    let config = |more: &str| {
+        let text = format!("{endpoint}{more}}}}}\n");
+        callgate_agent::config::Config::builder().text("config.yml", &text).build().unwrap()
+    };
+    let model = |more: &str| config(more).model(&Registry::new(), |_| None);
+    let trusting = format!(", ca_file: '{}'", file.display());
+    assert_is_the_answer(&ask(&*model(&trusting).unwrap()).await.unwrap(), "tls");
+    // The system does not trust it, and another certificate for the same name is another one.
+    let fault = ask(&*model("").unwrap()).await.unwrap_err();
+    assert_eq!(fault.code, FaultCode::ConnectFailed, "{fault}");
+    let foreign = scratch
+        .file("other.pem", rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap().cert.pem());
+    let fault = ask(&*model(&format!(", ca_file: '{}'", foreign.display())).unwrap()).await.unwrap_err();
+    assert_eq!(fault.code, FaultCode::ConnectFailed, "{fault}");
+    // A certificate for a name is none for a number.
+    let number = format!(", ca_file: '{}'", file.display());
+    let text = format!("{endpoint}{number}}}}}\n").replace("localhost", "127.0.0.1");
+    let config = callgate_agent::config::Config::builder().text("config.yml", &text).build().unwrap();
+    let fault = ask(&*config.model(&Registry::new(), |_| None).unwrap()).await.unwrap_err();
+    assert_eq!(fault.code, FaultCode::ConnectFailed, "{fault}");
+    for (name, content) in [("empty.pem", ""), ("no.pem", "no certificate")] {
+        let file = scratch.file(name, content);
+        let fault = model(&format!(", ca_file: '{}'", file.display())).err().unwrap();
+        assert!(fault.to_string().contains(name), "{fault}");
+    }
+    assert!(model(", ca_file: /no/such/file").is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_asks_to_wait_is_told_with_its_wait() {
+    for (line, wait) in [
+        ("429 Too Many Requests\r\nRetry-After: 7", Some(7)),
+        ("503 Service Unavailable\r\nRetry-After: 0120", Some(120)),
+        ("503 Service Unavailable\r\nRetry-After: Wed, 21 Oct 2026 07:28:00 GMT", None),
+        ("429 No\r\nRetry-After: -1", None),
+        ("429 No\r\nRetry-After: 99999999999999999999", None),
+    ] {
+        let fault = fault_of(Kind::OpenAi, [bytes(status(line, "{\"error\": \"busy\"}"))]).await;
+        assert_eq!((fault.code, fault.retry_after), (FaultCode::Refused, wait), "{line}");
+        assert_eq!(fault.to_string().contains("asks to wait"), wait.is_some(), "{fault}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -178,6 +178,26 @@ fn where_calls_stand_or_fall_together_a_reply_stands_for_the_whole() {
 }
 
 #[test]
+fn a_63_words_do_not_settle_a_refused_call_and_are_not_lost_where_they_are_the_answer() {
+    for profile in ["strict", "standard", "strict-xml"] {
+        let gate = gate(profile);
+        let mut retry = Retry::new(&gate, RetrySettings::default(), "c");
+        let refused = match profile {
+            "strict-xml" => "<look>{\"n\": 1}</look>",
+            _ => "<tool_call>{\"name\": \"look\", \"arguments\": {\"n\": 1}}</tool_call>",
+        };
+        ask(retry.first(gate.parse(refused), Usage::default()));
+        let again = ask(retry.reply(gate.parse("It is late."), Usage::default()));
+        assert_eq!(again.attempt, 2, "{profile}: words are no call");
+    }
+    let gate = gate("action");
+    let mut retry = Retry::new(&gate, RetrySettings::default(), "c");
+    ask(retry.first(gate.parse(""), Usage::default()));
+    let settled = settled(retry.reply(gate.parse("It is late."), Usage::default()));
+    assert_eq!(settled.response.text, "It is late.");
+}
+
+#[test]
 fn a_text_profile_asks_in_its_own_words() {
     let gate = gate("labelled");
     let mut retry = Retry::new(&gate, RetrySettings::default(), "c");

@@ -145,6 +145,7 @@ fn look(count: usize) -> Vec<(&'static str, Value)> {
     (0..count).map(|number| ("look", json!({"n": number}))).collect()
 }
 
+/// G-38 and X-48: several calls run one after the other, and each has a report of its own.
 #[tokio::test]
 async fn calls_beyond_the_budget_are_not_run_and_the_model_is_told() {
     let mut bench = Bench::new("seen", Duration::ZERO);
@@ -333,4 +334,161 @@ async fn every_decision_and_result_is_on_record() {
         lines.iter().map(|line| (line["type"].as_str().unwrap(), line["status"].as_str().unwrap())).collect();
     assert_eq!(said, [("permission", "ok"), ("tool", "ok"), ("permission", "error")]);
     assert!(lines.iter().all(|line| line["correlation_id"] == "c1"), "{lines:?}");
+}
+
+/// Somebody who never answers, and throws the switch instead.
+struct Stops(Cancel);
+
+impl Approver for Stops {
+    fn ask<'a>(&'a self, _: &'a Request) -> Pending<'a, Answer> {
+        self.0.cancel();
+        Box::pin(std::future::pending())
+    }
+}
+
+/// A medium whose lines can be read while the log has it.
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<Vec<u8>>>);
+
+impl Medium for Lines {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Lines {
+    fn log(&self, style: Style) -> AuditLog {
+        let settings = AuditSettings {
+            folder: "nowhere".into(),
+            sync: Sync::Decision,
+            redaction: Redaction { style, words: Vec::new() },
+            repair_details: true,
+            max_age: None,
+            max_sessions: None,
+        };
+        AuditLog::on(Box::new(self.clone()), settings, "s", "here", || SystemTime::UNIX_EPOCH)
+    }
+
+    fn records(&self) -> Vec<Value> {
+        let bytes = self.0.lock().unwrap();
+        bytes.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
+    }
+}
+
+#[tokio::test]
+async fn every_call_leaves_a_record_even_one_that_was_stopped_at_its_question() {
+    let mut bench = Bench::new("", Duration::ZERO);
+    bench.spending.calls_per_turn = 2;
+    let lines = Lines::default();
+    let asked = ("run_command", json!({"command": "make canary"}));
+    let calls = [asked.clone(), asked.clone(), asked];
+    let stops = Stops(bench.cancel.clone());
+    let reports = bench.audited(&calls, &stops, Some(&mut lines.log(Style::None))).await.unwrap();
+    assert_eq!(codes(&reports), [Some(ToolErrorCode::Cancelled); 3]);
+    let records = lines.records();
+    assert_eq!(records[0]["type"], "permission");
+    assert_eq!(records[0]["details"]["approval"], json!({"permitted": false, "reason": "cancelled"}));
+    let others: Vec<&Value> = records[1..].iter().map(|record| &record["message"]).collect();
+    assert_eq!(others, ["the tool was not run: cancelled"; 2]);
+    assert_eq!(bench.ran(), 0);
+}
+
+#[tokio::test]
+async fn a_91_without_leave_no_record_quotes_an_argument() {
+    let scratch = Scratch::new("quotes");
+    let mut bench = Bench::new("", Duration::ZERO);
+    let root = Root::open(&scratch.0).unwrap();
+    for tool in file_tools(Some(root), FileNames::Dotted, FileLimits::default()) {
+        bench.tools.add(tool).unwrap();
+    }
+    bench.grants.grant("FS_READ", "the test says so");
+    bench.grants.grant(FS_WRITE, "the test says so");
+    bench.approval.deny.push(Rule::parse("look q=canary*").unwrap());
+    let calls = [
+        ("fs.read", json!({"path": "canary/none"})),
+        ("fs.read", json!({"path": "../canary"})),
+        ("fs.write", json!({"path": ".git/canary", "content": "canary"})),
+        ("look", json!({"q": "canary 1"})),
+        ("run_command", json!({"command": "rm -rf canary"})),
+    ];
+    for (style, wanted) in [(Style::None, false), (Style::Full, true)] {
+        let lines = Lines::default();
+        bench.audited(&calls, &NobodyThere, Some(&mut lines.log(style))).await.unwrap();
+        let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+        // The rule itself is the user's, and so is its text.
+        let text = text.replace("q=canary*", "");
+        assert_eq!(text.contains("canary"), wanted, "{text}");
+    }
+}
+
+#[tokio::test]
+async fn x_70_the_same_call_over_and_over_is_stopped() {
+    let bench = Bench::new("seen", Duration::ZERO);
+    let mut calls = vec![("look", json!({"a": 1, "b": 2})); 6];
+    // The order of the arguments does not make another call of it.
+    calls.push(("look", json!({"b": 2, "a": 1})));
+    calls.push(("look", json!({"a": 1, "b": 3})));
+    let reports = bench.run(&calls, &NobodyThere).await;
+    let repeated = Some(ToolErrorCode::Repeated);
+    assert_eq!(codes(&reports), [None, None, None, None, None, repeated, repeated, None]);
+    assert_eq!(bench.ran(), 6);
+}
+
+/// A tool that never gets ready.
+struct Stuck(Tool);
+
+impl RunTool for Stuck {
+    fn tool(&self) -> &Tool {
+        &self.0
+    }
+
+    fn prepare<'a>(&'a self, _: &'a Value) -> Pending<'a, Result<Prepared, ToolError>> {
+        Box::pin(std::future::pending())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_never_gets_ready_is_given_up() {
+    let mut bench = Bench::new("", Duration::ZERO);
+    bench.tools.add(Arc::new(Stuck(Tool::new("stuck", "Waits.", json!({"type": "object"}))))).unwrap();
+    let reports = bench.run(&[("stuck", json!({}))], &NobodyThere).await;
+    assert_eq!(codes(&reports), [Some(ToolErrorCode::Timeout)]);
+}
+
+#[tokio::test]
+async fn r_33_a_call_runs_behind_those_it_waits_for_and_not_if_they_did_not_work() {
+    let bench = Bench::new("seen", Duration::ZERO);
+    let gate = Gate::builder()
+        .profile(callgate::Profile::named("labelled").unwrap())
+        .tools(bench.tools.registry().clone())
+        .build()
+        .unwrap();
+    let step = |id: &str, tool: &str, after: Value| json!({"id": id, "tool": tool, "args": {"n": id}, "after": after});
+    let plan = json!([
+        step("c", "look", json!(["b"])),
+        step("a", "look", json!([])),
+        step("b", "run_command", json!(["a"])),
+        step("d", "look", json!(["a"])),
+    ]);
+    let calls = gate.parse(&format!("REPLOID/0\nPLAN: {plan}\n")).calls;
+    assert_eq!(calls.len(), 4, "{calls:?}");
+    let mut host = Host {
+        tools: &bench.tools,
+        approval: &bench.approval,
+        approver: &NobodyThere,
+        grants: &bench.grants,
+        audit: None,
+        correlation_id: "c1",
+    };
+    let mut meter = Meter::new(bench.spending);
+    let reports = run_calls(&calls, &mut host, &mut meter, &bench.cancel, &mut |_| {}).await.unwrap();
+    let order: Vec<&str> = reports.iter().map(|report| report.call_id.as_str()).collect();
+    assert_eq!(order, ["a", "b", "c", "d"]);
+    assert_eq!(codes(&reports), [None, None, Some(ToolErrorCode::Blocked), None]);
+    assert!(matches!(reports[1].outcome, Outcome::Denied { .. }), "nobody allowed it");
 }

@@ -307,10 +307,16 @@ pub(crate) struct ChatArgs {
     /// The model
     #[arg(long, value_name = "NAME")]
     pub(crate) model: Option<String>,
-    /// Further tools that the model may call; their calls are judged and handed to nobody
+    /// A dialect to teach the model and to listen for, instead of the profile's; may be given more than once
+    #[arg(long, value_name = "NAME")]
+    pub(crate) dialect: Vec<String>,
+    /// A file with a dialect of your own; may be given more than once
+    #[arg(long, value_name = "FILE")]
+    pub(crate) dialect_file: Vec<PathBuf>,
+    /// Further tools that the model may call; an entry with a `command` (a list of strings) runs that program
     #[arg(long, value_name = "FILE")]
     pub(crate) tools: Option<PathBuf>,
-    /// An MCP server whose tools the model may call; may be given more than once
+    /// An MCP server whose tools the model may call, as a command or an address; may be given more than once
     #[arg(long, value_name = "NAME=COMMAND|URL")]
     pub(crate) mcp: Vec<String>,
     /// The folder that the file tools are confined to
@@ -375,6 +381,12 @@ pub(crate) enum AuditAction {
         /// The tools to check it against instead of the recorded ones
         #[arg(long, value_name = "FILE")]
         tools: Option<PathBuf>,
+        /// The configuration of today's rules [default: .agent/config.yml, if it is there]
+        #[arg(long, value_name = "FILE")]
+        config: Option<PathBuf>,
+        /// A setting to take instead of the configured one, as in policy.repair=off; may be given more than once
+        #[arg(long, value_name = "KEY=VALUE")]
+        set: Vec<String>,
     },
     /// Whether a record was changed, removed, added or moved
     Verify {

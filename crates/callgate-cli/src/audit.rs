@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use callgate_agent::audit::{Checkpoint, session_path, sessions, verify_file};
-use callgate_agent::config::{Config, FILE};
 use serde_json::{Value, json};
 
 use crate::args::{AuditAction, AuditArgs, AuditFilter};
@@ -20,8 +19,9 @@ pub(crate) fn run(args: &AuditArgs, paint: Paint, out: &mut dyn Write) -> Result
         AuditAction::List(filter) => list(&files, filter, args.json, paint, out),
         AuditAction::Show { record } => show(&files, record, args.json, paint, out),
         AuditAction::Stats => stats(&files, args.json, paint, out),
-        AuditAction::Replay { record, profile, tools } => {
-            let rules = Rules { profile: profile.as_deref(), tools: tools.as_deref() };
+        AuditAction::Replay { record, profile, tools, config, set } => {
+            let (profile, tools, config) = (profile.as_deref(), tools.as_deref(), config.as_deref());
+            let rules = Rules { profile, tools, config, set };
             replay::run(&records(&files)?, record.as_deref(), &rules, args.json, paint, out)
         }
         AuditAction::Verify { checkpoint } => verify(&files, checkpoint.as_deref(), args.json, paint, out),
@@ -49,11 +49,7 @@ fn files(args: &AuditArgs) -> Result<Vec<PathBuf>, Stop> {
 }
 
 fn configured_folder() -> Result<PathBuf, Stop> {
-    let mut builder = Config::builder();
-    if Path::new(FILE).exists() {
-        builder = builder.file(Path::new(FILE));
-    }
-    let config = builder.build().map_err(|errors| Stop::usage(errors, "see `callgate config show`"))?;
+    let config = crate::config::load(None, &[], &[])?;
     Ok(config.audit().map_or_else(|| ".agent/audit".into(), |audit| audit.folder))
 }
 

@@ -1,10 +1,10 @@
 //! `callgate chat`: a conversation with a model whose calls go through the gate before they run.
 
 use std::io::{self, IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use callgate::{Gate, Tool};
 use callgate_agent::approval::{Answer, Approver, Grants, NobodyThere, Request};
 use callgate_agent::audit::{AuditError, AuditLog};
 use callgate_agent::cancel::Cancel;
@@ -13,8 +13,8 @@ use callgate_agent::config::{Config, FILE};
 use callgate_agent::id::random_id;
 use callgate_agent::model::Pending;
 use callgate_agent::tools::files::{FS_READ, FS_WRITE, FileNames, Root, file_tools};
-use callgate_agent::tools::mcp::{Mcp, McpServer};
-use callgate_agent::tools::{Prepared, RunTool, ToolError, ToolErrorCode, Toolbox};
+use callgate_agent::tools::mcp::{Mcp, McpServer, McpWay};
+use callgate_agent::tools::{Completion, ListedTool, RunTool, ToolError, Toolbox};
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
 use serde_json::{Value, json};
@@ -27,6 +27,10 @@ use crate::paint::{Breaks, Paint, Tone, visible};
 
 /// Where lines that were typed are kept, if the agent's folder is there.
 const TYPED: &str = ".agent/chat_history";
+/// How many tools are named at the beginning.
+const NAMED: usize = 8;
+/// The exit code of a program that Ctrl-C ended, as shells give it.
+const INTERRUPTED: i32 = 130;
 
 pub(crate) fn run(args: &ChatArgs, paint: Paint) -> Result<Outcome, Stop> {
     let config = config(args)?;
@@ -49,6 +53,8 @@ fn config(args: &ChatArgs) -> Result<Config, Stop> {
     let mut flags: Vec<(&str, &str, &str)> = Vec::new();
     flags.extend(args.profile.as_deref().map(|name| ("--profile", "profile", name)));
     flags.extend(args.provider.as_deref().map(|name| ("--provider", "provider", name)));
+    let dialects = args.dialect.join(",");
+    flags.extend((!dialects.is_empty()).then_some(("--dialect", "dialects", dialects.as_str())));
     let load = |flags: &[(&str, &str, &str)]| crate::config::load(args.config.as_deref(), flags, &args.set);
     let Some(model) = &args.model else { return load(&flags) };
     // Which provider's model is meant is only known when everything else has been read.
@@ -58,6 +64,7 @@ fn config(args: &ChatArgs) -> Result<Config, Stop> {
 }
 
 async fn once(question: &str, args: &ChatArgs, config: &Config, paint: Paint) -> Result<Outcome, Stop> {
+    let interrupts = Interrupts::listen().await;
     let (mut chat, servers) = begin(args, config, Box::new(NobodyThere)).await?;
     let mut view = if args.json { View::silent(paint) } else { View::split(paint) };
     let mut responses: Vec<Value> = Vec::new();
@@ -67,7 +74,7 @@ async fn once(question: &str, args: &ChatArgs, config: &Config, paint: Paint) ->
         }
         view.show(&event);
     };
-    let answered = interruptible(&mut chat, question, &mut tell).await;
+    let answered = interrupts.ask(&mut chat, question, &mut tell).await;
     chat.end().map_err(|error| unrecorded(&error))?;
     for server in servers {
         server.close().await;
@@ -84,6 +91,7 @@ async fn once(question: &str, args: &ChatArgs, config: &Config, paint: Paint) ->
 }
 
 async fn converse(args: &ChatArgs, config: &Config, paint: Paint) -> Result<Outcome, Stop> {
+    let interrupts = Interrupts::listen().await;
     let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
     let keyboard = Keyboard::new()?;
     let approver: Box<dyn Approver> = match is_terminal {
@@ -91,11 +99,7 @@ async fn converse(args: &ChatArgs, config: &Config, paint: Paint) -> Result<Outc
         false => Box::new(NobodyThere),
     };
     let (mut chat, servers) = begin(args, config, approver).await?;
-    let model = config.parameters().model;
-    let who = if model.is_empty() { config.provider().to_owned() } else { model };
-    let profile = config.profile().name();
-    let greeting = format!("{who}, profile {profile}. Ctrl-C stops an answer, Ctrl-D ends the conversation.");
-    writeln!(io::stdout(), "{}", paint.tone(Tone::Dim, visible(&greeting, Breaks::Show)))?;
+    greet(config, &chat, paint)?;
     let mut all_fine = true;
     loop {
         let line = match keyboard.line("> ".to_owned()).await {
@@ -108,7 +112,7 @@ async fn converse(args: &ChatArgs, config: &Config, paint: Paint) -> Result<Outc
         }
         keyboard.remember(&line);
         let mut view = View::whole(paint);
-        let answered = interruptible(&mut chat, &line, &mut |event| view.show(&event)).await;
+        let answered = interrupts.ask(&mut chat, &line, &mut |event| view.show(&event)).await;
         view.end(&answered)?;
         all_fine &= answered.end.is_fine();
         if let callgate_agent::chat::End::Unrecorded { error } = &answered.end {
@@ -123,24 +127,66 @@ async fn converse(args: &ChatArgs, config: &Config, paint: Paint) -> Result<Outc
     Ok(Outcome::refused_if(!all_fine && !is_terminal))
 }
 
-/// Asks, and stops when the user presses Ctrl-C. The conversation can go on afterwards.
-async fn interruptible(
-    chat: &mut Chat,
-    question: &str,
-    tell: &mut (dyn FnMut(ChatEvent<'_>) + Send),
-) -> Answered {
-    let cancel = Cancel::new();
-    let asked = chat.ask(question, &cancel, tell);
-    tokio::pin!(asked);
-    loop {
-        tokio::select! {
-            answered = &mut asked => return answered,
-            pressed = tokio::signal::ctrl_c(), if !cancel.is_cancelled() => match pressed {
-                Ok(()) => cancel.cancel(),
-                // Without signals there is nothing to wait for but the answer.
-                Err(_) => return asked.await,
-            },
-        }
+/// Who is there, what it may call, and how to begin.
+fn greet(config: &Config, chat: &Chat, paint: Paint) -> io::Result<()> {
+    let model = config.parameters().model;
+    let who = if model.is_empty() { config.provider().to_owned() } else { model };
+    let names: Vec<&str> = chat.tools().names().collect();
+    let mut tools = names.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
+    if names.len() > NAMED {
+        tools.push_str(&format!(" and {} more", names.len() - NAMED));
+    }
+    let mut lines = vec![format!("{who}, profile {}; tools: {tools}", config.profile().name())];
+    if config.provider() == "scripted" {
+        lines.push("A few rules stand in for a model. Try: list · read FILE · write FILE TEXT".to_owned());
+        lines.push("or a broken call: call fs.read {\"path\": \"README.md\",}".to_owned());
+    }
+    lines.push("Ctrl-C stops an answer, Ctrl-D ends the conversation.".to_owned());
+    for line in lines {
+        writeln!(io::stdout(), "{}", paint.tone(Tone::Dim, visible(&line, Breaks::Show)))?;
+    }
+    Ok(())
+}
+
+/// What Ctrl-C stops: the question that is being answered, or else the program.
+#[derive(Clone, Default)]
+struct Interrupts {
+    asked: Arc<Mutex<Option<Cancel>>>,
+}
+
+impl Interrupts {
+    /// Listens from now on, so that no signal comes too early to be heard.
+    async fn listen() -> Self {
+        let interrupts = Interrupts::default();
+        let asked = Arc::clone(&interrupts.asked);
+        tokio::spawn(async move {
+            // Without signals there is nothing to listen to.
+            while tokio::signal::ctrl_c().await.is_ok() {
+                let asked = asked.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                match asked.filter(|cancel| !cancel.is_cancelled()) {
+                    Some(cancel) => cancel.cancel(),
+                    // Whoever presses it again does not want to wait for what cannot be stopped.
+                    None => std::process::exit(INTERRUPTED),
+                }
+            }
+        });
+        tokio::task::yield_now().await;
+        interrupts
+    }
+
+    /// Asks, and stops when the user presses Ctrl-C. The conversation can go on afterwards.
+    async fn ask(
+        &self,
+        chat: &mut Chat,
+        question: &str,
+        tell: &mut (dyn FnMut(ChatEvent<'_>) + Send),
+    ) -> Answered {
+        let set = |cancel| *self.asked.lock().unwrap_or_else(PoisonError::into_inner) = cancel;
+        let cancel = Cancel::new();
+        set(Some(cancel.clone()));
+        let answered = chat.ask(question, &cancel, tell).await;
+        set(None);
+        answered
     }
 }
 
@@ -168,28 +214,28 @@ async fn begin(
         }
     }
     if let Some(path) = &args.tools {
-        for entry in input::tools(path)?.tools() {
-            if let Some(permission) = &entry.tool.permission {
+        for tool in listed(path, config)? {
+            if let Some(permission) = &tool.tool().permission {
                 grants.grant(permission, "the command was given the tool");
             }
-            add(&mut tools, Arc::new(Declared(entry.tool.clone())))?;
+            add(&mut tools, Arc::new(tool))?;
         }
     }
     for tool in servers.iter().flat_map(Mcp::tools) {
         add(&mut tools, Arc::clone(tool))?;
     }
+    if config.needs_completion() {
+        add(&mut tools, Arc::new(Completion::new()))?;
+    }
     let unfit = |error: &dyn std::fmt::Display| Stop::usage(error, "see `callgate config show`");
-    let gate = Gate::builder()
-        .profile(config.profile())
-        .policy(config.policy())
-        .tools(tools.registry().clone())
-        .build()
-        .map_err(|error| unfit(&error))?;
+    let (builder, dialect) = crate::config::gate(config, &args.dialect_file)?;
+    let gate = builder.tools(tools.registry().clone()).build().map_err(|error| unfit(&error))?;
     let model =
         config.model(tools.registry(), |name| std::env::var(name).ok()).map_err(|fault| unfit(&fault))?;
     let setting = Setting {
         model,
         gate,
+        dialect,
         tools,
         parameters: config.parameters(),
         retry: config.retry(),
@@ -200,19 +246,31 @@ async fn begin(
         spending: config.spending(),
         strikes: config.strikes(),
         endless: config.endless(),
+        examples: config.examples(),
     };
     let chat = Chat::begin(setting, config.instructions()).map_err(|error| unrecorded(&error))?;
     Ok((chat, servers))
 }
 
-/// The MCP servers of the configuration and the command line, connected.
+/// The MCP servers of the configuration and the command line, connected. A server of the command line stands in place
+/// of a configured one of the same name.
 async fn servers(args: &ChatArgs, config: &Config) -> Result<Vec<Mcp>, Stop> {
+    let unfit = |error: ToolError| {
+        Stop::usage(format!("{}: {}", error.place, error.message), "see `callgate chat --help`")
+    };
+    let flags: Vec<McpServer> =
+        args.mcp.iter().map(|text| McpServer::parse(text)).collect::<Result<_, _>>().map_err(unfit)?;
+    let mut configured = config
+        .mcp_servers(|name| std::env::var(name).ok())
+        .map_err(|error| Stop::usage(&error, "see `callgate config show`"))?;
+    configured.retain(|server| flags.iter().all(|flag| flag.name != server.name));
+    if args.config.is_none() {
+        permit_programs(&configured)?;
+    }
     let between = if config.file_names() == FileNames::Dotted { "." } else { "__" };
     let mut servers = Vec::new();
-    for text in config.mcp_servers().iter().chain(&args.mcp) {
-        let unfit = |error: ToolError| Stop::usage(error, "see `callgate chat --help`");
-        let server = McpServer::parse(text).map_err(unfit)?;
-        let mcp = Mcp::connect(&server, between, &config.key_variables()).await.map_err(unfit)?;
+    for server in configured.iter().chain(&flags) {
+        let mcp = Mcp::connect(server, between, &config.secret_variables()).await.map_err(unfit)?;
         for why in mcp.left_out() {
             // A remark: the other tools are there.
             let why = visible(why, Breaks::Show).into_owned();
@@ -221,6 +279,55 @@ async fn servers(args: &ChatArgs, config: &Config) -> Result<Vec<Mcp>, Stop> {
         servers.push(mcp);
     }
     Ok(servers)
+}
+
+/// Programs that a file names which nobody named are started only after a yes: whoever wrote the folder wrote the file.
+fn permit_programs(servers: &[McpServer]) -> Result<(), Stop> {
+    let programs: Vec<String> = servers
+        .iter()
+        .filter_map(|server| match &server.way {
+            McpWay::Command { program, arguments, .. } => {
+                Some(format!("  {}: {program} {}", server.name, arguments.join(" ")))
+            }
+            McpWay::Address { .. } => None,
+        })
+        .collect();
+    if programs.is_empty() {
+        return Ok(());
+    }
+    let refused = || {
+        let message = format!("{FILE} starts programs, and nobody agreed to that");
+        Stop::usage(message, format!("name the file to agree: --config {FILE}"))
+    };
+    if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
+        return Err(refused());
+    }
+    let mut out = io::stdout();
+    writeln!(out, "{FILE} starts these programs:")?;
+    for program in &programs {
+        writeln!(out, "{}", visible(program, Breaks::Show))?;
+    }
+    write!(out, "start them? [y]es, anything else is no: ")?;
+    out.flush()?;
+    forget_typed();
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer)?;
+    if matches!(answer.trim(), "y" | "yes") { Ok(()) } else { Err(refused()) }
+}
+
+/// The tools of a list, each with its program where the list names one.
+fn listed(path: &Path, config: &Config) -> Result<Vec<ListedTool>, Stop> {
+    let registry = input::tools(path)?;
+    let list: Value = serde_json::from_str(&input::read_text(path, "a JSON list of tools")?)
+        .map_err(|error| Stop::usage(format!("{}: {error}", path.display()), ""))?;
+    let entries = list["tools"].as_array().or_else(|| list.as_array());
+    let secrets = config.secret_variables();
+    let unfit = |error| Stop::usage(format!("{}: {error}", path.display()), "");
+    registry
+        .tools()
+        .zip(entries.into_iter().flatten())
+        .map(|(tool, entry)| ListedTool::from_entry(tool.tool.clone(), entry, &secrets).map_err(unfit))
+        .collect()
 }
 
 fn add(tools: &mut Toolbox, tool: Arc<dyn RunTool>) -> Result<(), Stop> {
@@ -233,8 +340,11 @@ fn root(args: &ChatArgs, config: &Config) -> Result<Root, Stop> {
     let mut root = Root::open(&args.root).map_err(failed)?;
     let audit = config.audit().map(|audit| audit.folder);
     let file = args.config.clone().unwrap_or_else(|| FILE.into());
+    // What says which programs run, and how calls are read, is the host's as well.
+    let dialects = config.dialect_files().iter().map(PathBuf::from);
+    let others: Vec<PathBuf> = args.dialect_file.iter().chain(&args.tools).cloned().chain(dialects).collect();
     let whole = |path: &Path| std::fs::canonicalize(path).ok();
-    for own in audit.iter().chain([&file]) {
+    for own in audit.iter().chain([&file]).chain(&others) {
         let inside = whole(own)
             .zip(whole(&args.root))
             .and_then(|(own, root)| own.strip_prefix(root).ok().and_then(Path::to_str).map(str::to_owned));
@@ -249,25 +359,12 @@ fn unrecorded(error: &AuditError) -> Stop {
     Stop::usage(error, "or do without records: --set audit.enabled=false")
 }
 
-/// A tool that is known by its description only.
-struct Declared(Tool);
-
-impl RunTool for Declared {
-    fn tool(&self) -> &Tool {
-        &self.0
-    }
-
-    fn prepare<'a>(&'a self, _: &'a Value) -> Pending<'a, Result<Prepared, ToolError>> {
-        let message = format!("nothing here runs `{}`; the call is handed on", self.0.name);
-        let error = ToolError::new(ToolErrorCode::UnknownTool, "", message);
-        Box::pin(std::future::ready(Err(error)))
-    }
-}
-
 /// Where lines are typed: one editor for questions and approvals, so that no two wait for the same line.
 #[derive(Clone)]
 struct Keyboard {
     editor: Arc<Mutex<DefaultEditor>>,
+    /// Whether somebody waits for a line that nobody wants any more.
+    abandoned: Arc<AtomicBool>,
 }
 
 /// What came of waiting for a line.
@@ -282,15 +379,21 @@ impl Keyboard {
         let mut editor = DefaultEditor::new().map_err(|error| Stop::Internal(error.to_string()))?;
         // Nobody has to have typed before.
         let _ = editor.load_history(TYPED);
-        Ok(Keyboard { editor: Arc::new(Mutex::new(editor)) })
+        Ok(Keyboard { editor: Arc::new(Mutex::new(editor)), abandoned: Arc::default() })
     }
 
     async fn line(&self, prompt: String) -> Typed {
+        if self.abandoned.swap(true, Ordering::SeqCst) {
+            // The editor cannot be called off: it takes one more line, which counts for nothing.
+            let _ = writeln!(io::stdout(), "\nthe question is over; press Return to go on");
+        }
         let editor = Arc::clone(&self.editor);
         let typed = tokio::task::spawn_blocking(move || {
             editor.lock().unwrap_or_else(PoisonError::into_inner).readline(&prompt)
         });
-        match typed.await {
+        let typed = typed.await;
+        self.abandoned.store(false, Ordering::SeqCst);
+        match typed {
             Ok(Ok(line)) => Typed::Line(line),
             Ok(Err(ReadlineError::Interrupted)) => Typed::Interrupted,
             _ => Typed::Closed,
@@ -335,8 +438,8 @@ impl Approver for AtTerminal {
                     return Answer::Closed;
                 }
                 forget_typed();
-                match self.keyboard.line("run it? [y]es, [v]iew all, anything else is no: ".to_owned()).await
-                {
+                let prompt = format!("run {}? [y]es, [v]iew all, anything else is no: ", request.tool);
+                match self.keyboard.line(prompt).await {
                     Typed::Line(line) => match line.trim() {
                         "y" | "yes" => return Answer::Approve { hash: request.hash.clone() },
                         "v" | "view" => is_short = false,

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use callgate::{Call, Event, Rejected, Response};
+use callgate_agent::approval::DenialReason;
 use callgate_agent::chat::{Answered, ChatEvent, End};
 use callgate_agent::tools::{Outcome, ToolReport};
 
@@ -56,12 +57,19 @@ impl View {
     pub(crate) fn show(&mut self, event: &ChatEvent<'_>) {
         match event {
             ChatEvent::Read(event) => self.read(event),
+            ChatEvent::AskingAgain { response } => {
+                self.close();
+                self.forming = None;
+                response.rejected.iter().for_each(|rejected| self.refused(rejected));
+                self.note(Tone::Changed, "↻ asking again");
+            }
             ChatEvent::Judged { response, asked_again } => self.judged(response, *asked_again),
             ChatEvent::Strike { count, message } => {
                 let said = visible(message, Breaks::Show);
                 self.note(Tone::Bad, &format!("strike {count}: {said}"));
             }
             ChatEvent::Tool(report) => self.tool(report),
+            ChatEvent::Completed(text) => self.completed(text),
             _ => {}
         }
     }
@@ -79,6 +87,7 @@ impl View {
             End::TooManyStrikes { message, .. } => Some((Tone::Bad, message.clone())),
             End::Cancelled => Some((Tone::Changed, "stopped".to_owned())),
             End::Fault { message } => Some((Tone::Bad, message.clone())),
+            End::Unrecorded { error } => Some((Tone::Bad, error.to_string())),
             other => Some((Tone::Bad, format!("{other:?}"))),
         };
         if let Some((tone, said)) = said {
@@ -131,8 +140,8 @@ impl View {
     fn judged(&mut self, response: &Response, asked_again: u32) {
         self.close();
         self.forming = None;
-        if asked_again > 0 {
-            self.note(Tone::Changed, &format!("↻ asked again {asked_again} times for what was refused"));
+        if asked_again > 1 {
+            self.note(Tone::Changed, &format!("↻ asked again {asked_again} times"));
         }
         for call in &response.calls {
             self.accepted(call);
@@ -179,8 +188,22 @@ impl View {
             }
             Outcome::Failed { error } => self.outcome(&name, "failed", &error.to_string()),
             Outcome::NotRun { error } => self.outcome(&name, "was not run", &error.to_string()),
-            Outcome::Denied { denial } => self.outcome(&name, "was not run", &denial.to_string()),
+            Outcome::Denied { denial } => {
+                self.outcome(&name, "was not run", &denial.to_string());
+                if denial.reason == DenialReason::Nobody {
+                    let rule = format!("  a rule can allow it, as in --set 'approval.safe={name}'");
+                    self.note(Tone::Grey, &rule);
+                }
+            }
         }
+    }
+
+    /// The answer of a model that ends by a call: text like any other.
+    fn completed(&mut self, text: &str) {
+        self.close();
+        let shown = visible(text, Breaks::Keep).into_owned();
+        self.is_open = !shown.ends_with('\n');
+        self.write(self.text, &shown);
     }
 
     fn outcome(&mut self, name: &str, what: &str, why: &str) {

@@ -1,13 +1,16 @@
 //! `callgate config show`: every setting with its value, who gave it, and what it decides.
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use callgate::{Gate, GateBuilder, Record, dialect};
 use callgate_agent::config::{Config, ConfigErrors, FILE, Kind, ROWS, Row, Setting, Value};
 use serde_json::json;
 
 use crate::args::ConfigShowArgs;
 use crate::exit::{Outcome, Stop};
+use crate::input;
 use crate::paint::{Breaks, Paint, Tone, padded, visible};
 
 pub(crate) fn show(args: &ConfigShowArgs, paint: Paint, out: &mut dyn Write) -> Result<Outcome, Stop> {
@@ -35,7 +38,7 @@ pub(crate) fn show(args: &ConfigShowArgs, paint: Paint, out: &mut dyn Write) -> 
     writeln!(out, "{}{}: {}", head("profile"), profile.name(), profile.summary())?;
     writeln!(out, "{}{}", head("dialects"), dialects.join(", "))?;
     for row in ROWS {
-        for key in row.keys().into_iter().filter(|key| args.all || is_in_use(key, &config)) {
+        for key in config.keys(row).into_iter().filter(|key| args.all || is_in_use(key, &config)) {
             let setting = Setting { value: config.value(&key).clone(), origin: config.origin(&key).clone() };
             line(&key, row, &setting, paint, out)?;
         }
@@ -68,6 +71,32 @@ pub(crate) fn load(
         builder = builder.flag("--set", key, value);
     }
     builder.build().map_err(|errors| stop(&errors))
+}
+
+/// The gate that a configuration describes, without tools, and the dialect that the model is taught, if it is not the
+/// profile's: the first of those that were named, or the first of those in `files`, which stand above the configured ones.
+pub(crate) fn gate(config: &Config, files: &[PathBuf]) -> Result<(GateBuilder, Option<Arc<Record>>), Stop> {
+    let mut builder = Gate::builder().profile(config.profile()).policy(config.policy());
+    let mut own: Vec<Record> = Vec::new();
+    let configured = config.dialect_files().iter().map(PathBuf::from);
+    for path in files.iter().cloned().chain(configured) {
+        own.extend(input::records(&path)?);
+    }
+    for record in &own {
+        builder = builder.record(record.clone());
+    }
+    let named = |name: &String| {
+        let record = own.iter().find(|record| *record.name == **name).or_else(|| dialect::named(name));
+        record.cloned().map(Arc::new)
+    };
+    for name in config.dialects() {
+        builder = builder.dialect(name);
+    }
+    let taught = match config.dialects() {
+        [] => own.first().cloned().map(Arc::new),
+        names => names.iter().find_map(named),
+    };
+    Ok((builder, taught))
 }
 
 /// All faults on one line, with the way out of the first.

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use callgate::{Gate, Profile, Registry, Response};
+use callgate::{Registry, Response};
 use callgate_agent::chat::{Heard, verdicts};
 use serde_json::{Value, json};
 
@@ -15,6 +15,8 @@ use crate::paint::{Breaks, Paint, Tone, visible};
 pub(crate) struct Rules<'a> {
     pub(crate) profile: Option<&'a str>,
     pub(crate) tools: Option<&'a Path>,
+    pub(crate) config: Option<&'a Path>,
+    pub(crate) set: &'a [String],
 }
 
 /// Replays the responses that are meant. The outcome says whether anything is different.
@@ -81,15 +83,17 @@ fn replayed(records: &[Value], record: &Value, rules: &Rules<'_>) -> Result<Resp
         .iter()
         .find(|other| other["session_id"] == record["session_id"] && other["details"].get("tools").is_some());
     let recorded = record["action"].as_str().unwrap_or("standard");
-    let profile: Profile = input::profile(rules.profile.unwrap_or(recorded))?;
+    let profile = input::profile(rules.profile.unwrap_or(recorded))?;
+    let config = crate::config::load(rules.config, &[("--profile", "profile", profile.name())], rules.set)?;
     let tools = match (rules.tools, begin) {
         (Some(path), _) => input::tools(path)?,
         (None, Some(begin)) => Registry::from_value(&begin["details"]["tools"])
             .map_err(|error| Stop::usage(error, "give the tools with --tools"))?,
         (None, None) => Registry::new(),
     };
-    let gate = Gate::builder().profile(profile).tools(tools).build();
-    let gate = gate.map_err(|error| Stop::usage(error, "see `callgate config show`"))?;
+    let (builder, _) = crate::config::gate(&config, &[])?;
+    let gate =
+        builder.tools(tools).build().map_err(|error| Stop::usage(error, "see `callgate config show`"))?;
     let heard: Heard = serde_json::from_value(record["details"]["heard"].clone()).map_err(|error| {
         Stop::usage(format!("record {}: {error}", record["seq"]), "see `callgate audit show`")
     })?;

@@ -134,7 +134,7 @@ fn every_profile_answers_one_question() {
 }
 
 #[test]
-fn tools_that_are_only_described_are_judged_and_handed_on() {
+fn tools_that_are_only_described_are_judged_and_said_to_have_no_runner() {
     let folder = Folder::new("tools");
     let tools = r#"[{"name": "send", "description": "Sends.", "parameters": {"type": "object",
         "properties": {"to": {"type": "string"}}, "required": ["to"]}}]"#;
@@ -142,9 +142,120 @@ fn tools_that_are_only_described_are_judged_and_handed_on() {
     let all =
         json(&folder.once("call send {\"to\": \"you\"}", &["--json", "--tools", "tools.json", "--no-files"]));
     assert_eq!(all["responses"][0]["response"]["calls"][0]["arguments"]["to"], "you", "{all}");
-    assert_eq!(all["tools"][0]["outcome"]["error"]["code"], "unknown_tool", "{all}");
+    assert_eq!(all["tools"][0]["outcome"]["error"]["code"], "no_runner", "{all}");
+    assert!(all["text"].as_str().unwrap().contains("nothing here runs it"), "the model is told: {all}");
     let wrong = folder.once("hi", &["--tools", "none.json"]);
     assert_eq!(wrong.status.code(), Some(2), "{wrong:?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn tools_with_a_program_run_it_with_the_arguments_on_its_input() {
+    let folder = Folder::new("programs");
+    let parameters = r#"{"type": "object", "properties": {"to": {"type": "string"}}, "required": ["to"]}"#;
+    let tool = |name: &str, more: &str| {
+        format!(r#"{{"name": "{name}", "description": "Does it.", "parameters": {parameters}, {more}}}"#)
+    };
+    let tools = [
+        tool("send", r#""command": ["cat"]"#),
+        tool(
+            "harmless",
+            r#""dangerous": false, "command": ["sh", "-c", "echo \"$0: $(cat)\"; echo $KEY", "said"]"#,
+        ),
+        tool("fails", r#""dangerous": false, "command": ["sh", "-c", "echo no luck >&2; exit 3"]"#),
+        tool("missing", r#""dangerous": false, "command": ["/no/such/program"]"#),
+        tool("endless", r#""dangerous": false, "command": ["yes", "x"]"#),
+        tool("binary", r#""dangerous": false, "command": ["printf", "a\\377"]"#),
+    ];
+    std::fs::write(folder.0.join("tools.json"), format!("[{}]", tools.join(","))).unwrap();
+    let run = |name: &str, more: &[&str]| {
+        let prompt = format!("call {name} {{\"to\": \"$(id) ; you\"}}");
+        let args = [&["--json", "--tools", "tools.json", "--no-files"], more].concat();
+        json(&folder.chat(&["--once", &prompt]).args(args).env("KEY", "sk-secret").output().unwrap())["tools"]
+            [0]["outcome"]
+            .clone()
+    };
+    assert_eq!(
+        run("send", &[])["denial"]["reason"],
+        "nobody",
+        "a program asks unless its entry says otherwise"
+    );
+    let given = run("send", &["--set", "approval.safe=send"])["result"].clone();
+    assert_eq!(given, r#"{"to":"$(id) ; you"}"#, "the arguments are data, and no shell sees them");
+    let kept = ["--set", "providers.openai.api_key_env=KEY"];
+    assert_eq!(run("harmless", &kept)["result"], "said: {\"to\":\"$(id) ; you\"}\n\n", "no key is handed on");
+    let failed = run("fails", &[]);
+    assert_eq!(
+        (&failed["outcome"], &failed["error"]["code"]),
+        (&"failed".into(), &"failed".into()),
+        "{failed}"
+    );
+    assert!(failed["error"]["message"].as_str().unwrap().contains("exit status: 3: no luck"), "{failed}");
+    assert!(run("missing", &[])["error"]["message"].as_str().unwrap().contains("cannot be started"));
+    assert_eq!(run("endless", &["--set", "chat.tool_time_ms=50"])["error"]["code"], "timeout");
+    assert!(run("binary", &[])["error"]["message"].as_str().unwrap().contains("no UTF-8 text from byte 1"));
+    for command in ["\"cat\"", "[]", "[1]", "[\"\"]"] {
+        let list = format!("[{}]", tool("send", &format!("\"command\": {command}")));
+        std::fs::write(folder.0.join("tools.json"), list).unwrap();
+        let output = folder.once("hi", &["--tools", "tools.json"]);
+        assert_eq!(output.status.code(), Some(2), "{command}: {output:?}");
+        assert!(text(&output.stderr).contains("`command` must be a list"), "{output:?}");
+    }
+}
+
+#[test]
+fn x_52_where_every_response_is_a_call_the_model_ends_by_one() {
+    let folder = Folder::new("completion");
+    let output = folder.once("read a.txt", &["--profile", "strict-xml"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert_eq!(text(&output.stdout), "read_file says: alpha \\u{1b}[2J\n");
+    assert!(text(&output.stderr).contains("done"), "{output:?}");
+    // Whoever allows nothing still gets an answer: to be done changes nothing.
+    let all =
+        json(&folder.once("hello", &["--json", "--profile", "strict-xml", "--set", "approval.default=deny"]));
+    assert_eq!((all["end"].as_str(), all["turns"].as_u64()), (Some("done"), Some(1)), "{all}");
+    assert!(all["text"].as_str().unwrap().contains("attempt_completion"), "{all}");
+    let chatting = ["--json", "--profile", "strict-xml", "--set", "policy.require_call=if-attempted"];
+    assert_eq!(json(&folder.once("hello", &chatting))["end"], "answered");
+}
+
+#[test]
+fn a_dialect_of_your_own_is_taught_and_read() {
+    let folder = Folder::new("dialect");
+    let record = "[mine]\ncall = \"@@{name} {arguments}@@\"\n";
+    std::fs::write(folder.0.join("mine.toml"), record).unwrap();
+    let prompt = "call fs.read {\"path\": \"a.txt\"}";
+    let all = json(&folder.once(prompt, &["--json", "--dialect-file", "mine.toml"]));
+    assert_eq!(all["responses"][0]["response"]["calls"][0]["dialect"], "mine", "{all}");
+    assert_eq!(all["end"], "answered", "{all}");
+    std::fs::create_dir_all(folder.0.join(".agent")).unwrap();
+    std::fs::write(
+        folder.0.join(".agent/config.yml"),
+        "dialect_files: [mine.toml]\ndialects: [qwen3-coder]\n",
+    )
+    .unwrap();
+    let all = json(&folder.once(prompt, &["--json"]));
+    assert_eq!(all["responses"][0]["response"]["calls"][0]["dialect"], "qwen3-coder", "{all}");
+    let all = json(&folder.once(prompt, &["--json", "--dialect", "mine"]));
+    assert_eq!(all["responses"][0]["response"]["calls"][0]["dialect"], "mine", "{all}");
+    for wrong in [["--dialect", "qwen3-codr"], ["--dialect-file", "none.toml"]] {
+        let output = folder.once("hi", &wrong);
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+    }
+}
+
+#[test]
+fn programs_of_a_file_that_nobody_named_are_not_started() {
+    let folder = Folder::new("trust");
+    std::fs::create_dir_all(folder.0.join(".agent")).unwrap();
+    let config = "mcp:\n  servers:\n    evil:\n      command: touch\n      args: [started]\n";
+    std::fs::write(folder.0.join(".agent/config.yml"), config).unwrap();
+    let output = folder.once("hi", &[]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(text(&output.stderr).contains("--config .agent/config.yml"), "{output:?}");
+    assert!(!folder.0.join("started").exists());
+    let output = folder.once("hi", &["--config", ".agent/config.yml"]);
+    assert!(folder.0.join("started").exists(), "whoever names the file agrees to it: {output:?}");
 }
 
 #[test]
@@ -174,6 +285,7 @@ fn a_conversation_over_pipes_goes_on_until_its_input_ends() {
     assert_eq!(folder.read("b"), "");
 }
 
+/// A-95: one response, looked at again by its correlation id.
 #[test]
 fn a_recorded_response_is_read_again_under_other_rules() {
     let folder = Folder::new("replay");
@@ -196,6 +308,16 @@ fn a_recorded_response_is_read_again_under_other_rules() {
     let id = first["correlation_id"].as_str().unwrap();
     assert_eq!(text(&audit(&["replay", id]).stdout).lines().count(), 1);
     assert_eq!(audit(&["replay", "nothing"]).status.code(), Some(2));
+    let set = audit(&["replay", "--set", "policy.repair=off"]);
+    assert!(text(&set.stdout).contains("+ refused fs.read"), "{set:?}");
+    std::fs::write(folder.0.join(".agent/config.yml"), "policy:\n  repair: off\n").unwrap();
+    let configured = audit(&["replay"]);
+    assert_eq!(
+        configured.status.code(),
+        Some(1),
+        "today's rules are those of the configuration: {configured:?}"
+    );
+    assert!(text(&configured.stdout).contains("+ refused fs.read"), "{configured:?}");
 }
 
 #[cfg(unix)]

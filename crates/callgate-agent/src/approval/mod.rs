@@ -276,6 +276,8 @@ pub enum DenialReason {
     Nobody,
     /// The approval was for another call.
     OtherCall,
+    /// Everything was stopped while the question was open.
+    Cancelled,
 }
 
 impl Denial {
@@ -294,21 +296,31 @@ impl Denial {
 
     /// What the model is told in place of a result.
     pub fn to_model(&self) -> String {
-        let said = match self.reason {
+        match self.reason {
+            DenialReason::Permission => self.detail.clone(),
+            _ => format!("{}. The tool was not run.", self.said()),
+        }
+    }
+
+    fn said(&self) -> &str {
+        match self.reason {
             DenialReason::User | DenialReason::Closed => "User denied permission to execute this tool",
             DenialReason::Timeout => "Permission to execute this tool was denied: nobody answered in time",
             DenialReason::Nobody => "Permission to execute this tool was denied: there is nobody to ask",
             DenialReason::Rule => "A rule denied permission to execute this tool",
             DenialReason::OtherCall => "Permission was denied: the approval was for another call",
-            DenialReason::Permission => return self.detail.clone(),
-        };
-        format!("{said}. The tool was not run.")
+            DenialReason::Cancelled => "Permission was not given: the user stopped everything",
+            DenialReason::Permission => &self.detail,
+        }
     }
 }
 
 impl fmt::Display for Denial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.to_model(), self.detail)
+        match self.reason {
+            DenialReason::Permission => f.write_str(self.said()),
+            _ => write!(f, "{} ({})", self.said(), self.detail),
+        }
     }
 }
 

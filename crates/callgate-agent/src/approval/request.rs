@@ -9,6 +9,9 @@ use crate::visible::{Breaks, is_hidden, visible};
 
 /// How many characters of one argument the short form shows, half from its start and half from its end.
 const SHORT: usize = 600;
+/// How many arguments, and how many lines of a change, the short form shows, half from the start and half from the end.
+const SHORT_FIELDS: usize = 24;
+const SHORT_PREVIEW: usize = 60;
 
 /// A question to a person.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -92,18 +95,36 @@ impl Request {
     /// The question as lines of text for a terminal.
     pub fn lines(&self, is_short: bool) -> Vec<String> {
         let mut lines = vec![format!("{} wants to run: {}", self.tool, self.why)];
-        for field in &self.fields {
+        let fields = self.fields.iter().map(|field| {
             let value = if is_short { field.short() } else { field.whole.clone() };
             let hidden = match field.hidden {
                 0 => String::new(),
                 count => format!(" ({count} hidden characters, shown as escapes)"),
             };
-            lines.push(format!("  {} = {value}{hidden}", field.path));
-        }
-        lines.extend(self.preview.iter().map(|line| format!("  {line}")));
+            format!("  {} = {value}{hidden}", field.path)
+        });
+        let preview = self.preview.iter().map(|line| format!("  {line}"));
+        let (most_fields, most_preview) =
+            if is_short { (SHORT_FIELDS, SHORT_PREVIEW) } else { (usize::MAX, usize::MAX) };
+        lines.extend(both_ends(fields.collect(), most_fields, "arguments"));
+        lines.extend(both_ends(preview.collect(), most_preview, "lines of the change"));
         lines.push(format!("  hash {}", self.hash));
         lines
     }
+}
+
+/// The first and the last lines, and how many are not shown between them: what is in the middle must not push what
+/// matters off the screen.
+fn both_ends(mut lines: Vec<String>, most: usize, what: &str) -> Vec<String> {
+    if lines.len() <= most {
+        return lines;
+    }
+    let hidden = lines.len() - most;
+    let end = lines.split_off(lines.len() - most / 2);
+    lines.truncate(most / 2);
+    lines.push(format!("  … {hidden} {what} are not shown …"));
+    lines.extend(end);
+    lines
 }
 
 fn field(path: &str, value: &Value) -> Field {

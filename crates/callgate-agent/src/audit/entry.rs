@@ -1,5 +1,7 @@
 //! Entries: what is recorded about each decision, from the values in which it was made.
 
+use std::time::Duration;
+
 use callgate::profile::action;
 use callgate::{Call, Gate, Rejected, Response};
 use serde_json::{Map, Value, json};
@@ -8,6 +10,8 @@ use sha2::{Digest, Sha256};
 use super::{AuditSettings, Style};
 use crate::approval::{Decision, hash};
 use crate::hex;
+use crate::retry::AttemptRecord;
+use crate::tools::ToolError;
 
 /// What a record is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,11 +159,7 @@ impl Entry {
     pub fn response(gate: &Gate, response: &Response, input: &str) -> Self {
         let status = if response.has_errors() { Status::Error } else { Status::Ok };
         let mut entry = Entry::new(EntryKind::Response, gate.profile().name(), status)
-            .message(format!(
-                "{} calls stand, {} were refused",
-                response.calls.len(),
-                response.rejected.len()
-            ))
+            .message(format!("calls: {} stand, {} refused", response.calls.len(), response.rejected.len()))
             .detail("finish_reason", json!(response.finish_reason.word()))
             .detail("text_bytes", json!(response.text.len()))
             .detail(
@@ -173,6 +173,25 @@ impl Entry {
         entry
     }
 
+    /// Each time a refused response was asked for again, and how it ended.
+    pub fn attempts(log: &[AttemptRecord], outcome: &str, correlation_id: &str) -> Vec<Self> {
+        let last = log.len();
+        let entry = |(number, attempt): (usize, &AttemptRecord)| {
+            let codes: Vec<&str> = attempt.findings.iter().map(|finding| finding.code.word()).collect();
+            let status = if codes.is_empty() { Status::Ok } else { Status::Warn };
+            let entry = Entry::new(EntryKind::Response, "retry", status)
+                .message(format!("asked again, time {}: corrected {}", attempt.attempt, attempt.corrected))
+                .tied(correlation_id)
+                .detail("attempt", json!(attempt.attempt))
+                .detail("waited_ms", json!(attempt.waited_ms))
+                .detail("corrected", json!(attempt.corrected))
+                .detail("unasked", json!(attempt.unasked))
+                .detail("findings", json!(codes));
+            if number + 1 == last { entry.detail("outcome", json!(outcome)) } else { entry }
+        };
+        log.iter().enumerate().map(entry).collect()
+    }
+
     /// What was decided about running a call.
     pub fn decision(call: &Call, decision: &Decision, settings: &AuditSettings) -> Self {
         let entry = match decision {
@@ -180,25 +199,40 @@ impl Entry {
                 .message(if permit.was_asked() { "approved" } else { "safe by policy" })
                 .detail("approval", json!({"permitted": true, "asked": permit.was_asked()})),
             Decision::Denied(denial) => Entry::new(EntryKind::Permission, &call.name, Status::Error)
-                .message(denial.to_string())
+                .message(match settings.redaction.style {
+                    Style::None => denial.to_model(),
+                    _ => denial.to_string(),
+                })
                 .detail("approval", json!({"permitted": false, "reason": denial.reason})),
         };
         entry.about(call, settings)
     }
 
     /// What a tool gave: its size and hash, and the error if it is one. The result itself is not kept.
-    pub fn result(call: &Call, result: Result<&str, &str>, settings: &AuditSettings) -> Self {
+    pub fn result(call: &Call, result: Result<&str, &ToolError>, settings: &AuditSettings) -> Self {
         let (status, text, message) = match result {
-            Ok(text) => (Status::Ok, text, "the tool ran".to_owned()),
-            Err(text) => (
-                Status::Error,
-                text,
-                format!("the tool failed: {}", text.chars().take(200).collect::<String>()),
-            ),
+            Ok(text) => (Status::Ok, text.to_owned(), "the tool ran".to_owned()),
+            Err(error) => {
+                let message = format!("the tool failed: {}", told(error, settings));
+                (Status::Error, error.to_string(), message)
+            }
         };
         Entry::new(EntryKind::Tool, &call.name, status)
             .message(message)
             .detail("result", json!({"bytes": text.len(), "sha256": hex(&Sha256::digest(text.as_bytes()))}))
+            .about(call, settings)
+    }
+
+    /// Says how long it took.
+    pub fn took(self, time: Duration) -> Self {
+        self.detail("duration_ms", json!(u64::try_from(time.as_millis()).unwrap_or(u64::MAX)))
+    }
+
+    /// That a tool was never started, and why.
+    pub fn not_run(call: &Call, error: &ToolError, settings: &AuditSettings) -> Self {
+        Entry::new(EntryKind::Tool, &call.name, Status::Error)
+            .message(format!("the tool was not run: {}", told(error, settings)))
+            .detail("error", json!(error.code))
             .about(call, settings)
     }
 
@@ -209,5 +243,13 @@ impl Entry {
             .detail("span", json!(call.span))
             .detail("arguments", settings.redaction.arguments(&call.value()))
             .detail("arguments_sha256", json!(hash(call)))
+    }
+}
+
+/// What a record says about an error. Its message may quote arguments, so it counts as a value.
+fn told(error: &ToolError, settings: &AuditSettings) -> String {
+    match settings.redaction.style {
+        Style::None => error.code.word().to_owned(),
+        _ => error.to_string().chars().take(200).collect(),
     }
 }

@@ -9,6 +9,7 @@ mod chain;
 mod entry;
 mod log_line;
 mod redact;
+mod tape;
 
 use std::fmt;
 use std::fs::{File, OpenOptions};
@@ -26,6 +27,7 @@ pub use log_line::error_line;
 pub use redact::{REDACTED, Redaction, Style};
 
 use crate::clock::timestamp;
+use tape::{Tape, TapeFault};
 
 /// The version of the form of a line.
 const VERSION: &str = "1";
@@ -35,7 +37,8 @@ const VERSION: &str = "1";
 pub enum Sync {
     /// With each record, before its receipt is given.
     Decision,
-    /// With the first record after this time has passed; until then a power cut can lose what has a receipt.
+    /// At most this long after a record, and at the end of each question; until then a power cut can lose what has a
+    /// receipt.
     Interval(Duration),
 }
 
@@ -85,7 +88,7 @@ impl Medium for File {
 
 /// The log of one session.
 pub struct AuditLog {
-    medium: Box<dyn Medium>,
+    tape: Tape,
     settings: AuditSettings,
     session_id: String,
     cwd: String,
@@ -93,9 +96,6 @@ pub struct AuditLog {
     seq: u64,
     hash: String,
     clock: fn() -> SystemTime,
-    synced: SystemTime,
-    /// Why nothing more can be written, once something could not.
-    broken: Option<String>,
 }
 
 impl fmt::Debug for AuditLog {
@@ -111,6 +111,7 @@ impl AuditLog {
         let failed = |error: io::Error| AuditError::new(AuditErrorCode::Unwritable, &path, error);
         make_folder(&settings.folder).map_err(failed)?;
         let file = private().write(true).create_new(true).open(&path).map_err(failed)?;
+        lock(&file).map_err(failed)?;
         sync_folder(&settings.folder).map_err(failed)?;
         prune(&settings, &path, SystemTime::now()).map_err(failed)?;
         Ok(AuditLog::on(Box::new(file), settings, session_id, &path.display().to_string(), SystemTime::now))
@@ -121,11 +122,16 @@ impl AuditLog {
     pub fn resume(settings: AuditSettings, session_id: &str) -> Result<Self, AuditError> {
         let path = session_path(&settings.folder, session_id)?;
         let failed = |error: io::Error| AuditError::new(AuditErrorCode::Unwritable, &path, error);
+        let is_link = std::fs::symlink_metadata(&path).map_err(failed)?.is_symlink();
+        if is_link {
+            return Err(failed(io::Error::other("this is a link, and no log is written through one")));
+        }
+        let file = private().append(true).open(&path).map_err(failed)?;
+        lock(&file).map_err(failed)?;
         let report = verify_file(&path, None).map_err(failed)?;
         if let Some(fault) = report.fault {
             return Err(AuditError::new(AuditErrorCode::Tampered, &path, fault));
         }
-        let file = private().append(true).open(&path).map_err(failed)?;
         file.set_len(report.whole_bytes).map_err(failed)?;
         file.sync_all().map_err(failed)?;
         let place = path.display().to_string();
@@ -152,7 +158,7 @@ impl AuditLog {
     ) -> Self {
         let cwd = std::env::current_dir().map(|path| path.display().to_string()).unwrap_or_default();
         AuditLog {
-            medium,
+            tape: Tape::new(medium, settings.sync),
             settings,
             session_id: session_id.to_owned(),
             cwd,
@@ -160,44 +166,21 @@ impl AuditLog {
             seq: 0,
             hash: chain::genesis(session_id),
             clock,
-            synced: clock(),
-            broken: None,
         }
     }
 
     /// Writes one record. Without a receipt the decision must not take effect.
     pub fn record(&mut self, entry: Entry) -> Result<Receipt, AuditError> {
-        if let Some(why) = &self.broken {
-            return Err(AuditError {
-                code: AuditErrorCode::Broken,
-                place: self.place.clone(),
-                message: why.clone(),
-            });
-        }
-        let now = (self.clock)();
-        let (line, hash) = self.line(entry, now);
-        let is_due = match self.settings.sync {
-            Sync::Decision => true,
-            // A clock that was set back makes it due as well.
-            Sync::Interval(time) => now.duration_since(self.synced).map_or(true, |passed| passed >= time),
-        };
-        let mut written = self.medium.append(line.as_bytes());
-        if is_due && written.is_ok() {
-            written = self.medium.sync();
-            self.synced = now;
-        }
-        if let Err(error) = written {
-            return Err(self.broke(&error));
-        }
+        let (line, hash) = self.line(entry, (self.clock)());
+        self.tape.append(line.as_bytes()).map_err(|fault| self.fault(fault))?;
         self.seq += 1;
         self.hash.clone_from(&hash);
         Ok(Receipt { seq: self.seq, hash })
     }
 
-    /// Forces everything to the disk; the end of a session.
+    /// Forces everything to the disk; the end of a question or of the session.
     pub fn flush(&mut self) -> Result<Checkpoint, AuditError> {
-        self.medium.sync().map_err(|error| self.broke(&error))?;
-        self.synced = (self.clock)();
+        self.tape.sync().map_err(|fault| self.fault(fault))?;
         Ok(Checkpoint { seq: self.seq, hash: self.hash.clone() })
     }
 
@@ -206,11 +189,12 @@ impl AuditLog {
         &self.settings
     }
 
-    /// After a failed write nobody knows what is on the disk, so nothing is tried again.
-    fn broke(&mut self, error: &io::Error) -> AuditError {
-        let why = error.to_string();
-        self.broken = Some(format!("an earlier record could not be written: {why}"));
-        AuditError { code: AuditErrorCode::Unwritable, place: self.place.clone(), message: why }
+    fn fault(&self, fault: TapeFault) -> AuditError {
+        let (code, message) = match fault {
+            TapeFault::Failed(error) => (AuditErrorCode::Unwritable, error.to_string()),
+            TapeFault::Broken(why) => (AuditErrorCode::Broken, why),
+        };
+        AuditError { code, place: self.place.clone(), message }
     }
 
     /// The line of a record and its hash.
@@ -260,7 +244,7 @@ pub fn sessions(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(found.into_iter().map(|(_, path)| path).collect())
 }
 
-/// Removes sessions that are too old or too many. The one that is being written stays.
+/// Removes sessions that are too old or too many. Those that are being written stay, whoever writes them.
 fn prune(settings: &AuditSettings, current: &Path, now: SystemTime) -> io::Result<()> {
     if settings.max_age.is_none() && settings.max_sessions.is_none() {
         return Ok(());
@@ -273,7 +257,7 @@ fn prune(settings: &AuditSettings, current: &Path, now: SystemTime) -> io::Resul
         let modified = std::fs::metadata(&path)?.modified()?;
         let is_old =
             settings.max_age.is_some_and(|age| now.duration_since(modified).is_ok_and(|passed| passed > age));
-        if number >= room || is_old {
+        if (number >= room || is_old) && File::open(&path).and_then(|file| lock(&file)).is_ok() {
             std::fs::remove_file(path)?;
         }
     }
@@ -291,6 +275,21 @@ fn private() -> OpenOptions {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options
+}
+
+/// Says that a log is being written, for as long as the file is open. Somebody else's word is an error.
+#[cfg(unix)]
+fn lock(file: &File) -> io::Result<()> {
+    use rustix::fs::{FlockOperation, flock};
+    flock(file, FlockOperation::NonBlockingLockExclusive).map_err(|error| match error {
+        rustix::io::Errno::WOULDBLOCK => io::Error::other("another process is writing it"),
+        other => other.into(),
+    })
+}
+
+#[cfg(not(unix))]
+fn lock(_: &File) -> io::Result<()> {
+    Ok(())
 }
 
 fn make_folder(folder: &Path) -> io::Result<()> {

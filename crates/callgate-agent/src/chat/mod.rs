@@ -3,26 +3,30 @@
 
 mod heard;
 
+use std::sync::Arc;
+
 use callgate::profile::labelled::is_done;
 use callgate::profile::strict_xml::{ErrorType, Strikes};
-use callgate::{Event, Gate, Response};
+use callgate::{Event, Gate, Record, Registry, Response};
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 pub use heard::{Heard, HeardPiece};
 
 use crate::approval::{ApprovalPolicy, Approver, Grants, hash};
 use crate::audit::{AuditError, AuditLog, Entry, EntryKind, Status, Style};
 use crate::cancel::Cancel;
-use crate::history::{CallStyle, Message};
+use crate::history::{CallStyle, Message, PastCall};
 use crate::id::random_id;
-use crate::model::{ChatRequest, Model, ModelFault, Parameters, Turn, Usage, respond};
+use crate::model::{ChatRequest, Model, ModelFault, Parameters, Usage, respond};
 use crate::retry::{RetryErrorCode, RetryFailure, RetrySettings, ask_until_settled};
-use crate::tools::{Host, Meter, Spending, ToolError, ToolReport, Toolbox, run_calls};
+use crate::tools::{Host, Meter, Outcome, Spending, ToolError, ToolReport, Toolbox, run_calls};
 use heard::Listening;
 
 /// What the model is told where it is to go on by itself.
 const GO_ON: &str = "Go on.";
+/// What an example gave.
+const EXAMPLE: &str = "(an example: nothing was run)";
 
 /// Everything that a conversation stands on.
 pub struct Setting {
@@ -30,6 +34,8 @@ pub struct Setting {
     pub model: Box<dyn Model>,
     /// What judges.
     pub gate: Gate,
+    /// The dialect that the model is taught, and in which its earlier calls are written; none: the profile's.
+    pub dialect: Option<Arc<Record>>,
     /// What can be run.
     pub tools: Toolbox,
     /// Which model, and how it answers.
@@ -50,6 +56,8 @@ pub struct Setting {
     pub strikes: Strikes,
     /// Whether the model goes on by itself, so that it is never done.
     pub endless: bool,
+    /// How many tools are shown in use before the first question.
+    pub examples: usize,
 }
 
 /// A conversation.
@@ -65,6 +73,11 @@ pub struct Chat {
 pub enum ChatEvent<'e> {
     /// The gate read something. Only for display until the response is judged.
     Read(Event<'e>),
+    /// Something in a response was refused, and the model is asked for it again.
+    AskingAgain {
+        /// What came of the response so far.
+        response: &'e Response,
+    },
     /// A response is judged, after it was asked for again as often as that helped.
     Judged {
         /// What came of it.
@@ -81,6 +94,8 @@ pub enum ChatEvent<'e> {
     },
     /// A call is over.
     Tool(&'e ToolReport),
+    /// The model says by a call that it is done, and this is its answer.
+    Completed(&'e str),
 }
 
 /// How a question ended.
@@ -164,26 +179,57 @@ impl Chat {
         let profile = *setting.gate.profile();
         let registry = setting.tools.registry();
         let mut text = instructions.trim().to_owned();
-        if !is_native(&setting.gate) && !registry.is_empty() {
-            text = format!("{text}\n\n{}", profile.prompt(registry)).trim().to_owned();
-        }
+        let taught = match (&setting.dialect, is_native(&setting.gate)) {
+            _ if registry.is_empty() => String::new(),
+            (Some(dialect), _) => dialect.prompt_section(registry),
+            (None, true) => String::new(),
+            (None, false) => profile.prompt(registry),
+        };
+        text = format!("{text}\n\n{taught}").trim().to_owned();
         let mut chat = Chat { setting, history: Vec::new(), usage: Usage::default() };
         if !text.is_empty() {
             chat.history.push(Message::SystemContext { text });
         }
+        chat.show_examples();
         let tools = chat.setting.tools.registry().to_openai();
+        let model = chat.setting.parameters.model.clone();
         chat.record(
             Entry::new(EntryKind::Session, "begin", Status::Ok)
                 .message("a conversation begins")
                 .detail("profile", json!(profile.name()))
+                .detail("model", json!(model))
                 .detail("tools", tools),
         )?;
         Ok(chat)
     }
 
+    /// Calls that nobody made, as if they had been: small models call only what they have seen called.
+    fn show_examples(&mut self) {
+        let tools = self.setting.tools.registry().tools().take(self.setting.examples);
+        let shown: Vec<(String, Value)> =
+            tools.map(|tool| (tool.tool.name.clone(), tool.example())).collect();
+        for (number, (name, arguments)) in shown.into_iter().enumerate() {
+            let said = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            let members = arguments.as_object().into_iter().flatten();
+            let pairs: Vec<String> = members.map(|(key, value)| format!("{key} = {}", said(value))).collect();
+            let id = format!("example_{number}");
+            let call = PastCall { id: id.clone(), name: name.clone(), arguments: arguments.to_string() };
+            self.history.extend([
+                Message::User { text: format!("Call {name} with {}.", pairs.join(", ")) },
+                Message::AssistantAction { text: String::new(), calls: vec![call] },
+                Message::ToolResult { call_id: id, name, content: EXAMPLE.to_owned() },
+            ]);
+        }
+    }
+
     /// The conversation so far.
     pub fn history(&self) -> &[Message] {
         &self.history
+    }
+
+    /// The tools that the model may call.
+    pub fn tools(&self) -> &Registry {
+        self.setting.tools.registry()
     }
 
     /// What all of it cost.
@@ -223,6 +269,9 @@ impl Chat {
         };
         answered.turns = meter.taken().0;
         self.usage += answered.usage;
+        if let Some(Err(error)) = self.setting.audit.as_mut().map(AuditLog::flush) {
+            answered.end = End::Unrecorded { error };
+        }
         answered
     }
 
@@ -254,11 +303,31 @@ impl Chat {
             return Err(End::ModelError { code: error.code.clone(), message: error.message.clone() });
         }
         let reports = self.run(&read, meter, cancel, tell).await?;
+        let completed = self.completed(&reports).map(str::to_owned);
         answered.tools.extend(reports);
         if cancel.is_cancelled() {
             return Err(End::Cancelled);
         }
-        self.next(&read, tell)
+        match completed {
+            Some(text) if !self.setting.endless => {
+                answered.text = text;
+                Ok(Some(End::Done))
+            }
+            _ => self.next(&read, tell),
+        }
+    }
+
+    /// The answer of a model that says it is done. It is not, if another call of the same response did not work.
+    fn completed<'r>(&self, reports: &'r [ToolReport]) -> Option<&'r str> {
+        let results = reports.iter().map(|report| match &report.outcome {
+            Outcome::Ran { result } => Some((report, result.as_str())),
+            _ => None,
+        });
+        let results: Vec<(&ToolReport, &str)> = results.collect::<Option<_>>()?;
+        let ends = |(report, _): &(&ToolReport, &str)| {
+            self.setting.tools.get(&report.name).is_some_and(|tool| tool.ends())
+        };
+        results.into_iter().rfind(ends).map(|(_, result)| result)
     }
 
     /// What is to be done after a response whose calls have run.
@@ -294,13 +363,17 @@ impl Chat {
         cancel: &Cancel,
         tell: &mut (dyn FnMut(ChatEvent<'_>) + Send),
     ) -> Result<Read, End> {
-        let Setting { model, gate, tools, parameters, retry, .. } = &self.setting;
+        let Setting { model, gate, tools, parameters, .. } = &self.setting;
         let correlation_id = random_id();
-        let native = is_native(gate);
+        let native = is_native(gate) && self.setting.dialect.is_none();
         let request = ChatRequest {
             messages: self.history.clone(),
             tools: (native && !tools.registry().is_empty()).then(|| tools.registry().to_openai()),
-            style: if native { CallStyle::Native } else { CallStyle::Text(*gate.profile()) },
+            style: match (&self.setting.dialect, native) {
+                (Some(dialect), _) => CallStyle::Dialect(Arc::clone(dialect)),
+                (None, true) => CallStyle::Native,
+                (None, false) => CallStyle::Text(*gate.profile()),
+            },
             parameters: parameters.clone(),
             stream: true,
         };
@@ -311,33 +384,46 @@ impl Chat {
             respond(&listening, &request, gate, &format!("{correlation_id}_"), &mut show).await
         };
         let turn = turn.map_err(fault)?;
-        let heard = listening.heard();
-        let Turn { response, usage } = turn.clone();
+        // It goes on record before anything is made of it, so that one that is never settled is there too.
+        let entry = self.response_entry(&turn.response, &listening.heard(), turn.usage);
+        self.record(entry.tied(&correlation_id)).map_err(|error| End::Unrecorded { error })?;
+        let Setting { model, gate, retry, .. } = &self.setting;
+        if retry.max_attempts > 0 && turn.response.has_errors() && turn.response.model_error.is_none() {
+            tell(ChatEvent::AskingAgain { response: &turn.response });
+        }
         let settled =
             ask_until_settled(&**model, &request, gate, retry.clone(), &correlation_id, turn, cancel).await;
-        let read = match settled {
-            Ok(settled) => Read {
+        let (log, outcome) = match &settled {
+            Ok(settled) => (&settled.log, "settled"),
+            Err(RetryFailure::Unsettled(error) | RetryFailure::Fault(_, error)) => {
+                (&error.log, error.code.kind())
+            }
+        };
+        let entries = Entry::attempts(log, outcome, &correlation_id);
+        entries
+            .into_iter()
+            .try_for_each(|entry| self.record(entry))
+            .map_err(|error| End::Unrecorded { error })?;
+        match settled {
+            Ok(settled) => Ok(Read {
                 is_refused: false,
                 asked_again: settled.retry_count,
                 usage: settled.usage,
                 response: settled.response,
                 correlation_id,
-            },
-            Err(RetryFailure::Fault(error, _)) => return Err(fault(error)),
+            }),
+            Err(RetryFailure::Fault(error, _)) => Err(fault(error)),
             Err(RetryFailure::Unsettled(error)) if error.code == RetryErrorCode::Cancelled => {
-                return Err(End::Cancelled);
+                Err(End::Cancelled)
             }
-            Err(RetryFailure::Unsettled(error)) => Read {
+            Err(RetryFailure::Unsettled(error)) => Ok(Read {
                 is_refused: true,
                 asked_again: error.attempts,
                 usage: error.usage,
                 response: error.response,
                 correlation_id,
-            },
-        };
-        let entry = self.response_entry(&response, &heard, usage).tied(&read.correlation_id);
-        self.record(entry).map_err(|error| End::Unrecorded { error })?;
-        Ok(read)
+            }),
+        }
     }
 
     async fn run(
@@ -356,7 +442,12 @@ impl Chat {
             audit: setting.audit.as_mut(),
             correlation_id: &read.correlation_id,
         };
-        let mut show = |report: &ToolReport| tell(ChatEvent::Tool(report));
+        let mut show = |report: &ToolReport| match &report.outcome {
+            Outcome::Ran { result } if setting.tools.get(&report.name).is_some_and(|tool| tool.ends()) => {
+                tell(ChatEvent::Completed(result));
+            }
+            _ => tell(ChatEvent::Tool(report)),
+        };
         let reports = run_calls(&read.response.calls, &mut host, meter, cancel, &mut show).await;
         let reports = reports.map_err(|error| End::Unrecorded { error })?;
         self.history.extend(reports.iter().map(ToolReport::to_message));

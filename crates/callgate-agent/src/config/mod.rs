@@ -16,6 +16,7 @@
 //! ```
 
 mod error;
+mod servers;
 mod table;
 mod views;
 mod yaml;
@@ -61,8 +62,16 @@ impl Config {
 
     /// Every key with its value and its origin, in the order of the documentation.
     pub fn settings(&self) -> impl Iterator<Item = (String, &Setting)> {
-        let keys = ROWS.iter().flat_map(Row::keys);
+        let keys = ROWS.iter().flat_map(|row| self.keys(row));
         keys.filter_map(|key| self.settings.get(&key).map(|setting| (key, setting)))
+    }
+
+    /// The keys of a row; those with names of the user's own as far as they were given.
+    pub fn keys(&self, row: &Row) -> Vec<String> {
+        match row.is_open() {
+            true => self.settings.keys().filter(|key| row.fits(key)).cloned().collect(),
+            false => row.keys(),
+        }
     }
 
     /// The value of a key; nothing if there is no such key.
@@ -213,6 +222,7 @@ impl ConfigBuilder {
                 given.entry(key).or_insert_with(|| Setting { value: value.clone(), origin: origin.clone() });
             }
         }
+        errors.extend(servers::check(&given));
         let config = Config { profile, settings: given };
         if errors.is_empty() { Ok(config) } else { Err(ConfigErrors(errors)) }
     }
@@ -225,6 +235,14 @@ pub fn variable(key: &str) -> String {
 
 fn all_keys() -> impl Iterator<Item = String> {
     ROWS.iter().flat_map(Row::keys)
+}
+
+/// Every key that could be meant: where a name is the user's own, with the one that stands there.
+fn keys_near(key: &str) -> Vec<String> {
+    let own = key.split('.').nth(2).filter(|own| !own.is_empty()).unwrap_or("NAME");
+    let open = ROWS.iter().filter(|row| row.is_open());
+    let open = open.map(|row| row.key.replacen('*', own, 1).replace('*', "NAME"));
+    all_keys().chain(open).collect()
 }
 
 fn unquoted(text: String) -> Content {
@@ -246,8 +264,8 @@ fn read(given: &Given) -> Result<Option<(String, Value)>, ConfigError> {
         return Ok((value == Value::Flag(true)).then_some(strict));
     }
     let key = canonical(&given.key);
-    let Some(row) = ROWS.iter().find(|row| row.keys().contains(&key)) else {
-        let is_section = all_keys().any(|known| known.starts_with(&format!("{key}.")));
+    let Some(row) = ROWS.iter().find(|row| row.fits(&key)) else {
+        let is_section = keys_near(&key).iter().any(|known| known.starts_with(&format!("{key}.")));
         let message = if is_section { "this is a section, not a value" } else { "there is no such key" };
         return Err(fault(ConfigErrorCode::UnknownKey, message.to_owned(), suggestion(&key)));
     };
@@ -273,7 +291,7 @@ fn canonical(key: &str) -> String {
 
 /// The nearest known key: the first part that is wrong is compared with what could stand in its place.
 fn suggestion(key: &str) -> String {
-    let keys: Vec<String> = all_keys().collect();
+    let keys = keys_near(key);
     let mut prefix = String::new();
     for part in key.split('.') {
         let below = keys.iter().filter_map(|known| known.strip_prefix(&prefix));

@@ -85,7 +85,7 @@ pub enum Fallback {
 /// One key.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// The key; `*` stands for the name of a provider.
+    /// The key. `*` stands for the name of a provider, or for a name of the user's own.
     pub key: &'static str,
     /// What may stand there.
     pub kind: Kind,
@@ -107,6 +107,8 @@ pub(crate) const ALIASES: &[(&str, &str)] = &[
 /// The switch of an editor's settings file: `true` chooses the profile `strict-xml`.
 pub(crate) const STRICT_SWITCH: &str = "accesslint.useStrictXMLParsing";
 
+const TRUSTED: &str = "a PEM file of certificates that are trusted for this server instead of the system's; for a server with a certificate of your own";
+
 /// Every key, in the order of the documentation.
 pub const ROWS: &[Row] = &[
     row(
@@ -114,6 +116,18 @@ pub const ROWS: &[Row] = &[
         Kind::Word("standard | strict | lenient | action | structured | fenced | labelled | strict-xml"),
         Fallback::Text("standard"),
         "the bundle of dialects, policy, prompt and error rendering",
+    ),
+    row(
+        "dialects",
+        Kind::List,
+        Fallback::List(&[]),
+        "the dialects that are listened for instead of the profile's; the first is the one that the model is taught",
+    ),
+    row(
+        "dialect_files",
+        Kind::List,
+        Fallback::List(&[]),
+        "files with dialects of your own; they listen beside the others, and `dialects` may name them",
     ),
     row(
         "provider",
@@ -134,6 +148,7 @@ pub const ROWS: &[Row] = &[
         Fallback::Unset,
         "the environment variable that holds the key; the key itself never stands in a file",
     ),
+    row("providers.*.ca_file", Kind::Text, Fallback::Unset, TRUSTED),
     row(
         "providers.*.temperature",
         Kind::Number(0.0, 2.0),
@@ -382,6 +397,12 @@ pub const ROWS: &[Row] = &[
         "the most calls of one response that are run; the model is told of the others",
     ),
     row(
+        "chat.max_same_calls",
+        Kind::Count(1, 100_000),
+        Fallback::Count(5),
+        "how often one question runs the same call with the same arguments",
+    ),
+    row(
         "chat.time_ms",
         Kind::Count(1, DAY_MS),
         Fallback::Count(1_800_000),
@@ -407,6 +428,12 @@ pub const ROWS: &[Row] = &[
         "what the model is told before the description of its tools",
     ),
     row(
+        "chat.examples",
+        Kind::Count(0, 16),
+        Fallback::Count(0),
+        "how many tools are shown in use before the first question; small models call only what they have seen called",
+    ),
+    row(
         "tools.read_limit",
         Kind::Count(1, 1 << 24),
         Fallback::Count(64 << 10),
@@ -425,11 +452,31 @@ pub const ROWS: &[Row] = &[
         "the largest file that is written or replaced, in bytes",
     ),
     row(
-        "mcp.servers",
-        Kind::List,
-        Fallback::List(&[]),
-        "MCP servers whose tools the model may call, each as `NAME=COMMAND ARGUMENTS` or `NAME=http://ADDRESS`; a call is a tool's name behind the server's",
+        "mcp.servers.*.command",
+        Kind::Text,
+        Fallback::Unset,
+        "the program of an MCP server, which is started and spoken to over its standard input and output; no shell takes part",
     ),
+    row("mcp.servers.*.args", Kind::List, Fallback::List(&[]), "the arguments of the program"),
+    row(
+        "mcp.servers.*.env.*",
+        Kind::Text,
+        Fallback::Unset,
+        "an environment variable of the program; `${VARIABLE}` in it stands for one of your own",
+    ),
+    row(
+        "mcp.servers.*.url",
+        Kind::Address,
+        Fallback::Unset,
+        "the address of an MCP server that runs elsewhere (streamable HTTP)",
+    ),
+    row(
+        "mcp.servers.*.headers.*",
+        Kind::Text,
+        Fallback::Unset,
+        "a header of every request to it; `${VARIABLE}` in it stands for an environment variable",
+    ),
+    row("mcp.servers.*.ca_file", Kind::Text, Fallback::Unset, TRUSTED),
     row("audit.enabled", Kind::Flag, Fallback::Flag(true), "whether decisions are recorded"),
     row(
         "audit.folder",
@@ -483,9 +530,26 @@ impl Row {
         }
     }
 
-    /// The keys with the providers' names put in.
+    /// Whether the key holds names of the user's own, so that nobody can list all its keys.
+    pub fn is_open(&self) -> bool {
+        self.key.contains('*') && self.providers().is_empty()
+    }
+
+    /// Whether a key is one of this row's. A name at the end may hold dots.
+    pub fn fits(&self, key: &str) -> bool {
+        if !self.is_open() {
+            return self.keys().iter().any(|own| own == key);
+        }
+        let parts: Vec<&str> = self.key.split('.').collect();
+        let given: Vec<&str> = key.splitn(parts.len(), '.').collect();
+        let fits = |(part, given): (&&str, &&str)| part == given || (*part == "*" && !given.is_empty());
+        parts.len() == given.len() && parts.iter().zip(&given).all(fits)
+    }
+
+    /// The keys with the providers' names put in; none where names are the user's own.
     pub fn keys(&self) -> Vec<String> {
         match self.providers() {
+            [] if self.is_open() => Vec::new(),
             [] => vec![self.key.to_owned()],
             providers => providers.iter().map(|provider| self.key.replacen('*', provider, 1)).collect(),
         }

@@ -1,5 +1,7 @@
 //! The configuration as the parts of the agent take it: typed settings instead of keys.
 
+use std::path::Path;
+
 use callgate::profile::strict_xml::{StrikeMode, Strikes};
 use callgate::{Policy, Registry};
 
@@ -7,8 +9,8 @@ use super::{Config, PROVIDERS, Value};
 use crate::approval::{ApprovalPolicy, Otherwise, Rule, Standing};
 use crate::audit::{AuditSettings, Redaction, Style, Sync};
 use crate::model::{
-    Address, FaultCode, Model, ModelFault, OLLAMA, OPENAI, Ollama, OpenAi, Parameters, Rehearsed, Secret,
-    Server, Timeouts,
+    Address, FaultCode, Model, ModelFault, Network, OLLAMA, OPENAI, Ollama, OpenAi, Parameters, Rehearsed,
+    Secret, Server, Timeouts,
 };
 use crate::retry::{Backoff, RetrySettings};
 use crate::tools::Spending;
@@ -109,6 +111,11 @@ impl Config {
         let unfit = |message: String| ModelFault::new(FaultCode::BadRequest, message);
         let address = self.text(&format!("providers.{provider}.endpoint")).unwrap_or(usual);
         let mut server = Server::new(Address::parse(address).map_err(unfit)?).timeouts(self.timeouts());
+        if let Some(path) = self.text(&format!("providers.{provider}.ca_file")) {
+            let network =
+                Network::trusting(Path::new(path)).map_err(|error| unfit(format!("{path}: {error}")))?;
+            server = server.reached_by(network);
+        }
         if let Some(name) = self.text(&format!("providers.{provider}.api_key_env")) {
             let key = variable(name).filter(|key| !key.is_empty());
             let key = key.ok_or_else(|| unfit(format!("the environment variable `{name}` holds no key")))?;
@@ -147,6 +154,7 @@ impl Config {
             turns: count("chat.max_turns"),
             calls: count("chat.max_calls"),
             calls_per_turn: count("chat.max_calls_per_turn"),
+            same_calls: count("chat.max_same_calls"),
             time: self.millis("chat.time_ms"),
             call_time: self.millis("chat.tool_time_ms"),
         }
@@ -165,6 +173,11 @@ impl Config {
         self.flag("chat.endless")
     }
 
+    /// How many tools are shown in use before the first question.
+    pub fn examples(&self) -> usize {
+        usize::try_from(self.count("chat.examples")).unwrap_or(usize::MAX)
+    }
+
     /// What the model is told before the description of its tools.
     pub fn instructions(&self) -> &str {
         self.text("chat.instructions").unwrap_or_default()
@@ -180,15 +193,26 @@ impl Config {
         }
     }
 
-    /// The MCP servers whose tools the model may call.
-    pub fn mcp_servers(&self) -> &[String] {
-        self.list("mcp.servers")
+    /// The environment variables that hold secrets: keys of providers, and what settings of MCP servers name.
+    pub fn secret_variables(&self) -> Vec<String> {
+        let keys = PROVIDERS.iter().map(|provider| format!("providers.{provider}.api_key_env"));
+        let keys = keys.filter_map(|key| self.text(&key).map(str::to_owned));
+        keys.chain(self.server_variables()).collect()
     }
 
-    /// The environment variables that hold keys of providers.
-    pub fn key_variables(&self) -> Vec<String> {
-        let keys = PROVIDERS.iter().map(|provider| format!("providers.{provider}.api_key_env"));
-        keys.filter_map(|key| self.text(&key).map(str::to_owned)).collect()
+    /// The dialects that are listened for instead of the profile's.
+    pub fn dialects(&self) -> &[String] {
+        self.list("dialects")
+    }
+
+    /// The files with dialects of the user's own.
+    pub fn dialect_files(&self) -> &[String] {
+        self.list("dialect_files")
+    }
+
+    /// Whether the model has to be given a way to say that it is done, because its every response has to be a call.
+    pub fn needs_completion(&self) -> bool {
+        self.policy().require_call == callgate::policy::RequireCall::Always
     }
 
     /// What file tools are called: dots only where the profile's names may have them.
@@ -240,14 +264,14 @@ impl Config {
         serde_json::from_value(value).unwrap_or(policy)
     }
 
-    fn text(&self, key: &str) -> Option<&str> {
+    pub(super) fn text(&self, key: &str) -> Option<&str> {
         match self.value(key) {
             Value::Text(text) => Some(text),
             _ => None,
         }
     }
 
-    fn list(&self, key: &str) -> &[String] {
+    pub(super) fn list(&self, key: &str) -> &[String] {
         match self.value(key) {
             Value::List(items) => items,
             _ => &[],

@@ -94,6 +94,9 @@ pub struct ModelFault {
     /// The HTTP status, where there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
+    /// How many seconds the server asks to be left alone, where it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_after: Option<u32>,
     /// How many bytes of the answer had come.
     pub received: usize,
 }
@@ -101,7 +104,8 @@ pub struct ModelFault {
 impl ModelFault {
     /// A fault with its message.
     pub fn new(code: FaultCode, message: impl Into<String>) -> Self {
-        ModelFault { code, message: message.into(), server: String::new(), status: None, received: 0 }
+        let (server, message) = (String::new(), message.into());
+        ModelFault { code, message, server, status: None, retry_after: None, received: 0 }
     }
 
     /// Says how much of the answer had come.
@@ -116,6 +120,9 @@ impl fmt::Display for ModelFault {
         write!(f, "{}", self.message)?;
         if let Some(status) = self.status {
             write!(f, " (status {status})")?;
+        }
+        if let Some(seconds) = self.retry_after {
+            write!(f, ", and asks to wait {seconds} s")?;
         }
         if !self.server.is_empty() {
             write!(f, ", from {}", self.server)?;

@@ -5,12 +5,13 @@
 //! learns that nobody listens any more. Nothing is followed, cached or decompressed.
 
 use std::io;
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HOST, HeaderValue};
+use hyper::header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HOST, HeaderValue, RETRY_AFTER};
 use hyper::{Method, Request, Response};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -18,7 +19,8 @@ use tokio::net::TcpStream;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, timeout_at};
 use tokio_rustls::TlsConnector;
-use tokio_rustls::rustls::pki_types::ServerName;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto::ring};
 
 use super::{Address, FaultCode, ModelFault, Pending};
@@ -61,6 +63,11 @@ impl Secret {
     pub fn new(text: impl Into<String>) -> Self {
         Secret(text.into())
     }
+
+    /// The text, for whoever it is meant for.
+    pub(crate) fn expose(&self) -> &str {
+        &self.0
+    }
 }
 
 impl std::fmt::Debug for Secret {
@@ -80,9 +87,27 @@ pub trait Connect: Send + Sync {
     fn connect<'a>(&'a self, address: &'a Address) -> Pending<'a, io::Result<Box<dyn Connection>>>;
 }
 
-/// TCP, and TLS where the address asks for it, with the certificates that the system trusts.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Network;
+/// TCP, and TLS where the address asks for it.
+#[derive(Clone, Debug, Default)]
+pub struct Network {
+    /// What TLS trusts, if it is not what the system trusts.
+    tls: Option<Arc<ClientConfig>>,
+}
+
+impl Network {
+    /// Trusts the certificates of a PEM file, and no others.
+    pub fn trusting(path: &Path) -> io::Result<Self> {
+        let certificates = CertificateDer::pem_file_iter(path).map_err(io::Error::other)?;
+        let mut roots = RootCertStore::empty();
+        for certificate in certificates {
+            roots.add(certificate.map_err(io::Error::other)?).map_err(io::Error::other)?;
+        }
+        if roots.is_empty() {
+            return Err(io::Error::other("the file holds no certificate in PEM form"));
+        }
+        Ok(Network { tls: Some(trusting(roots)?) })
+    }
+}
 
 impl Connect for Network {
     fn connect<'a>(&'a self, address: &'a Address) -> Pending<'a, io::Result<Box<dyn Connection>>> {
@@ -94,26 +119,35 @@ impl Connect for Network {
                 return Ok(Box::new(stream) as Box<dyn Connection>);
             }
             let name = ServerName::try_from(address.host.clone()).map_err(io::Error::other)?;
-            let stream = TlsConnector::from(tls()?).connect(name, stream).await?;
+            let tls = match &self.tls {
+                Some(tls) => Arc::clone(tls),
+                None => systems()?,
+            };
+            let stream = TlsConnector::from(tls).connect(name, stream).await?;
             Ok(Box::new(stream) as Box<dyn Connection>)
         })
     }
 }
 
-/// The settings of TLS, made once: reading the system's certificates takes a while.
-fn tls() -> io::Result<Arc<ClientConfig>> {
+/// TLS with the certificates that the system trusts, made once: reading them takes a while.
+fn systems() -> io::Result<Arc<ClientConfig>> {
     static CONFIG: OnceLock<Arc<ClientConfig>> = OnceLock::new();
     if let Some(config) = CONFIG.get() {
         return Ok(config.clone());
     }
     let mut roots = RootCertStore::empty();
     let (_, _) = roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    let config = trusting(roots)?;
+    Ok(CONFIG.get_or_init(|| config).clone())
+}
+
+fn trusting(roots: RootCertStore) -> io::Result<Arc<ClientConfig>> {
     let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .map_err(io::Error::other)?
         .with_root_certificates(roots)
         .with_no_client_auth();
-    Ok(CONFIG.get_or_init(|| Arc::new(config)).clone())
+    Ok(Arc::new(config))
 }
 
 /// A server that takes requests.
@@ -142,6 +176,7 @@ impl Http {
         let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
         let encoding = header(CONTENT_ENCODING).filter(|encoding| *encoding != "identity");
         let encoding = encoding.map(str::to_owned);
+        let retry_after = header(RETRY_AFTER).and_then(|text| text.trim().parse().ok());
         let is_event_stream = header(CONTENT_TYPE).is_some_and(|kind| kind.starts_with("text/event-stream"));
         let mut answer = Answer {
             body: response.into_body(),
@@ -160,6 +195,7 @@ impl Http {
         if !status.is_success() {
             let mut fault = ModelFault::new(FaultCode::Refused, answer.refusal().await);
             fault.status = Some(status.as_u16());
+            fault.retry_after = retry_after;
             return Err(self.named(fault));
         }
         Ok(answer)

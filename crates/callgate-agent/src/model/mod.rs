@@ -70,7 +70,12 @@ impl Server {
     /// A server on the network, with the usual time-outs and no key.
     pub fn new(address: Address) -> Self {
         Server {
-            http: Http { address, timeouts: Timeouts::default(), key: None, connect: Arc::new(Network) },
+            http: Http {
+                address,
+                timeouts: Timeouts::default(),
+                key: None,
+                connect: Arc::new(Network::default()),
+            },
         }
     }
 

@@ -50,7 +50,7 @@ fn body(request: &ChatRequest) -> Value {
     }
     let mut body = json!({
         "model": parameters.model,
-        "messages": to_wire(&request.messages, request.style, Wire::Ollama),
+        "messages": to_wire(&request.messages, &request.style, Wire::Ollama),
         "stream": request.stream,
         "options": options,
     });

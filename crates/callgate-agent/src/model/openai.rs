@@ -41,7 +41,7 @@ fn body(request: &ChatRequest) -> Value {
     let parameters = &request.parameters;
     let mut body = json!({
         "model": parameters.model,
-        "messages": to_wire(&request.messages, request.style, Wire::OpenAi),
+        "messages": to_wire(&request.messages, &request.style, Wire::OpenAi),
         "stream": request.stream,
     });
     if request.stream {

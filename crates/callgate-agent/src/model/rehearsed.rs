@@ -1,15 +1,16 @@
 //! A model made of a few rules, so that everything around a model can be tried with nothing installed.
 //!
-//! It calls what it is told to call, as it is told to: `call look {"q": "cats",}` sends just these arguments, broken or
+//! It lists, reads and writes files by simple words. It calls what it is told to call, as it is told to: `call look {"q": "cats",}` sends just these arguments, broken or
 //! not. Told that a call was refused, it sends arguments that the tool's schema accepts. Given a result, it repeats it.
 
-use callgate::dialect::{self, RenderCall};
+use callgate::dialect::RenderCall;
 use callgate::{FinishReason, Registry};
 use serde_json::{Value, json};
 
 use super::scripted::Playing;
 use super::{ChatRequest, Model, ModelFault, Pending, Piece, Pieces, ScriptedPiece, Usage};
 use crate::history::{CallStyle, Message};
+use crate::tools::COMPLETION;
 
 /// How much of a result is repeated.
 const REPEATED: usize = 400;
@@ -30,59 +31,98 @@ impl Rehearsed {
         match request.messages.last() {
             Some(Message::ToolResult { name, content, .. }) => {
                 let said: String = content.chars().take(REPEATED).collect();
-                Piece::Text(format!("{name} says: {said}"))
+                self.words(request, format!("{name} says: {said}"))
             }
             Some(Message::ToolError { name, content, .. }) => {
-                Piece::Text(format!("{name} did not work: {content}"))
+                self.words(request, format!("{name} did not work: {content}"))
             }
-            Some(Message::User { text }) => match self.wanted(text) {
-                Some((name, arguments)) => written(request.style, name, arguments),
-                None => match self.refused(text) {
-                    Some((name, arguments)) => written(request.style, name, &arguments),
-                    None => Piece::Text(self.introduction()),
-                },
+            Some(Message::User { text }) => match self.wanted(text).or_else(|| self.refused(text, request)) {
+                Some((name, arguments)) => written(&request.style, &name, &arguments),
+                None => self.words(request, self.introduction()),
             },
-            _ => Piece::Text(self.introduction()),
+            _ => self.words(request, self.introduction()),
         }
     }
 
-    /// The call that a message asks for.
-    fn wanted<'a>(&self, text: &'a str) -> Option<(&'a str, &'a str)> {
-        let rest = text.trim().strip_prefix("call ")?.trim_start();
-        let (name, arguments) = rest.split_once(char::is_whitespace).unwrap_or((rest, "{}"));
-        (!name.is_empty()).then_some((name, arguments.trim()))
+    /// An answer in words, or by a call where there is a tool for that.
+    fn words(&self, request: &ChatRequest, text: String) -> Piece {
+        match self.tools.get(COMPLETION) {
+            Some(_) => written(&request.style, COMPLETION, &json!({"result": text}).to_string()),
+            None => Piece::Text(text),
+        }
     }
 
-    /// The correction of a call that the message says was refused: the first tool it names.
-    fn refused(&self, text: &str) -> Option<(&str, String)> {
+    /// The call that a message asks for: word for word after `call`, or by the first word for files.
+    fn wanted(&self, text: &str) -> Option<(String, String)> {
+        let (verb, rest) = text.trim().split_once(char::is_whitespace).unwrap_or((text.trim(), ""));
+        let (first, last) = rest.trim().split_once(char::is_whitespace).unwrap_or((rest.trim(), ""));
+        let file = |names: [&str; 2], others: Value| {
+            let name = names.into_iter().find(|name| self.tools.get(name).is_some())?;
+            let mut arguments = others;
+            let is_folder = verb == "list";
+            let path = if name.contains('.') || is_folder { "path" } else { "file_path" };
+            arguments[path] = if is_folder && first.is_empty() { "." } else { first }.into();
+            Some((name.to_owned(), arguments.to_string()))
+        };
+        match verb {
+            "call" if !first.is_empty() => {
+                let arguments = if last.is_empty() { "{}" } else { last.trim() };
+                Some((first.to_owned(), arguments.to_owned()))
+            }
+            "list" => file(["fs.list", "list_directory"], json!({})),
+            "read" if !first.is_empty() => file(["fs.read", "read_file"], json!({})),
+            "write" if !last.is_empty() => {
+                file(["fs.write", "write_file"], json!({"content": format!("{last}\n")}))
+            }
+            _ => None,
+        }
+    }
+
+    /// The correction of a call that the message says was refused: the first tool it names, with arguments that it takes,
+    /// or with the same ones where only the name was wrong.
+    fn refused(&self, text: &str, request: &ChatRequest) -> Option<(String, String)> {
         if !text.contains("refused") {
             return None;
         }
         let named = self.tools.tools().filter_map(|tool| Some((text.find(&tool.tool.name)?, tool)));
         let (_, tool) = named.min_by_key(|(at, _)| *at)?;
-        Some((&tool.tool.name, tool.example().to_string()))
+        let asked = request.messages.iter().rev().find_map(|message| match message {
+            Message::User { text } => self.wanted(text),
+            _ => None,
+        });
+        let same = asked.filter(|_| text.contains("unknown tool")).map(|(_, arguments)| arguments);
+        Some((tool.tool.name.clone(), same.unwrap_or_else(|| tool.example().to_string())))
     }
 
     fn introduction(&self) -> String {
         let names: Vec<&str> = self.tools.names().collect();
         let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
         format!(
-            "I am no language model, only a few rules that stand in for one. Write `call NAME ARGUMENTS` and I call \
-             that tool with just these arguments. The tools are: {known}."
+            "I am no language model, only a few rules that stand in for one, so that you can try everything around \
+             it. Say `list`, `read FILE` or `write FILE TEXT`; or `call NAME ARGUMENTS`, and I call that tool with just \
+             these arguments, broken or not. The tools are: {known}."
         )
     }
 }
 
 /// A call in the style of the request. Arguments that are no JSON go out as they are, as a model would send them.
-fn written(style: CallStyle, name: &str, arguments: &str) -> Piece {
-    let CallStyle::Text(profile) = style else {
+fn written(style: &CallStyle, name: &str, arguments: &str) -> Piece {
+    if *style == CallStyle::Native {
         return Piece::Calls(json!([{"function": {"name": name, "arguments": arguments}}]));
-    };
-    let dialect = profile.dialects().iter().copied().find(|name| *name != "auto").unwrap_or("hermes");
-    let call = RenderCall { id: None, name, arguments };
+    }
     let is_object = serde_json::from_str::<Value>(arguments).is_ok_and(|value| value.is_object());
-    let record = dialect::named(dialect).filter(|_| is_object);
-    let text = record.and_then(|record| record.render(&[call], None, None).ok());
+    let render = |arguments| {
+        let call = RenderCall { id: None, name, arguments };
+        style.record().and_then(|record| record.render(&[call], None, None).ok())
+    };
+    // What is no object is put where one would stand, if the format shows arguments as JSON.
+    let stand_in = "{\"stand_in\": 0}";
+    let text = match is_object {
+        true => render(arguments),
+        false => render(stand_in)
+            .filter(|text| text.contains(stand_in))
+            .map(|text| text.replacen(stand_in, arguments, 1)),
+    };
     Piece::Text(text.unwrap_or_else(|| {
         format!("<tool_call>{{\"name\": \"{name}\", \"arguments\": {arguments}}}</tool_call>")
     }))
@@ -144,9 +184,12 @@ mod tests {
             let profile = Profile::named(name).unwrap();
             let gate = Gate::builder().profile(profile).tools(tools()).build().unwrap();
             let style = if *name == "structured" { CallStyle::Native } else { CallStyle::Text(profile) };
-            let turn = ask(&gate, &request(style, user("call look {\"q\": \"two cats\"}"))).await;
+            let turn = ask(&gate, &request(style.clone(), user("call look {\"q\": \"two cats\"}"))).await;
             assert_eq!(turn.response.calls.len(), 1, "{name}: {:?}", turn.response);
             assert_eq!(turn.response.calls[0].value(), json!({"q": "two cats"}), "{name}");
+            let turn = ask(&gate, &request(style, user("call look {\"q\": }"))).await;
+            let seen = turn.response.rejected.len() + turn.response.findings.len();
+            assert!(turn.response.calls.is_empty() && seen > 0, "{name}: {:?}", turn.response);
         }
     }
 

@@ -228,10 +228,13 @@ impl Retry {
         if model_error.is_some() {
             // The model gave up: what stands stands, and what it says is for the host.
             self.base.model_error = model_error;
-        } else if self.replaces() {
+        } else if self.replaces() && !(is_prose && self.is_asking()) {
             let first_text = std::mem::take(&mut self.base.text);
             self.replace(response);
-            self.base.text = first_text;
+            // What was said first is what was shown; where nothing was, the reply is the answer.
+            if !first_text.trim().is_empty() {
+                self.base.text = first_text;
+            }
         } else {
             unasked = self.merge(response);
         }
@@ -298,8 +301,12 @@ impl Retry {
     /// Whether a reply stands for the whole response. It does where calls stand or fall together, and where the
     /// response as a whole was refused, so that there is no place to fill.
     fn replaces(&self) -> bool {
-        let nothing_asked = self.places.iter().all(Place::stands);
-        self.gate.policy().partial == Partial::AllOrNothing || nothing_asked
+        self.gate.policy().partial == Partial::AllOrNothing || !self.is_asking()
+    }
+
+    /// Whether a call was refused that words do not make good.
+    fn is_asking(&self) -> bool {
+        self.places.iter().any(|place| !place.stands())
     }
 
     fn replace(&mut self, mut response: Response) {

@@ -46,7 +46,11 @@ pub fn defused(text: &str) -> String {
                 continue;
             }
         };
-        let is_token = opens_token(rest.as_str(), markers) || (safe == '⟦' && rest.as_str().starts_with('<'));
+        let is_token = match safe {
+            '⟦' => opens_token(rest.as_str(), markers) || rest.as_str().starts_with('<'),
+            // `<]` opens a marker, and `[]` is an empty list.
+            _ => opens_token(rest.as_str(), markers) || rest.as_str().starts_with(']'),
+        };
         out.push(if is_token { safe } else { c });
     }
     out
@@ -59,7 +63,7 @@ fn opens_token(rest: &str, markers: &BTreeSet<String>) -> bool {
     if seen.peek() == Some(&'/') || seen.peek() == Some(&'\u{ff0f}') {
         seen.next();
     }
-    if matches!(seen.peek(), Some('|' | '｜' | '¦' | '\u{ffe8}' | ']')) {
+    if matches!(seen.peek(), Some('|' | '｜' | '¦' | '\u{ffe8}')) {
         return true;
     }
     let word: String = seen.take(LONGEST).take_while(|c| is_of_word(*c)).collect();
@@ -122,6 +126,7 @@ mod tests {
             ("[TOOL_CALLS][", "⟦TOOL_CALLS]["),
             ("[/INST]", "⟦/INST]"),
             ("<think>", "‹think>"),
+            ("]<]minimax[>[", "]‹]minimax[>["),
         ] {
             assert_eq!(defused(text), wanted);
         }
@@ -134,6 +139,7 @@ mod tests {
             "<html><body class=\"x\">a < b</body></html>",
             "[TODO] see [the page](https://example.test) `code` ```json\n{}\n```",
             "a <\n| b",
+            "{\"a\": [], \"b\": [[]]}",
             "",
         ] {
             assert_eq!(defused(text), text);

@@ -28,9 +28,9 @@ pub(super) fn diff(path: &str, old: Option<&[u8]>, new: &str) -> String {
         },
     };
     let head = if old.is_empty() {
-        format!("+ {path}: {new_lines} lines")
+        format!("+ {path}: new, lines: {new_lines}")
     } else {
-        format!("~ {path}: {} lines become {new_lines}", old.lines().count())
+        format!("~ {path}: changed, lines: {} before, {new_lines} after", old.lines().count())
     };
     if old == new {
         return format!("= {path}: nothing changes");
@@ -90,9 +90,9 @@ mod tests {
         let new = "a\nb\nc\nd\nE\nf\ng\nh\n";
         assert_eq!(
             diff("x.txt", Some(old.as_bytes()), new),
-            "~ x.txt: 8 lines become 8\n  b\n  c\n  d\n- e\n+ E\n  f\n  g\n  h"
+            "~ x.txt: changed, lines: 8 before, 8 after\n  b\n  c\n  d\n- e\n+ E\n  f\n  g\n  h"
         );
-        assert_eq!(diff("x", None, "one\ntwo"), "+ x: 2 lines\n+ one\n+ two");
+        assert_eq!(diff("x", None, "one\ntwo"), "+ x: new, lines: 2\n+ one\n+ two");
         assert_eq!(diff("x", Some(b"same"), "same"), "= x: nothing changes");
         assert_eq!(
             diff("x", Some(b"\xff"), "text"),
@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn nothing_in_a_change_acts_on_a_terminal_and_what_is_left_out_is_counted() {
         let shown = diff("a\u{202e}b", None, "\u{1b}[2Jx\u{200b}\r\nnext");
-        assert_eq!(shown, "+ a\\u{202e}b: 2 lines\n+ \\u{1b}[2Jx\\u{200b}\\r\n+ next");
+        assert_eq!(shown, "+ a\\u{202e}b: new, lines: 2\n+ \\u{1b}[2Jx\\u{200b}\\r\n+ next");
         let long = "x".repeat(1_000) + &"\nline".repeat(1_000);
         let shown = diff("a", None, &long);
         assert!(shown.contains("… 600 characters are not shown"), "{shown}");

@@ -42,6 +42,8 @@ pub enum ToolErrorCode {
     Changed,
     /// No such tool can be run here.
     UnknownTool,
+    /// The tool is known by its description only.
+    NoRunner,
     /// The arguments do not fit.
     BadArguments,
     /// The tool took too long.
@@ -50,6 +52,10 @@ pub enum ToolErrorCode {
     Cancelled,
     /// The budget is spent.
     OverBudget,
+    /// The same call was made too often.
+    Repeated,
+    /// A call that it waits for did not work.
+    Blocked,
     /// The tool itself failed.
     Failed,
 }
@@ -69,10 +75,13 @@ impl ToolErrorCode {
             ToolErrorCode::Forbidden => "forbidden",
             ToolErrorCode::Changed => "changed",
             ToolErrorCode::UnknownTool => "unknown_tool",
+            ToolErrorCode::NoRunner => "no_runner",
             ToolErrorCode::BadArguments => "bad_arguments",
             ToolErrorCode::Timeout => "timeout",
             ToolErrorCode::Cancelled => "cancelled",
             ToolErrorCode::OverBudget => "over_budget",
+            ToolErrorCode::Repeated => "repeated",
+            ToolErrorCode::Blocked => "blocked",
             ToolErrorCode::Failed => "failed",
         }
     }
@@ -91,10 +100,13 @@ impl ToolErrorCode {
             ToolErrorCode::Forbidden => "leave this file alone",
             ToolErrorCode::Changed => "read the file again and propose the change anew",
             ToolErrorCode::UnknownTool => "call one of the tools that are listed",
+            ToolErrorCode::NoRunner => "its entry in the tool list needs a `command`; do not call it again",
             ToolErrorCode::BadArguments => "look at the tool's description",
             ToolErrorCode::Timeout => "ask for less at a time",
             ToolErrorCode::Cancelled => "wait for the user",
             ToolErrorCode::OverBudget => "say what you know so far",
+            ToolErrorCode::Repeated => "do something else, or say what you know",
+            ToolErrorCode::Blocked => "look at the result of the other call first",
             ToolErrorCode::Failed => "try another way, or say that it does not work",
         }
     }

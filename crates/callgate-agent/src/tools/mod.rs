@@ -1,5 +1,7 @@
 //! Tools: what can be run, and running it. A call is prepared, approved, recorded, run and reported, in this order.
 
+mod command;
+mod completion;
 mod defuse;
 mod diff;
 mod error;
@@ -13,6 +15,9 @@ use std::sync::Arc;
 use callgate::{Registry, RegistryError, Tool};
 use serde_json::Value;
 
+pub use command::ListedTool;
+pub(crate) use completion::COMPLETION;
+pub use completion::Completion;
 pub use defuse::defused;
 pub use error::{ToolError, ToolErrorCode};
 pub use run::{Host, Meter, Outcome, Spending, ToolReport, run_calls};
@@ -27,6 +32,12 @@ pub trait RunTool: Send + Sync {
     /// Looks at arguments that the gate has checked, and gets ready without changing anything. What comes back shows
     /// what will change, and does it when it is told to.
     fn prepare<'a>(&'a self, arguments: &'a Value) -> Pending<'a, Result<Prepared, ToolError>>;
+
+    /// Whether a call of it says that the model is done. Such a tool touches nothing, so nobody is asked about it; what
+    /// it gives is the model's answer.
+    fn ends(&self) -> bool {
+        false
+    }
 }
 
 /// A call that is ready to run, once.
@@ -112,4 +123,19 @@ async fn blocking<T: Send + 'static>(
         Ok(result) => result,
         Err(error) => Err(ToolError::new(ToolErrorCode::Failed, "", format!("the tool broke: {error}"))),
     }
+}
+
+/// Text of at most so many bytes; what was left out is said in a last line.
+fn clipped(mut text: String, most: usize) -> String {
+    let whole = text.len();
+    if whole <= most {
+        return text;
+    }
+    let mut end = most;
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.truncate(end);
+    text.push_str(&format!("\n[truncated: {end} of {whole} bytes]"));
+    text
 }

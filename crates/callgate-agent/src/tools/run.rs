@@ -1,5 +1,6 @@
 //! Running the calls of one response: each is looked up, prepared, approved, recorded, run and recorded again.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use callgate::Call;
@@ -7,7 +8,7 @@ use serde::Serialize;
 use tokio::time::Instant;
 
 use super::{ToolError, ToolErrorCode, Toolbox, defused};
-use crate::approval::{ApprovalPolicy, Approver, Decision, Denial, DenialReason, Grants, Standing};
+use crate::approval::{ApprovalPolicy, Approver, Decision, Denial, DenialReason, Grants, Standing, hash};
 use crate::audit::{AuditError, AuditLog, Entry};
 use crate::cancel::Cancel;
 use crate::history::Message;
@@ -24,6 +25,8 @@ pub struct Spending {
     pub calls: usize,
     /// The most calls of one response that are run.
     pub calls_per_turn: usize,
+    /// How often the same call with the same arguments is run.
+    pub same_calls: usize,
     /// How long all of it may take.
     pub time: Duration,
     /// How long one call may take.
@@ -36,6 +39,7 @@ impl Default for Spending {
             turns: 16,
             calls: 64,
             calls_per_turn: 16,
+            same_calls: 5,
             time: Duration::from_secs(1_800),
             call_time: Duration::from_secs(30),
         }
@@ -49,6 +53,8 @@ pub struct Meter {
     until: Instant,
     turns: usize,
     calls: usize,
+    /// How often each call was taken, by its hash.
+    taken: BTreeMap<String, usize>,
 }
 
 impl Meter {
@@ -56,7 +62,13 @@ impl Meter {
     pub fn new(spending: Spending) -> Self {
         // A time that no clock reaches is no limit.
         let far = Duration::from_secs(86_400 * 365);
-        Meter { spending, until: Instant::now() + spending.time.min(far), turns: 0, calls: 0 }
+        Meter {
+            spending,
+            until: Instant::now() + spending.time.min(far),
+            turns: 0,
+            calls: 0,
+            taken: BTreeMap::new(),
+        }
     }
 
     /// Takes a response of the model; an error if there is none left.
@@ -80,7 +92,7 @@ impl Meter {
     }
 
     /// Takes the call with this number in its response; an error if there is none left.
-    fn take_call(&mut self, number: usize) -> Result<(), ToolError> {
+    fn take_call(&mut self, number: usize, call: &Call) -> Result<(), ToolError> {
         self.in_time()?;
         if number >= self.spending.calls_per_turn {
             let most = self.spending.calls_per_turn;
@@ -89,6 +101,12 @@ impl Meter {
         if self.calls == self.spending.calls {
             return Err(over(format!("the {} calls of one question are spent", self.calls)));
         }
+        let same = self.taken.entry(hash(call)).or_default();
+        if *same == self.spending.same_calls {
+            let message = format!("this very call was made {same} times already, and its results are above");
+            return Err(ToolError::new(ToolErrorCode::Repeated, "", message));
+        }
+        *same += 1;
         self.calls += 1;
         Ok(())
     }
@@ -193,14 +211,21 @@ pub async fn run_calls(
     cancel: &Cancel,
     tell: &mut (dyn FnMut(&ToolReport) + Send),
 ) -> Result<Vec<ToolReport>, AuditError> {
-    let mut reports = Vec::new();
-    for (number, call) in calls.iter().enumerate() {
+    let mut reports: Vec<ToolReport> = Vec::new();
+    for (number, call) in in_order(calls).into_iter().enumerate() {
+        let worked = |id: &String| {
+            let ran = |report: &ToolReport| matches!(report.outcome, Outcome::Ran { .. });
+            reports.iter().any(|report| report.call_id == *id && ran(report))
+        };
         let outcome = if cancel.is_cancelled() {
-            Outcome::NotRun { error: cancelled() }
+            not_run(host, call, cancelled())?
+        } else if let Some(id) = call.after.iter().find(|id| !worked(id)) {
+            let message = format!("the call `{id}`, which it waits for, did not work");
+            not_run(host, call, ToolError::new(ToolErrorCode::Blocked, "", message))?
         } else {
-            match meter.take_call(number) {
+            match meter.take_call(number, call) {
                 Ok(()) => run_one(call, host, meter, cancel).await?,
-                Err(error) => Outcome::NotRun { error },
+                Err(error) => not_run(host, call, error)?,
             }
         };
         let report = ToolReport { call_id: call.id.clone(), name: call.name.clone(), outcome };
@@ -208,6 +233,19 @@ pub async fn run_calls(
         reports.push(report);
     }
     Ok(reports)
+}
+
+/// The calls in the order of the response, each behind those that it waits for.
+fn in_order(calls: &[Call]) -> Vec<&Call> {
+    let mut waiting: Vec<&Call> = calls.iter().collect();
+    let mut ordered: Vec<&Call> = Vec::new();
+    while !waiting.is_empty() {
+        let is_ready = |call: &&Call| call.after.iter().all(|id| ordered.iter().any(|done| done.id == *id));
+        // Calls that wait for each other are refused by the gate; should some come here, they are found not to work.
+        let next = waiting.iter().position(is_ready).unwrap_or(0);
+        ordered.push(waiting.remove(next));
+    }
+    ordered
 }
 
 async fn run_one(
@@ -218,8 +256,15 @@ async fn run_one(
 ) -> Result<Outcome, AuditError> {
     let Some(tool) = host.tools.get(&call.name) else {
         let message = format!("no tool `{}` can be run here", call.name);
-        return Ok(Outcome::NotRun { error: ToolError::new(ToolErrorCode::UnknownTool, "", message) });
+        return not_run(host, call, ToolError::new(ToolErrorCode::UnknownTool, "", message));
     };
+    // To be done touches nothing, so no rule has a say in it.
+    if tool.ends() {
+        return match tool.prepare(&call.value()).await {
+            Ok(prepared) => finished(host, call, prepared.run().await, Duration::ZERO),
+            Err(error) => not_run(host, call, error),
+        };
+    }
     if let Err(denial) = host.grants.check(tool.tool()) {
         return deny(host, call, denial);
     }
@@ -227,17 +272,27 @@ async fn run_one(
     if let (Standing::Deny, why) = host.approval.standing(call, tool.tool()) {
         return deny(host, call, Denial { reason: DenialReason::Rule, detail: why });
     }
-    let prepared = match tool.prepare(&call.value()).await {
-        Ok(prepared) => prepared,
-        Err(error) => {
-            record(host, |settings| Entry::result(call, Err(&error.to_string()), settings))?;
-            return Ok(Outcome::NotRun { error });
+    let arguments = call.value();
+    let limit = (Instant::now() + meter.spending.call_time).min(meter.until());
+    let prepared = tokio::select! {
+        biased;
+        () = cancel.cancelled() => Err(cancelled()),
+        prepared = tokio::time::timeout_at(limit, tool.prepare(&arguments)) => {
+            prepared.unwrap_or_else(|_| Err(too_slow()))
         }
+    };
+    let prepared = match prepared {
+        Ok(prepared) => prepared,
+        Err(error) => return not_run(host, call, error),
     };
     let asked = host.approval.decide(call, tool.tool(), prepared.preview(), host.approver);
     let decision = tokio::select! {
         biased;
-        () = cancel.cancelled() => return Ok(Outcome::NotRun { error: cancelled() }),
+        () = cancel.cancelled() => {
+            let detail = "the question was taken back".to_owned();
+            deny(host, call, Denial { reason: DenialReason::Cancelled, detail })?;
+            return Ok(Outcome::NotRun { error: cancelled() });
+        }
         decision = asked => decision,
     };
     record(host, |settings| Entry::decision(call, &decision, settings))?;
@@ -248,30 +303,46 @@ async fn run_one(
     if let Err(denial) = redeemed {
         return Ok(Outcome::Denied { denial });
     }
-    let limit = (Instant::now() + meter.spending.call_time).min(meter.until());
+    let started = Instant::now();
+    let limit = (started + meter.spending.call_time).min(meter.until());
     let result = tokio::select! {
         biased;
         () = cancel.cancelled() => Err(cancelled()),
         result = tokio::time::timeout_at(limit, prepared.run()) => result.unwrap_or_else(|_| {
-            Err(ToolError::new(ToolErrorCode::Timeout, "", "the tool took too long"))
+            Err(too_slow())
         }),
     };
-    let failure = result.as_ref().err().map(ToString::to_string);
-    let given = match (&result, &failure) {
-        (Ok(text), _) => Ok(text.as_str()),
-        (Err(_), said) => Err(said.as_deref().unwrap_or_default()),
-    };
-    record(host, |settings| Entry::result(call, given, settings))?;
+    finished(host, call, result, started.elapsed())
+}
+
+/// Records what a tool gave.
+fn finished(
+    host: &mut Host<'_>,
+    call: &Call,
+    result: Result<String, ToolError>,
+    time: Duration,
+) -> Result<Outcome, AuditError> {
+    record(host, |settings| Entry::result(call, result.as_deref(), settings).took(time))?;
     Ok(match result {
         Ok(result) => Outcome::Ran { result },
         Err(error) => Outcome::Failed { error },
     })
 }
 
+/// Records that a tool was never started, and why.
+fn not_run(host: &mut Host<'_>, call: &Call, error: ToolError) -> Result<Outcome, AuditError> {
+    record(host, |settings| Entry::not_run(call, &error, settings))?;
+    Ok(Outcome::NotRun { error })
+}
+
 fn deny(host: &mut Host<'_>, call: &Call, denial: Denial) -> Result<Outcome, AuditError> {
     let decision = Decision::Denied(denial.clone());
     record(host, |settings| Entry::decision(call, &decision, settings))?;
     Ok(Outcome::Denied { denial })
+}
+
+fn too_slow() -> ToolError {
+    ToolError::new(ToolErrorCode::Timeout, "", "the tool took too long")
 }
 
 fn cancelled() -> ToolError {

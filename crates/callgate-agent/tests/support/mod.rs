@@ -113,7 +113,8 @@ pub(crate) async fn listen(acts: impl IntoIterator<Item = Act>) -> (String, Reco
     (address, seen)
 }
 
-async fn play(mut stream: impl AsyncRead + AsyncWrite + Unpin, acts: Vec<Act>, seen: Record) {
+/// Reads one request and does what the script says.
+pub(crate) async fn play(mut stream: impl AsyncRead + AsyncWrite + Unpin, acts: Vec<Act>, seen: Record) {
     let mut request = Vec::new();
     let mut buffer = [0; 4096];
     let (head_end, length) = loop {

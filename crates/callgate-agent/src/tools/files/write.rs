@@ -6,6 +6,7 @@
 
 use std::ffi::OsStr;
 use std::io::{self, Read, Write};
+use std::time::SystemTime;
 
 use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncExt};
 use cap_std::fs::{Dir, File, OpenOptions, Permissions};
@@ -15,6 +16,7 @@ use sha2::{Digest, Sha256};
 use super::super::diff::diff;
 use super::super::{ToolError, ToolErrorCode};
 use super::root::{Missing, Root, shown, write_fault};
+use crate::clock::timestamp;
 use crate::id::random_id;
 
 /// What the names of files that are being written begin and end with.
@@ -33,6 +35,8 @@ pub struct Proposal {
     pub base_hash: Option<String>,
     /// The SHA-256 of what it will hold.
     pub content_hash: String,
+    /// When it was made.
+    pub generated_at: String,
     /// The change, safe to show.
     pub diff: String,
 }
@@ -55,6 +59,7 @@ pub(super) fn propose(root: &Root, path: &str, content: &str, limit: usize) -> R
         is_new_file: base.is_none(),
         base_hash: old.map(hash),
         content_hash: hash(content.as_bytes()),
+        generated_at: timestamp(SystemTime::now()),
         diff: diff(path, old, content),
     })
 }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +10,7 @@ use std::time::Duration;
 use futures_core::Stream;
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderName, HeaderValue};
+use hyper::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
@@ -18,7 +19,7 @@ use rmcp::transport::streamable_http_client::{
 };
 use sse_stream::{Sse, SseStream};
 
-use crate::model::{Address, Connect, Network};
+use crate::model::{Address, Connect, Network, Secret};
 
 /// The most bytes of one answer.
 const ANSWER: usize = 64 << 20;
@@ -39,11 +40,30 @@ type Headers = HashMap<HeaderName, HeaderValue>;
 #[derive(Clone)]
 pub(super) struct Client {
     address: Arc<Address>,
+    network: Network,
+    /// What every request holds.
+    own: HeaderMap,
 }
 
 impl Client {
-    pub(super) fn new(address: &str) -> Result<Self, String> {
-        Ok(Client { address: Arc::new(Address::parse(address)?) })
+    pub(super) fn new(
+        address: &str,
+        headers: &[(String, Secret)],
+        ca_file: Option<&Path>,
+    ) -> Result<Self, String> {
+        let network = match ca_file {
+            Some(path) => Network::trusting(path).map_err(|error| format!("{}: {error}", path.display()))?,
+            None => Network::default(),
+        };
+        let mut own = HeaderMap::new();
+        for (name, value) in headers {
+            let unfit = || format!("the header `{name}` cannot be sent");
+            let header = HeaderName::from_bytes(name.as_bytes()).map_err(|_| unfit())?;
+            let mut value = HeaderValue::from_str(value.expose()).map_err(|_| unfit())?;
+            value.set_sensitive(true);
+            own.insert(header, value);
+        }
+        Ok(Client { address: Arc::new(Address::parse(address)?), network, own })
     }
 
     async fn send(
@@ -68,12 +88,15 @@ impl Client {
         }
         let mut request = request.body(Full::new(Bytes::from(body.unwrap_or_default()))).map_err(unfit)?;
         request.headers_mut().extend(headers);
+        // What the user configured wins over what the protocol's library adds.
+        request.headers_mut().extend(self.own.clone());
         self.exchange(request).await.map_err(StreamableHttpError::Client)
     }
 
     async fn exchange(&self, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, HttpFault> {
         let late = |_| HttpFault("the server did not answer in time".to_owned());
-        let stream = tokio::time::timeout(CONNECT, Network.connect(&self.address)).await.map_err(late)?;
+        let stream =
+            tokio::time::timeout(CONNECT, self.network.connect(&self.address)).await.map_err(late)?;
         let stream =
             stream.map_err(|error| HttpFault(format!("no connection to {}: {error}", self.address)))?;
         let broke = |error: hyper::Error| HttpFault(format!("the connection broke: {error}"));

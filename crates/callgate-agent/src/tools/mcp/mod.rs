@@ -6,20 +6,22 @@
 
 mod http;
 
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
 use callgate::{Registry, Tool};
 use rmcp::model::{CallToolRequestParams, CallToolResult, ContentBlock};
-use rmcp::service::RunningService;
+use rmcp::service::{ClientInitializeError, RunningService};
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use rmcp::transport::{IntoTransport, StreamableHttpClientTransport, TokioChildProcess};
 use rmcp::{Peer, RoleClient, ServiceExt};
 use serde_json::Value;
 
-use super::{Prepared, RunTool, ToolError, ToolErrorCode, defused};
-use crate::model::{Address, Pending};
+use super::{Prepared, RunTool, ToolError, ToolErrorCode, clipped, defused};
+use crate::approval::CommandLine;
+use crate::model::{Address, Pending, Secret};
 use http::Client;
 
 /// How long a server may take to come up and list its tools.
@@ -30,7 +32,7 @@ const DESCRIPTION: usize = 2_000;
 const RESULT: usize = 256 << 10;
 
 /// A server: what its tools are called after, and how it is reached.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct McpServer {
     /// What stands before the names of its tools.
     pub name: String,
@@ -39,7 +41,7 @@ pub struct McpServer {
 }
 
 /// How a server is reached.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum McpWay {
     /// It is started, and spoken to over its standard input and output. No shell takes part.
     Command {
@@ -47,21 +49,35 @@ pub enum McpWay {
         program: String,
         /// Its arguments.
         arguments: Vec<String>,
+        /// Environment variables that it gets besides those of this process.
+        variables: Vec<(String, Secret)>,
     },
     /// It runs elsewhere.
-    Address(String),
+    Address {
+        /// Its address.
+        url: String,
+        /// Headers of every request, by name.
+        headers: Vec<(String, Secret)>,
+        /// The certificates that are trusted instead of the system's.
+        ca_file: Option<PathBuf>,
+    },
+}
+
+/// Whether a server can be called so: its name becomes a part of those of its tools.
+pub(crate) fn is_server_name(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
 impl McpServer {
-    /// Reads `NAME=COMMAND ARGUMENTS` or `NAME=http://ADDRESS`.
+    /// Reads `NAME=COMMAND ARGUMENTS` or `NAME=http://ADDRESS`. Words with spaces stand in quotes; what a shell would act
+    /// on is refused outside of them, because no shell takes part.
     pub fn parse(text: &str) -> Result<Self, ToolError> {
         let unfit = |message: String| Err(ToolError::new(ToolErrorCode::BadArguments, text, message));
         let Some((name, way)) = text.split_once('=') else {
             return unfit("write NAME=COMMAND or NAME=http://ADDRESS".to_owned());
         };
-        let name = name.trim();
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        if name.is_empty() || !name.chars().all(is_plain) {
+        let name = name.trim().to_owned();
+        if !is_server_name(&name) {
             return unfit("the name of a server is made of letters, digits and _".to_owned());
         }
         let way = way.trim();
@@ -69,12 +85,20 @@ impl McpServer {
             if let Err(why) = Address::parse(way) {
                 return unfit(why);
             }
-            return Ok(McpServer { name: name.to_owned(), way: McpWay::Address(way.to_owned()) });
+            let way = McpWay::Address { url: way.to_owned(), headers: Vec::new(), ca_file: None };
+            return Ok(McpServer { name, way });
         }
-        let mut words = way.split_whitespace().map(str::to_owned);
-        let Some(program) = words.next() else { return unfit("the command is missing".to_owned()) };
-        let way = McpWay::Command { program, arguments: words.collect() };
-        Ok(McpServer { name: name.to_owned(), way })
+        let CommandLine(mut words) = match CommandLine::parse(way) {
+            Ok(line) => line,
+            Err(what) => {
+                return unfit(format!("no shell takes part, so {what} has to stand in single quotes"));
+            }
+        };
+        if words.is_empty() {
+            return unfit("the command is missing".to_owned());
+        }
+        let program = words.remove(0);
+        Ok(McpServer { name, way: McpWay::Command { program, arguments: words, variables: Vec::new() } })
     }
 }
 
@@ -101,20 +125,21 @@ impl Mcp {
     pub async fn connect(server: &McpServer, between: &str, secrets: &[String]) -> Result<Self, ToolError> {
         let failed = |message: String| ToolError::new(ToolErrorCode::Failed, server.name.as_str(), message);
         match &server.way {
-            McpWay::Command { program, arguments } => {
+            McpWay::Command { program, arguments, variables } => {
                 let mut command = tokio::process::Command::new(program);
                 command.args(arguments).kill_on_drop(true);
                 for name in secrets {
                     command.env_remove(name);
                 }
+                command.envs(variables.iter().map(|(name, value)| (name, value.expose())));
                 // What it says beside the protocol could act on the terminal.
                 let child = TokioChildProcess::builder(command).stderr(Stdio::null()).spawn();
                 let (child, _) = child.map_err(|error| failed(format!("cannot start {program}: {error}")))?;
                 Mcp::over(&server.name, between, child).await
             }
-            McpWay::Address(address) => {
-                let client = Client::new(address).map_err(failed)?;
-                let config = StreamableHttpClientTransportConfig::with_uri(address.as_str());
+            McpWay::Address { url, headers, ca_file } => {
+                let client = Client::new(url, headers, ca_file.as_deref()).map_err(failed)?;
+                let config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
                 let transport = StreamableHttpClientTransport::with_client(client, config);
                 Mcp::over(&server.name, between, transport).await
             }
@@ -130,7 +155,8 @@ impl Mcp {
         let failed = |message: String| ToolError::new(ToolErrorCode::Failed, name, message);
         let connected = async {
             let service = ().serve(transport).await;
-            let service = service.map_err(|error| failed(format!("the server did not begin: {error}")))?;
+            let service =
+                service.map_err(|error| failed(format!("the server did not begin: {}", plain(&error))))?;
             let listed = service.list_all_tools().await;
             let listed = listed.map_err(|error| failed(format!("the server lists no tools: {error}")))?;
             Ok((service, listed))
@@ -143,6 +169,11 @@ impl Mcp {
         let mut taken = Registry::new();
         for entry in listed {
             let tool = described(name, between, &entry);
+            if holds_tokens(&tool.parameters) {
+                // Names and allowed values cannot be changed without changing what the server takes.
+                mcp.left_out.push(format!("`{}`: its parameters hold control tokens", tool.name));
+                continue;
+            }
             match taken.register(tool.clone()) {
                 Ok(()) => {
                     let peer = mcp.service.peer().clone();
@@ -171,14 +202,62 @@ impl Mcp {
     }
 }
 
+/// What went wrong, without the names of types that carried it here.
+fn plain(error: &ClientInitializeError) -> String {
+    match error {
+        ClientInitializeError::TransportError { error, .. } => error.error.to_string(),
+        other => other.to_string(),
+    }
+}
+
 /// The tool as the gate and the model know it.
 fn described(server: &str, between: &str, entry: &rmcp::model::Tool) -> Tool {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' };
     let name: String = entry.name.chars().map(plain).collect();
     let description = entry.description.as_deref().or(entry.title.as_deref()).unwrap_or_default();
     let description: String = defused(description).chars().take(DESCRIPTION).collect();
-    let schema = Value::Object((*entry.input_schema).clone());
+    let mut schema = Value::Object((*entry.input_schema).clone());
+    defuse_descriptions(&mut schema);
     Tool::new(format!("{server}{between}{name}"), description, schema).dangerous()
+}
+
+/// Breaks control tokens in what a schema says about itself; what it checks stays as it is.
+fn defuse_descriptions(schema: &mut Value) {
+    let mut open = vec![schema];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::Object(members) => {
+                for (key, value) in members {
+                    match value {
+                        Value::String(text)
+                            if matches!(key.as_str(), "description" | "title" | "$comment") =>
+                        {
+                            *text = defused(text).chars().take(DESCRIPTION).collect();
+                        }
+                        other => open.push(other),
+                    }
+                }
+            }
+            Value::Array(items) => open.extend(items),
+            _ => {}
+        }
+    }
+}
+
+/// Whether a text or a key anywhere in a value holds a control token.
+fn holds_tokens(value: &Value) -> bool {
+    let is_token = |text: &String| defused(text) != *text;
+    let mut open = vec![value];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::String(text) if is_token(text) => return true,
+            Value::Object(members) if members.keys().any(is_token) => return true,
+            Value::Object(members) => open.extend(members.values()),
+            Value::Array(items) => open.extend(items),
+            _ => {}
+        }
+    }
+    false
 }
 
 struct McpTool {
@@ -219,15 +298,7 @@ fn given(name: &str, result: &CallToolResult) -> Result<String, ToolError> {
     {
         text = value.to_string();
     }
-    if text.len() > RESULT {
-        let whole = text.len();
-        let mut end = RESULT;
-        while !text.is_char_boundary(end) {
-            end -= 1;
-        }
-        text.truncate(end);
-        text.push_str(&format!("\n[truncated: {end} of {whole} bytes]"));
-    }
+    let text = clipped(text, RESULT);
     match result.is_error {
         Some(true) => Err(ToolError::new(ToolErrorCode::Failed, name, text)),
         _ => Ok(text),
@@ -257,13 +328,29 @@ mod tests {
 
     #[test]
     fn servers_are_named_and_reached_as_they_are_written() {
-        let server = McpServer::parse("files = npx -y server /tmp/a").unwrap();
-        let arguments = ["-y", "server", "/tmp/a"].map(str::to_owned).to_vec();
-        assert_eq!(server.name, "files");
-        assert_eq!(server.way, McpWay::Command { program: "npx".to_owned(), arguments });
+        let command = |text: &str| match McpServer::parse(text).unwrap() {
+            McpServer { name, way: McpWay::Command { program, arguments, .. } } => (name, program, arguments),
+            other => unreachable!("{other:?}"),
+        };
+        let (name, program, arguments) = command("files = npx -y server '/tmp/a b' \"c's\"");
+        assert_eq!((name.as_str(), program.as_str()), ("files", "npx"));
+        assert_eq!(arguments, ["-y", "server", "/tmp/a b", "c's"]);
+        assert_eq!(command("a='/opt/my server/run' '$HOME'").1, "/opt/my server/run");
+        assert_eq!(command("a=run '$HOME' x=1").2, ["$HOME", "x=1"]);
         let server = McpServer::parse("far=https://example.test/mcp").unwrap();
-        assert_eq!(server.way, McpWay::Address("https://example.test/mcp".to_owned()));
-        for text in ["npx server", "=x", "a b=x", "a=", "a.b=x", "a=http://"] {
+        assert!(matches!(server.way, McpWay::Address { url, .. } if url == "https://example.test/mcp"));
+        for text in [
+            "npx server",
+            "=x",
+            "a b=x",
+            "a=",
+            "a.b=x",
+            "a=http://",
+            "a=run ~/x",
+            "a=run 'open",
+            "a=run | sh",
+            "a=X=1 run",
+        ] {
             assert_eq!(McpServer::parse(text).unwrap_err().code, ToolErrorCode::BadArguments, "{text}");
         }
     }
