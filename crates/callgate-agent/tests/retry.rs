@@ -389,6 +389,7 @@ async fn stopping_while_the_model_answers_ends_it_at_once() {
     assert_eq!(started.elapsed().as_secs(), 5);
 }
 
+/// settings, gate, model, request and switch go in; what is settled comes out.
 #[tokio::test(start_paused = true)]
 async fn the_conversation_that_is_sent_again_is_valid_and_holds_what_was_said() {
     let first = ScriptedTurn::pieces([

@@ -283,10 +283,12 @@ pub(crate) struct ExplainArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-With nothing configured, a few rules stand in for a model: `call fs.list {\"path\": \".\"}` makes it call.
+With nothing configured, a few rules stand in for a model: `list`, `read FILE`, `write FILE TEXT` and
+`call NAME ARGUMENTS` make it call.
 
 Examples:
   callgate chat --provider ollama --model qwen3
+  callgate chat --mcp 'files=npx -y @modelcontextprotocol/server-filesystem /data'
   callgate chat --once 'call fs.list {\"path\": \".\"}' --json
   callgate chat --read-only --profile strict-xml --root src
 

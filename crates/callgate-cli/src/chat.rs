@@ -138,8 +138,18 @@ fn greet(config: &Config, chat: &Chat, paint: Paint) -> io::Result<()> {
     }
     let mut lines = vec![format!("{who}, profile {}; tools: {tools}", config.profile().name())];
     if config.provider() == "scripted" {
-        lines.push("A few rules stand in for a model. Try: list · read FILE · write FILE TEXT".to_owned());
-        lines.push("or a broken call: call fs.read {\"path\": \"README.md\",}".to_owned());
+        let read = match config.file_names() {
+            FileNames::Dotted => ("fs.read", "path"),
+            FileNames::Underscored => ("read_file", "file_path"),
+        };
+        let hint = match names.contains(&read.0) {
+            true => format!(
+                "Try: list · read FILE · write FILE TEXT · call {} {{\"{}\": \"FILE\",}} with its broken comma",
+                read.0, read.1
+            ),
+            false => "Try: call NAME ARGUMENTS".to_owned(),
+        };
+        lines.push(format!("A few rules stand in for a model. {hint}"));
     }
     lines.push("Ctrl-C stops an answer, Ctrl-D ends the conversation.".to_owned());
     for line in lines {

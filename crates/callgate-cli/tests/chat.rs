@@ -320,6 +320,35 @@ fn a_recorded_response_is_read_again_under_other_rules() {
     assert!(text(&configured.stdout).contains("+ refused fs.read"), "{configured:?}");
 }
 
+#[test]
+fn g_53_and_a_92_records_are_listed_by_what_they_are_about() {
+    let folder = Folder::new("list");
+    folder.once("read a.txt", &[]);
+    folder.once("call fs.reed {\"path\": \"a.txt\"}", &["--model", "rules"]);
+    let list = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_callgate"));
+        let output =
+            command.args(["audit", "list", "--json"]).args(args).current_dir(&folder.0).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        let lines = text(&output.stdout);
+        lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect::<Vec<Value>>()
+    };
+    assert_eq!(list(&["--latest", "--type", "session"])[0]["details"]["model"], "rules");
+    let refused = list(&["--latest", "--status", "error"]);
+    assert_eq!(refused[0]["details"]["findings"][0], "unknown-tool", "{refused:?}");
+    assert!(refused[0]["correlation_id"].is_string() && refused[0]["ts"].is_string(), "{refused:?}");
+    let again = list(&["--latest", "--type", "response"]);
+    assert!(
+        again.iter().any(|record| record["action"] == "retry" && record["details"]["outcome"] == "settled")
+    );
+    let all = list(&[]);
+    assert!(all.len() > list(&["--latest"]).len(), "two sessions are more than one");
+    assert_eq!(list(&["--limit", "1"]).len(), 1);
+    assert_eq!(list(&["--since", "9999"]).len(), 0);
+    let session = all[0]["session_id"].as_str().unwrap();
+    assert!(list(&["--session", session]).iter().all(|record| record["session_id"] == session));
+}
+
 #[cfg(unix)]
 mod terminal {
     use super::*;
