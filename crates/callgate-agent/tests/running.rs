@@ -103,6 +103,15 @@ impl Bench {
         approver: &dyn Approver,
         audit: Option<&mut AuditLog>,
     ) -> Result<Vec<ToolReport>, callgate_agent::audit::AuditError> {
+        self.read(&self.calls(calls), approver, audit).await
+    }
+
+    async fn read(
+        &self,
+        calls: &[Call],
+        approver: &dyn Approver,
+        audit: Option<&mut AuditLog>,
+    ) -> Result<Vec<ToolReport>, callgate_agent::audit::AuditError> {
         let mut host = Host {
             tools: &self.tools,
             approval: &self.approval,
@@ -113,7 +122,7 @@ impl Bench {
         };
         let mut meter = Meter::new(self.spending);
         let mut told = Vec::new();
-        let reports = run_calls(&self.calls(calls), &mut host, &mut meter, &self.cancel, &mut |report| {
+        let reports = run_calls(calls, &mut host, &mut meter, &self.cancel, &mut |report| {
             told.push(report.clone());
         })
         .await?;
@@ -143,6 +152,29 @@ fn codes(reports: &[ToolReport]) -> Vec<Option<ToolErrorCode>> {
 
 fn look(count: usize) -> Vec<(&'static str, Value)> {
     (0..count).map(|number| ("look", json!({"n": number}))).collect()
+}
+
+#[tokio::test]
+async fn a_number_that_the_tool_would_get_rounded_is_not_run_and_nobody_is_asked() {
+    let bench = Bench::new("fine", Duration::ZERO);
+    let gate = Gate::builder().tools(bench.tools.registry().clone()).build().unwrap();
+    for (number, runs) in [
+        ("123456789012345678901234567890", 0),
+        ("18446744073709551615", 1),
+        ("-9223372036854775808", 1),
+        ("0.1", 1),
+    ] {
+        let text = format!(
+            "<tool_call>{{\"name\": \"run_command\", \"arguments\": {{\"n\": [{number}]}}}}</tool_call>"
+        );
+        let yes = Yes::default();
+        bench.ran.store(0, Ordering::Relaxed);
+        let reports = bench.read(&gate.parse(&text).calls, &yes, None).await.unwrap();
+        assert_eq!(reports.len(), 1, "{number}");
+        assert_eq!(bench.ran.load(Ordering::Relaxed), runs, "{number}: {reports:?}");
+        assert_eq!(yes.0.lock().unwrap().len(), runs, "{number}");
+        assert_eq!(codes(&reports)[0].is_some(), runs == 0, "{number}: {reports:?}");
+    }
 }
 
 /// G-38 and X-48: several calls run one after the other, and each has a report of its own.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use callgate::Call;
+use callgate::json::{Kind, Tape};
 use serde::Serialize;
 use tokio::time::Instant;
 
@@ -272,6 +273,11 @@ async fn run_one(
     if let (Standing::Deny, why) = host.approval.standing(call, tool.tool()) {
         return deny(host, call, Denial { reason: DenialReason::Rule, detail: why });
     }
+    // A rounded number would be another one than was written, and approved.
+    if let Some(number) = rounded(&call.arguments) {
+        let message = format!("the tool would get a rounded number instead of {number}");
+        return not_run(host, call, ToolError::new(ToolErrorCode::BadArguments, "", message));
+    }
     let arguments = call.value();
     let limit = (Instant::now() + meter.spending.call_time).min(meter.until());
     let prepared = tokio::select! {
@@ -339,6 +345,16 @@ fn deny(host: &mut Host<'_>, call: &Call, denial: Denial) -> Result<Outcome, Aud
     let decision = Decision::Denied(denial.clone());
     record(host, |settings| Entry::decision(call, &decision, settings))?;
     Ok(Outcome::Denied { denial })
+}
+
+/// A whole number in the arguments that 64 bits cannot hold.
+fn rounded(arguments: &str) -> Option<String> {
+    let tape = Tape::parse(arguments)?;
+    let is_whole = |raw: &str| !raw.contains(['.', 'e', 'E']);
+    let is_exact = |raw: &str| raw.parse::<i64>().is_ok() || raw.parse::<u64>().is_ok();
+    let numbers = tape.nodes().iter().filter(|node| node.kind == Kind::Number);
+    let mut raw = numbers.filter_map(|node| arguments.get(node.start..node.end));
+    raw.find(|raw| is_whole(raw) && !is_exact(raw)).map(str::to_owned)
 }
 
 fn too_slow() -> ToolError {
