@@ -313,13 +313,20 @@ fn invention(call: &Call, input: &str) -> Option<String> {
             _ => {}
         }
     }
+    let is_part = |c: char| matches!(c, '0'..='9' | '.' | '-' | '+' | 'e' | 'E');
     // Numbers as they stand in the arguments, outside of strings.
     let outside = call.arguments.split('"').step_by(2);
-    let mut numbers = outside
-        .flat_map(|piece| piece.split(|c: char| !matches!(c, '0'..='9' | '.' | '-' | '+' | 'e' | 'E')));
+    let mut numbers = outside.flat_map(|piece| piece.split(|c: char| !is_part(c)));
     let unescaped_quote = call.arguments.contains("\\\"");
-    let invented = numbers
-        .find(|number| number.starts_with(|c: char| c == '-' || c.is_ascii_digit()) && !written(number));
+    // A number may be spelled in another way (`0.`, `+5`), but it must be the same number.
+    let spelled = |number: &str| {
+        let value = number.parse::<f64>().ok();
+        let mut tokens = texts.iter().flat_map(|text| text.split(|c: char| !is_part(c)));
+        value.is_some() && tokens.any(|token| token.parse::<f64>().ok() == value)
+    };
+    let invented = numbers.find(|number| {
+        number.starts_with(|c: char| c == '-' || c.is_ascii_digit()) && !written(number) && !spelled(number)
+    });
     invented.filter(|_| !unescaped_quote).map(|number| format!("the number {number}"))
 }
 
