@@ -19,13 +19,11 @@ use std::sync::Arc;
 use self::document::Around;
 use self::output::Output;
 use self::probe::Probe;
-use self::quotes::Style;
 use self::strings::{Backslashes, OpenString};
 use self::structure::{Level, Place};
 use self::track::Tracker;
 use super::repair::{Repair, RepairCode, Repairs, Safety};
 use super::tape::Tape;
-use super::text::plain_length;
 use crate::finding::{Code, Span};
 
 /// How a value is written: what the reader takes as it is, without listing a repair.
@@ -321,14 +319,14 @@ impl Reader {
             return 0;
         }
         if self.window.is_empty() {
-            if self.is_inside_of_string(text) {
-                self.output.text.push_str(text);
-                self.base += text.len();
-                return text.len();
+            let inside = self.take_content(text);
+            if inside == text.len() {
+                return inside;
             }
-            let (at, seen) = self.run(text, false);
-            self.window.push_str(&text[at..seen]);
-            return seen;
+            let rest = &text[inside..];
+            let (at, seen) = self.run(rest, false);
+            self.window.push_str(&rest[at..seen]);
+            return inside + seen;
         }
         let held = self.window.len();
         let mut window = std::mem::take(&mut self.window);
@@ -427,12 +425,6 @@ impl Reader {
     pub fn into_parts(self) -> (String, Tape, Vec<Repair>) {
         let output = self.around.into_shown(self.output);
         (output.text, output.tape, self.repairs.into_list())
-    }
-
-    /// Whether all of `text` is content of the open string as it stands: with most pieces of a stream that is so.
-    fn is_inside_of_string(&self, text: &str) -> bool {
-        let is_double = self.string.as_ref().is_some_and(|open| open.style == Style::Double);
-        is_double && self.probe.is_none() && plain_length(text.as_bytes(), b'"') == text.len()
     }
 
     /// Runs the machine over `text`. Returns how far it decided and how far it looked.

@@ -360,20 +360,8 @@ impl Reader {
         let python = self.grammar.python();
         let Some(next) = rest.chars().nth(1) else { return Step::More };
         match next {
-            'b' | 'f' | 'n' | 'r' | 't' => {
-                if let Some(open) = &mut self.string {
-                    open.doubts.escaped_line |= next == 'n';
-                }
-                if !self.backslashes.in_path && ends_like_path(&self.output.text) {
-                    self.backslashes.in_path = true;
-                    self.doubt_backslashes(cursor.span(2));
-                }
-                self.copy(cursor, 2)
-            }
-            '"' | '\\' => {
-                if let Some(open) = &mut self.string {
-                    open.doubts.escaped_quotes += usize::from(next == '"');
-                }
+            'b' | 'f' | 'n' | 'r' | 't' | '"' | '\\' => {
+                self.note_escape(next, cursor.span(2));
                 self.copy(cursor, 2)
             }
             '/' if !python => self.copy(cursor, 2),
@@ -404,6 +392,44 @@ impl Reader {
                     if next.is_ascii_graphic() && next != '0' { Safety::Lossless } else { Safety::Guess };
                 self.keep_backslash(cursor, safety)
             }
+        }
+    }
+
+    /// Takes the start of `text` as far as it is nothing but content of the open string: with most pieces of a stream
+    /// that is all of it. Says how many bytes.
+    pub(super) fn take_content(&mut self, text: &str) -> usize {
+        let is_plain = |open: &OpenString| open.style == Style::Double && !open.raw;
+        if !self.string.as_ref().is_some_and(is_plain) || self.probe.is_some() {
+            return 0;
+        }
+        let bytes = text.as_bytes();
+        let mut taken = 0;
+        loop {
+            let plain = taken + plain_length(&bytes[taken..], b'"');
+            self.output.text.push_str(&text[taken..plain]);
+            taken = plain;
+            let (Some(b'\\'), Some(next @ (b'b' | b'f' | b'n' | b'r' | b't' | b'"' | b'\\'))) =
+                (bytes.get(plain), bytes.get(plain + 1))
+            else {
+                break;
+            };
+            self.note_escape(char::from(*next), Span::new(self.base + plain, self.base + plain + 2));
+            taken += 2;
+            self.output.text.push_str(&text[plain..taken]);
+        }
+        self.base += taken;
+        taken
+    }
+
+    /// Remembers what an escape that JSON has says about the string.
+    fn note_escape(&mut self, escape: char, span: Span) {
+        if let Some(open) = &mut self.string {
+            open.doubts.escaped_line |= escape == 'n';
+            open.doubts.escaped_quotes += usize::from(escape == '"');
+        }
+        if !self.backslashes.in_path && !matches!(escape, '"' | '\\') && ends_like_path(&self.output.text) {
+            self.backslashes.in_path = true;
+            self.doubt_backslashes(span);
         }
     }
 
