@@ -118,7 +118,7 @@ pub(crate) enum DraftBody {
     /// An object with name and arguments, or the arguments alone.
     Json { reader: Box<Reader>, object: bool, arguments: Option<usize> },
     /// Parameters, written to JSON as they come.
-    Params(Params),
+    Params(Box<Params>),
     /// Program text.
     Code(String),
 }
@@ -313,7 +313,7 @@ impl Draft {
         tool: Option<&CompiledTool>,
     ) {
         if !matches!(self.body, DraftBody::Params(_)) {
-            self.body = DraftBody::Params(Params::new(tool));
+            self.body = DraftBody::Params(Box::new(Params::new(tool)));
         }
         if let DraftBody::Params(params) = &mut self.body {
             let twice = params.begin(record, begins, tool);
@@ -345,7 +345,7 @@ impl Draft {
         position: usize,
         tool: Option<&CompiledTool>,
     ) {
-        self.body = DraftBody::Params(Params::new(tool));
+        self.body = DraftBody::Params(Box::new(Params::new(tool)));
         self.lines = Some(Box::new(LineReader::new(marks.clone(), position)));
         self.body_start = Some(position);
     }
@@ -368,10 +368,10 @@ impl Draft {
     /// Closes the object of the parameters (or of the code that is the only one), once the call is known to be over.
     pub(crate) fn close_params(&mut self, record: &Record) {
         if matches!(self.body, DraftBody::None) && !record.param.is_empty() && self.findings.is_empty() {
-            self.body = DraftBody::Params(Params::new(None));
+            self.body = DraftBody::Params(Box::new(Params::new(None)));
         }
         if let DraftBody::Code(code) = &self.body {
-            self.body = DraftBody::Params(Params::of_code(code));
+            self.body = DraftBody::Params(Box::new(Params::of_code(code)));
         }
         if let DraftBody::Params(params) = &mut self.body {
             params.close();

@@ -199,15 +199,18 @@ pub(crate) enum Step {
 #[derive(Debug, Default)]
 pub(crate) struct Threads {
     list: Vec<Thread>,
+    /// Whether everything that follows from where they stand has been done.
+    settled: bool,
 }
 
 impl Threads {
     pub(crate) fn of(list: Vec<Thread>) -> Self {
-        Threads { list }
+        Threads { list, settled: false }
     }
 
     /// Adds threads as they are, after those that are there.
     pub(crate) fn add(&mut self, threads: impl Iterator<Item = Thread>) {
+        self.settled = false;
         self.list.extend(threads);
     }
 
@@ -257,6 +260,7 @@ impl Threads {
         threads: impl IntoIterator<Item = Thread>,
         position: usize,
     ) {
+        self.settled = false;
         scratch.next_step(program);
         for thread in threads {
             follow(program, scratch, &mut self.list, thread, position);
@@ -265,6 +269,7 @@ impl Threads {
 
     /// Keeps the threads for which the test holds.
     pub(crate) fn retain(&mut self, test: impl FnMut(&Thread) -> bool) {
+        self.settled = false;
         self.list.retain(test);
     }
 
@@ -365,16 +370,17 @@ impl Threads {
         if took_word {
             scratch.words.push(byte);
         }
+        self.settled = false;
         std::mem::swap(&mut self.list, &mut next);
         scratch.spare = next;
         Step::Alive
     }
 
     /// How many of these bytes all threads read alike without anything to decide: the middle of literals, whose last
-    /// byte is not among them, or of words.
+    /// byte is not among them, or of words. None, unless they are settled.
     pub(crate) fn plain_run(&self, program: &Program, scratch: &Scratch, bytes: &[u8]) -> usize {
         let is_literal = |pc: Pc| matches!(program.ops[pc as usize], Op::Byte(_));
-        let mut run = if self.list.is_empty() { 0 } else { bytes.len() };
+        let mut run = if self.list.is_empty() || !self.settled { 0 } else { bytes.len() };
         let in_word = self.in_word();
         for thread in &self.list {
             if thread.start_pending || thread.word.is_some() != in_word {
@@ -399,6 +405,12 @@ impl Threads {
         run
     }
 
+    /// Says that everything that follows from where they stand has been done, so that the middle of a literal or word
+    /// may be passed over.
+    pub(crate) fn settle(&mut self) {
+        self.settled = true;
+    }
+
     /// Reads bytes that [`Threads::plain_run`] allows.
     pub(crate) fn pass(&mut self, scratch: &mut Scratch, bytes: &[u8]) {
         if self.in_word() {
@@ -412,6 +424,7 @@ impl Threads {
 
     /// Ends the words that are being read: the byte at `position` is none of theirs.
     pub(crate) fn end_words(&mut self, program: &Program, scratch: &mut Scratch, position: usize) {
+        self.settled = false;
         let mut next = std::mem::take(&mut scratch.spare);
         next.clear();
         scratch.next_step(program);

@@ -11,6 +11,9 @@ use super::text::{escape_into, unescape};
 /// The place of something that has not ended yet.
 const OPEN: usize = usize::MAX;
 
+/// Room for the values of a usual call.
+const USUAL: usize = 16;
+
 /// How many keys are compared with each other instead of being hashed.
 const FEW: usize = 8;
 
@@ -168,8 +171,7 @@ impl Tape {
             return None;
         }
         let mut few = [""; FEW];
-        let mut count = 0;
-        for child in self.children(object) {
+        for (count, child) in self.children(object).enumerate() {
             // Few keys without escapes are compared sooner than hashed.
             let Some(key) = self.plain_key(text, child).filter(|_| count < FEW) else {
                 return self.repeated_among_many(text, object);
@@ -178,7 +180,6 @@ impl Tape {
                 return Some(child);
             }
             few[count] = key;
-            count += 1;
         }
         None
     }
@@ -276,6 +277,9 @@ impl Tape {
 
     /// Starts a value; its end comes with [`Tape::close`].
     pub(crate) fn open(&mut self, kind: Kind, key: Option<(usize, usize)>, start: usize) -> usize {
+        if self.nodes.is_empty() {
+            self.nodes.reserve(USUAL);
+        }
         self.nodes.push(Node { kind, key, start, end: OPEN, after: OPEN });
         self.nodes.len() - 1
     }

@@ -469,7 +469,11 @@ impl Machine {
     #[inline(never)] // See `run`.
     pub(super) fn looking(&mut self, gate: &Compiled, rest: &str, out: &mut Out<'_, '_>) -> usize {
         let mut used = 0;
-        while let Some(c) = rest[used..].chars().next() {
+        loop {
+            let run = self.pass(gate, &rest[used..], LONGEST_HEADER.saturating_sub(self.look.len()));
+            self.look.push_str(&rest[used..used + run]);
+            used += run;
+            let Some(c) = rest[used..].chars().next() else { return used };
             if self.threads.in_word() && !is_word_character(c) {
                 self.threads.end_words(&gate.program, &mut self.scratch, self.position);
                 self.drop_unknown(gate);
@@ -490,11 +494,8 @@ impl Machine {
                 self.end_body(gate, Some(ending), out);
                 return used;
             }
-            let run = self.pass(gate, &rest[used..], LONGEST_HEADER.saturating_sub(self.look.len()));
-            self.look.push_str(&rest[used..used + run]);
-            used += run;
+            self.threads.settle();
         }
-        used
     }
 
     /// The preferred thread that has read enough to say that the body has ended.

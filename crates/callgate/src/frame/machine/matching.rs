@@ -17,18 +17,18 @@ impl Machine {
     #[inline(never)] // See `run`.
     pub(super) fn matching(&mut self, gate: &Compiled, rest: &str, out: &mut Out<'_, '_>) -> usize {
         let mut used = 0;
-        while let Some(c) = rest[used..].chars().next() {
+        while self.state == State::Matching {
+            let run = self.pass(gate, &rest[used..], LONGEST_HEADER.saturating_sub(self.held.len()));
+            if run > 0 {
+                self.held.push_str(&rest[used..used + run]);
+                self.lead = self.threads.iter().next().copied();
+                used += run;
+            }
+            let Some(c) = rest[used..].chars().next() else { break };
             if !self.match_char(gate, c, out) {
                 break;
             }
             used += c.len_utf8();
-            if self.state != State::Matching {
-                break;
-            }
-            let run = self.pass(gate, &rest[used..], LONGEST_HEADER.saturating_sub(self.held.len()));
-            self.held.push_str(&rest[used..used + run]);
-            self.lead = self.threads.iter().next().copied();
-            used += run;
         }
         used
     }
@@ -74,6 +74,7 @@ impl Machine {
                 self.give_up(gate, out);
             } else {
                 self.after_step(gate, out);
+                self.threads.settle();
             }
             return true;
         }

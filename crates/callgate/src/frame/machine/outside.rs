@@ -223,10 +223,11 @@ impl Machine {
         let limit = if self.after_frame { LONGEST_GAP } else { gate.program.before.max(2) };
         if self.space.len() > limit {
             let excess = self.space.len() - limit;
-            let space = std::mem::take(&mut self.space);
+            let mut space = std::mem::take(&mut self.space);
             let start = self.position - space.len();
             self.give(&space[..excess], start, out);
-            self.space.push_str(&space[excess..]);
+            space.drain(..excess);
+            self.space = space;
             self.after_frame = false;
         }
     }

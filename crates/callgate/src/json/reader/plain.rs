@@ -12,6 +12,9 @@ use super::{Cursor, Reader, Syntax};
 use crate::json::tape::Kind;
 use crate::json::text::{code_unit, plain_length};
 
+/// The most room that is made at once for keyword arguments, whose end is not known.
+const ROOM: usize = 256;
+
 impl Reader {
     /// Takes plain JSON from here on. False if there is nothing that it could settle.
     fn read_plain(&mut self, cursor: &mut Cursor<'_>) -> bool {
@@ -137,6 +140,7 @@ impl Reader {
         let text = cursor.text;
         let bytes = text.as_bytes();
         let start = cursor.at;
+        self.output.text.reserve((bytes.len() - start).min(ROOM));
         let mut after_comma =
             self.comma.is_some() || self.levels.last().is_some_and(|level| level.items == 0);
         loop {
