@@ -11,6 +11,7 @@
 //! size. Reading a whole text is a stream of one chunk. Only [`Event::Call`] authorises execution.
 
 pub mod batch;
+mod bytes;
 pub mod dialect;
 mod event;
 mod finding;

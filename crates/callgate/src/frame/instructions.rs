@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use super::bytes::ByteSet;
 use super::lines::LineMarks;
+use super::marks::Marks;
 use super::stops::Stops;
+use crate::bytes::ByteSet;
 use crate::dialect::Slot;
 
 /// The index of an instruction.
@@ -206,7 +207,7 @@ pub(crate) struct Program {
     /// The bytes at which the scan outside of frames must look closer.
     pub(crate) anchors: ByteSet,
     /// These, and the bytes that can begin or end code.
-    pub(crate) marks: ByteSet,
+    pub(crate) marks: Marks,
     /// The most white space that any template writes before an opener.
     pub(crate) before: usize,
 }

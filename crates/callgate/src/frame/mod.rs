@@ -1,10 +1,10 @@
 //! Framing: text in, attempts out. Templates of all listening dialects run as one program over the bytes.
 
-mod bytes;
 pub(crate) mod draft;
 pub(crate) mod instructions;
 pub(crate) mod lines;
 pub(crate) mod machine;
+mod marks;
 pub(crate) mod openers;
 mod params;
 pub(crate) mod program;

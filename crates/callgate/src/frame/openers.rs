@@ -8,6 +8,7 @@ use std::collections::HashMap;
 
 use super::program::{Frame, FrameKind, Op, Pc, Program};
 use super::threads::{Scratch, Step, Thread, Threads, is_word_byte};
+use crate::bytes::ByteSet;
 
 /// The longest opener in the table, in bytes. What is longer is read by threads.
 const LONGEST: usize = 48;
@@ -84,8 +85,8 @@ pub(crate) struct Openers {
     sets: Vec<Entry>,
     /// Per place and first byte, the set before that byte.
     starts: Vec<[Option<Set>; 256]>,
-    /// Per first byte, a bit for each second byte with which something may begin anywhere.
-    pairs: Vec<[u64; 4]>,
+    /// Per first byte, the second bytes with which something may begin anywhere.
+    pairs: Vec<ByteSet>,
 }
 
 #[derive(Debug)]
@@ -106,7 +107,7 @@ impl Openers {
             program,
             scratch: Scratch::default(),
             known: HashMap::new(),
-            openers: Openers { sets: Vec::new(), starts: Vec::new(), pairs: vec![[0; 4]; 256] },
+            openers: Openers { sets: Vec::new(), starts: Vec::new(), pairs: vec![ByteSet::default(); 256] },
             depths: Vec::new(),
         };
         for number in 0..Place::ALL {
@@ -116,11 +117,8 @@ impl Openers {
         builder.grow();
         let mut openers = builder.openers;
         for first in program.anchors.iter() {
-            for second in 0..=u8::MAX {
-                if openers.begins_with(first, second) {
-                    openers.pairs[first as usize][second as usize / 64] |= 1 << (second % 64);
-                }
-            }
+            let seconds = (0..=u8::MAX).filter(|second| openers.begins_with(first, *second));
+            openers.pairs[first as usize] = seconds.collect();
         }
         openers
     }
@@ -132,7 +130,7 @@ impl Openers {
 
     /// Whether something may begin with these two bytes anywhere.
     pub(crate) fn could_begin(&self, first: u8, second: u8) -> bool {
-        self.pairs[first as usize][second as usize / 64] >> (second % 64) & 1 == 1
+        self.pairs[first as usize].has(second)
     }
 
     fn begins_with(&self, first: u8, second: u8) -> bool {

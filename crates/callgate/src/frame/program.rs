@@ -5,12 +5,13 @@
 
 use std::sync::Arc;
 
+use crate::bytes::ByteSet;
 use crate::dialect::{Part, Record, Slot, Template};
 use crate::json::Syntax;
 
-use super::bytes::ByteSet;
 pub(crate) use super::instructions::{Body, Frame, FrameKind, Mark, Nested, Op, Pattern, Pc, Program};
 use super::lines::LineMarks;
+use super::marks::Marks;
 use super::stops::Stops;
 
 /// The shortest literal that says by itself that a value before it has ended.
@@ -39,8 +40,8 @@ pub(crate) fn compile(records: &[Listening]) -> Program {
             stops: Vec::new(),
             starts: vec![Vec::new(); 256],
             prompt_starts: Vec::new(),
-            anchors: ByteSet::new([]),
-            marks: ByteSet::new([]),
+            anchors: ByteSet::default(),
+            marks: Marks::new([]),
             before: 0,
         },
         marks: Arc::new(LineMarks::of(
@@ -620,7 +621,7 @@ impl Compiler {
 
     fn finish(mut self) -> Program {
         let program = &mut self.program;
-        let mut anchors = Vec::new();
+        let mut anchors = ByteSet::default();
         for frame in 0..program.frames.len() {
             let start = program.frames[frame].start;
             let chosen = program.frames[frame].chosen;
@@ -632,14 +633,14 @@ impl Compiler {
                 if !chosen && !matches!(byte, b'<' | b'[' | b'`' | b'~' | b']') {
                     continue;
                 }
-                anchors.push(byte);
+                anchors.insert(byte);
                 if !program.starts[byte as usize].contains(&start) {
                     program.starts[byte as usize].push(start);
                 }
             }
         }
-        program.marks = ByteSet::new(anchors.iter().copied().chain([b'`', b'~']));
-        program.anchors = ByteSet::new(anchors);
+        program.marks = Marks::new(anchors.iter().chain([b'`', b'~']));
+        program.anchors = anchors;
         self.program
     }
 

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use super::instructions::{Op, Pc, Program};
-use super::threads::{Scratch, Thread, Threads};
+use super::threads::{Scratch, Thread, Threads, reaches};
+use crate::bytes::ByteSet;
 
 /// The bytes with which what follows a body can start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stops {
-    /// One bit for each of them.
-    first: [u64; 4],
+    /// All of them.
+    first: ByteSet,
     /// The literals that can follow, as far as they go, if all that follows begins with the same byte. Most such bytes in
     /// a value are ruled out by them before any thread looks.
     heads: Option<(u8, Arc<[Vec<u8>]>)>,
@@ -35,21 +36,16 @@ impl Stops {
     ) -> Stops {
         let mut ends = Threads::default();
         ends.start(program, scratch, after, 0);
-        let mut first = Vec::new();
+        let mut stops = Stops::default();
         for thread in ends.iter() {
             match program.ops[thread.pc as usize] {
-                Op::Byte(byte) => first.push(byte),
-                Op::FenceEnd => first.extend([b'`', b'~']),
+                Op::Byte(byte) => stops.first.insert(byte),
+                Op::FenceEnd => stops.first = stops.first.or([b'`', b'~'].into_iter().collect()),
                 _ => {}
             }
         }
-        first.sort_unstable();
-        first.dedup();
-        let mut stops = Stops::default();
-        for byte in &first {
-            stops.first[usize::from(byte >> 6)] |= 1 << (byte & 63);
-        }
-        if let [only] = *first {
+        let mut first = stops.first.iter();
+        if let (Some(only), None) = (first.next(), first.next()) {
             let mut heads: Vec<Vec<u8>> = ends.iter().map(|thread| literal(program, thread.pc)).collect();
             heads.retain(|head| !head.is_empty());
             heads.sort_unstable();
@@ -61,38 +57,27 @@ impl Stops {
 
     /// What can start here or there.
     pub(super) fn or(self, other: Stops) -> Stops {
-        let join = |one: [u64; 4], two: [u64; 4]| std::array::from_fn(|i| one[i] | two[i]);
         let heads = match (self.heads, other.heads) {
             (Some((one, heads)), Some((two, more))) if one == two && heads != more => {
                 Some((one, heads.iter().chain(more.iter()).cloned().collect()))
             }
             (Some((one, heads)), Some((two, _))) if one == two => Some((one, heads)),
-            (heads, None) if other.first == [0; 4] => heads,
-            (None, heads) if self.first == [0; 4] => heads,
+            (heads, None) if other.first.is_empty() => heads,
+            (None, heads) if self.first.is_empty() => heads,
             _ => None,
         };
-        Stops { first: join(self.first, other.first), heads }
-    }
-
-    /// One bit for each byte with which the end can start.
-    pub(super) fn bits(&self) -> [u64; 4] {
-        self.first
+        Stops { first: self.first.or(other.first), heads }
     }
 
     /// The bytes with which the end can start.
-    pub(super) fn iter(&self) -> impl Iterator<Item = u8> {
-        (0..=u8::MAX).filter(|byte| has(&self.first, *byte))
-    }
-
-    /// Whether the end can start with this byte.
-    pub(super) fn has(&self, byte: u8) -> bool {
-        has(&self.first, byte)
+    pub(super) fn first(&self) -> ByteSet {
+        self.first
     }
 
     /// Whether the end can start like these bytes, as far as they have come.
     pub(super) fn may_start(&self, bytes: &[u8]) -> bool {
         let is_like = |head: &Vec<u8>| head.iter().zip(bytes).all(|(wanted, byte)| wanted == byte);
-        bytes.first().is_some_and(|first| self.has(*first))
+        bytes.first().is_some_and(|first| self.first.has(*first))
             && self.heads.as_ref().is_none_or(|(_, heads)| heads.iter().any(is_like))
     }
 
@@ -100,14 +85,10 @@ impl Stops {
     pub(super) fn find(&self, bytes: &[u8]) -> usize {
         let found = match &self.heads {
             Some((only, _)) => memchr::memchr_iter(*only, bytes).find(|at| self.may_start(&bytes[*at..])),
-            None => bytes.iter().position(|byte| self.has(*byte)),
+            None => bytes.iter().position(|byte| self.first.has(*byte)),
         };
         found.unwrap_or(bytes.len())
     }
-}
-
-fn has(bits: &[u64; 4], byte: u8) -> bool {
-    bits[usize::from(byte >> 6)] >> (byte & 63) & 1 == 1
 }
 
 /// The literal that begins here, up to its end or to a few bytes that tell enough.
@@ -123,21 +104,9 @@ fn literal(program: &Program, from: Pc) -> Vec<u8> {
 /// Whether what follows from here on begins in the same way whenever it is read: no words that were read before come
 /// first, and no value around this one goes on.
 fn is_fixed(program: &Program, from: Pc) -> bool {
-    let mut ways = vec![from];
-    let mut seen = Vec::new();
-    while let Some(pc) = ways.pop() {
-        if seen.contains(&pc) {
-            continue;
-        }
-        seen.push(pc);
-        match program.ops[pc as usize] {
-            Op::Return | Op::Repeat(_) | Op::Suffix => return false,
-            Op::Split(first, second) => ways.extend([first, second]),
-            Op::Prompt(second) => ways.extend([pc + 1, second]),
-            Op::Jump(to) => ways.push(to),
-            Op::Mark(_) | Op::Space | Op::Line => ways.push(pc + 1),
-            _ => {}
-        }
-    }
-    true
+    let varies = |op: Op| matches!(op, Op::Return | Op::Repeat(_) | Op::Suffix);
+    let reads = |op: Op| {
+        !matches!(op, Op::Split(..) | Op::Prompt(_) | Op::Jump(_) | Op::Mark(_) | Op::Space | Op::Line)
+    };
+    !reaches(program, from, varies, reads)
 }

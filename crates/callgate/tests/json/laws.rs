@@ -166,4 +166,24 @@ proptest! {
     ) {
         check_any(&text, &cuts)?;
     }
+
+    #[test]
+    fn keyword_arguments_are_read_the_same_way_in_any_cutting(
+        members in prop::collection::vec(
+            ("[a-c_]{1,3}", "'[a-z \"é]{0,4}'|\"[a-z ']{0,4}\"|'''x'''|r'a'|-?[0-9]{1,3}(\\.5|e3|\\.|)|True|None|null|Nonex|\\[1\\]"),
+            0..5,
+        ),
+        joins in prop::collection::vec(prop::sample::select(vec![", ", ",", " , ", "  ", ",,", ",\n", "; "]), 5),
+        equals in prop::sample::select(vec!["=", "=", "=", " = ", "=>", ":"]),
+        end in prop::sample::select(vec![")", ")", " )", ",)", ")]", "]", "", "<"]),
+        cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..6),
+    ) {
+        let mut text = String::new();
+        for ((key, value), join) in members.iter().zip(&joins) {
+            let join = if text.is_empty() { "" } else { join };
+            text.push_str(&format!("{join}{key}{equals}{value}"));
+        }
+        text.push_str(end);
+        check_any(&text, &cuts)?;
+    }
 }

@@ -6,9 +6,9 @@ use crate::gate::Compiled;
 use crate::json::{Reader, RepairCode, State as ReaderState, Syntax};
 use crate::ledger::Out;
 
-use super::super::bytes::ByteSet;
 use super::super::draft::{Draft, DraftBody, Meaning, close_reader};
 use super::super::lines::Progress;
+use super::super::marks::Marks;
 use super::super::params::ValueStart;
 use super::super::program::{Body, Frame, FrameKind, Nested, Op};
 use super::super::stops::Stops;
@@ -80,7 +80,7 @@ impl Machine {
                 let is_object = *body == Body::Object;
                 let mut reader = Reader::new(record.syntax)
                     .with_depth(gate.policy.limits.depth + usize::from(is_object))
-                    .with_stop_bits(self.stops.bits());
+                    .with_stop_set(self.stops.first());
                 if let Some(quote) = &record.quote {
                     reader = reader.with_quote(quote.clone());
                 }
@@ -165,7 +165,7 @@ impl Machine {
         };
         let waiting = std::mem::take(&mut self.waiting);
         let outer = self.context.take().filter(|_| kind == Body::Skip).map(Box::new);
-        let marks = ByteSet::new(gate.program.marks.iter().chain(stops.iter()));
+        let marks = Marks::new(gate.program.marks.iter().chain(stops.first().iter()));
         let record = frame.record;
         self.context = Some(Context { waiting, record, kind, stops, marks, may_lack_closer, outer });
         self.regions.reset();
@@ -392,7 +392,7 @@ impl Machine {
                 draft.lines = None;
                 // What can stand in JSON as well says nothing about its end.
                 let can_stop = |stop: &u8| !stop.is_ascii_digit() && !b"-#\"[{tfn".contains(stop);
-                let stops: Vec<u8> = self.stops.iter().filter(can_stop).collect();
+                let stops: Vec<u8> = self.stops.first().iter().filter(can_stop).collect();
                 let reader =
                     Reader::new(Syntax::Lines).with_depth(gate.policy.limits.depth).with_stops(&stops);
                 self.begin_json(reader, false);

@@ -17,8 +17,8 @@ use crate::gate::Compiled;
 use crate::ledger::{Out, Pending};
 use crate::response::FinishReason;
 
-use super::bytes::ByteSet;
 use super::draft::Draft;
+use super::marks::Marks;
 use super::openers::Set;
 use super::program::{Body, Frame};
 use super::region::Regions;
@@ -62,7 +62,7 @@ struct Context {
     /// How its end can start.
     stops: Stops,
     /// The bytes at which the scan inside of it must look closer.
-    marks: ByteSet,
+    marks: Marks,
     /// Whether it may end without a closer, where another frame of its dialect begins.
     may_lack_closer: bool,
     /// The text frame inside of which something is skipped.

@@ -94,7 +94,7 @@ impl Machine {
         let program = &gate.program;
         let position = self.position;
         if let Some(context) = &self.context
-            && context.stops.has(byte)
+            && context.stops.first().has(byte)
         {
             let ends = context.waiting.iter().map(|thread| thread.past_body());
             self.threads.start(program, &mut self.scratch, ends, position);

@@ -24,6 +24,7 @@ use self::structure::{Level, Place};
 use self::track::Tracker;
 use super::repair::{Repair, RepairCode, Repairs, Safety};
 use super::tape::Tape;
+use crate::bytes::ByteSet;
 use crate::finding::{Code, Span};
 
 /// How a value is written: what the reader takes as it is, without listing a repair.
@@ -130,7 +131,7 @@ struct Grammar {
     syntax: Syntax,
     quote: Option<Arc<str>>,
     max_depth: usize,
-    stops: StopBytes,
+    stops: ByteSet,
     document: bool,
     object_root: bool,
 }
@@ -139,20 +140,6 @@ impl Grammar {
     /// Whether values are written as Python writes them.
     fn python(&self) -> bool {
         matches!(self.syntax, Syntax::Python | Syntax::Kwargs)
-    }
-}
-
-/// A set of bytes.
-#[derive(Clone, Copy, Debug, Default)]
-struct StopBytes([u64; 4]);
-
-impl StopBytes {
-    fn insert(&mut self, byte: u8) {
-        self.0[usize::from(byte >> 6)] |= 1 << (byte & 63);
-    }
-
-    fn has(&self, byte: u8) -> bool {
-        self.0[usize::from(byte >> 6)] >> (byte & 63) & 1 == 1
     }
 }
 
@@ -228,7 +215,7 @@ enum Step {
 impl Reader {
     /// A reader of one value in this syntax, 64 levels deep at most.
     pub fn new(syntax: Syntax) -> Self {
-        let stops = StopBytes::default();
+        let stops = ByteSet::default();
         let grammar =
             Grammar { syntax, quote: None, max_depth: 64, stops, document: false, object_root: false };
         Reader {
@@ -280,9 +267,9 @@ impl Reader {
         self
     }
 
-    /// The same, with one bit for each such byte.
-    pub(crate) fn with_stop_bits(mut self, bits: [u64; 4]) -> Self {
-        self.grammar.stops = StopBytes(bits);
+    /// The same, with the bytes as a set.
+    pub(crate) fn with_stop_set(mut self, stops: ByteSet) -> Self {
+        self.grammar.stops = stops;
         self
     }
 

@@ -24,76 +24,58 @@ impl Reader {
         // Where the start will stand in the output, once the gap has been written.
         let written = self.output.text.len() + self.gap.len();
         let out = |at: usize| written + (at - start);
-        let mut shape = self.shape();
-        let mut place = self.place;
         let mut after_comma = self.comma.is_some();
-        let (mut settled, mut settled_place) = (start, place);
-        let mut at = start;
-        while matches!(shape, None | Some(Shape::Brace | Shape::Bracket)) {
+        let (mut settled, mut settled_place) = (start, self.place);
+        let (mut at, mut place) = (settled, settled_place);
+        loop {
+            let shape = self.shape();
+            if !matches!(shape, None | Some(Shape::Brace | Shape::Bracket)) {
+                break;
+            }
             at = after_space(bytes, at);
             let Some(byte) = bytes.get(at).copied() else { break };
-            let value_end = match (place, byte) {
-                (Place::Colon, b':') => {
-                    at += 1;
-                    place = Place::Value;
-                    (settled, settled_place) = (at, place);
-                    continue;
-                }
+            // What is settled by this byte, and what is expected after it.
+            (settled, settled_place) = match (place, byte) {
+                (Place::Colon, b':') => (at + 1, Place::Value),
                 (Place::Key, b'"') => {
                     let Some(key) = self.plain_key(text, at) else { break };
-                    self.key = Some((out(at), out(key.end)));
-                    self.backslashes.in_path |= key.path;
-                    at = key.colon + 1;
-                    place = Place::Value;
-                    (settled, settled_place) = (at, place);
-                    after_comma = false;
-                    continue;
+                    self.take_key(key, out);
+                    (key.colon + 1, Place::Value)
                 }
                 (Place::Value, b'{' | b'[') => {
                     if self.levels.len() >= self.grammar.max_depth {
                         break;
                     }
-                    let (opened, kind) = if byte == b'{' {
-                        (Shape::Brace, Kind::Object)
+                    let (opened, kind, inside) = if byte == b'{' {
+                        (Shape::Brace, Kind::Object, Place::Key)
                     } else {
-                        (Shape::Bracket, Kind::Array)
+                        (Shape::Bracket, Kind::Array, Place::Value)
                     };
                     let node = self.output.tape.open(kind, self.key.take(), out(at));
                     self.push_level(opened, node);
-                    shape = Some(opened);
-                    at += 1;
-                    place = if byte == b'{' { Place::Key } else { Place::Value };
-                    (settled, settled_place) = (at, place);
-                    after_comma = false;
-                    continue;
+                    (at + 1, inside)
                 }
                 (Place::Value, b'"') if shape.is_some() => {
                     let Some((end, path)) = self.plain_string(text, at) else { break };
                     let Some(key) = self.settles_string(text, end, shape) else { break };
-                    let node = self.output.tape.open(Kind::String, self.key.take(), out(at));
-                    self.output.tape.close(node, out(end));
+                    self.take_value(Kind::String, out(at), out(end));
                     self.backslashes.in_path |= path;
-                    if let Some((quote, key)) = key {
+                    match key {
                         // The key that shows the end of the string is read along with it.
-                        self.count_value();
-                        self.key = Some((out(quote), out(key.end)));
-                        self.backslashes.in_path |= key.path;
-                        at = key.colon + 1;
-                        place = Place::Value;
-                        (settled, settled_place) = (at, place);
-                        after_comma = false;
-                        continue;
+                        Some(key) => {
+                            self.take_key(key, out);
+                            (key.colon + 1, Place::Value)
+                        }
+                        None => (end, Place::After),
                     }
-                    end
                 }
                 (Place::Value, b'-' | b'0'..=b'9' | b't' | b'f' | b'n') if shape.is_some() => {
                     let Some((kind, end)) = plain_scalar(bytes, at) else { break };
                     if bytes[at..end].iter().any(|byte| self.grammar.stops.has(*byte)) {
                         break;
                     }
-                    let node = self.output.tape.open(kind, self.key.take(), out(at));
-                    self.output.tape.close(node, out(end));
-                    end
+                    self.take_value(kind, out(at), out(end));
+                    (end, Place::After)
                 }
                 (Place::After, b',') if shape.is_some() => {
                     at += 1;
@@ -101,23 +83,19 @@ impl Reader {
                     after_comma = true;
                     continue;
                 }
-                (Place::After | Place::Key, b'}') if shape == Some(Shape::Brace) && !after_comma => at + 1,
-                (Place::After | Place::Value, b']') if shape == Some(Shape::Bracket) && !after_comma => {
-                    at + 1
+                (Place::After | Place::Key, b'}') | (Place::After | Place::Value, b']')
+                    if shape.map(Shape::closer) == Some(byte) && !after_comma =>
+                {
+                    let Some(level) = self.pop_level() else { break };
+                    self.output.tape.close(level.node(), out(at + 1));
+                    self.count_value();
+                    (at + 1, Place::After)
                 }
                 _ => break,
             };
-            if matches!(byte, b'}' | b']') {
-                let Some(level) = self.pop_level() else { break };
-                self.output.tape.close(level.node(), out(value_end));
-                shape = self.shape();
-            }
-            self.count_value();
-            at = value_end;
-            place = Place::After;
+            (at, place) = (settled, settled_place);
             after_comma = false;
-            (settled, settled_place) = (at, place);
-            if shape.is_none() {
+            if self.levels.is_empty() {
                 break;
             }
         }
@@ -249,17 +227,12 @@ impl Reader {
     fn plain_key(&self, text: &str, at: usize) -> Option<PlainKey> {
         let (end, path) = self.plain_string(text, at)?;
         let colon = after_space(text.as_bytes(), end);
-        (text.as_bytes().get(colon) == Some(&b':')).then_some(PlainKey { end, colon, path })
+        (text.as_bytes().get(colon) == Some(&b':')).then_some(PlainKey { start: at, end, colon, path })
     }
 
     /// Whether what follows the string that ends at `end` shows that it ends there. In an object that takes the next
-    /// key, which comes back with the place of its quote.
-    fn settles_string(
-        &self,
-        text: &str,
-        end: usize,
-        shape: Option<Shape>,
-    ) -> Option<Option<(usize, PlainKey)>> {
+    /// key, which comes back.
+    fn settles_string(&self, text: &str, end: usize, shape: Option<Shape>) -> Option<Option<PlainKey>> {
         let bytes = text.as_bytes();
         let next = after_space(bytes, end);
         match (bytes.get(next)?, shape?) {
@@ -267,7 +240,7 @@ impl Reader {
             (b',', Shape::Brace) => {
                 let quote = after_space(bytes, next + 1);
                 bytes.get(quote).filter(|byte| **byte == b'"')?;
-                Some(Some((quote, self.plain_key(text, quote)?)))
+                Some(Some(self.plain_key(text, quote)?))
             }
             (b',', Shape::Bracket) => {
                 let item = after_space(bytes, next + 1);
@@ -277,6 +250,19 @@ impl Reader {
             }
             _ => None,
         }
+    }
+
+    /// Takes a key with its colon; `out` says where its place in the text stands in the output.
+    fn take_key(&mut self, key: PlainKey, out: impl Fn(usize) -> usize) {
+        self.key = Some((out(key.start), out(key.end)));
+        self.backslashes.in_path |= key.path;
+    }
+
+    /// Takes a string or scalar that stands here in the output.
+    fn take_value(&mut self, kind: Kind, start: usize, end: usize) {
+        let node = self.output.tape.open(kind, self.key.take(), start);
+        self.output.tape.close(node, end);
+        self.count_value();
     }
 
     /// The innermost open bracket holds one more value.
@@ -290,6 +276,8 @@ impl Reader {
 /// A key and its colon.
 #[derive(Clone, Copy, Debug)]
 struct PlainKey {
+    /// The place of its opening quote.
+    start: usize,
     /// The place after its closing quote.
     end: usize,
     colon: usize,

@@ -1,33 +1,28 @@
-//! A set of bytes, and the way to the next of them in a text.
+//! Marks: the way to the next byte in a text at which a scan has to look closer.
+
+use crate::bytes::ByteSet;
 
 /// How far a search for one group of bytes goes before the other groups have their turn.
 const BLOCK: usize = 512;
 
 /// Bytes at which a scan has to look closer.
 #[derive(Clone, Debug)]
-pub(crate) struct ByteSet {
-    has: [bool; 256],
+pub(crate) struct Marks {
+    set: ByteSet,
     /// All of them in groups of three, for a vector search.
     groups: Vec<[u8; 3]>,
 }
 
-impl ByteSet {
+impl Marks {
     pub(crate) fn new(bytes: impl IntoIterator<Item = u8>) -> Self {
-        let mut has = [false; 256];
-        for byte in bytes {
-            has[byte as usize] = true;
-        }
-        let list: Vec<u8> = (0..=u8::MAX).filter(|byte| has[*byte as usize]).collect();
+        let set: ByteSet = bytes.into_iter().collect();
+        let list: Vec<u8> = set.iter().collect();
         let group = |few: &[u8]| std::array::from_fn(|i| few[i.min(few.len() - 1)]);
-        ByteSet { has, groups: list.chunks(3).map(group).collect() }
-    }
-
-    pub(crate) fn has(&self, byte: u8) -> bool {
-        self.has[byte as usize]
+        Marks { set, groups: list.chunks(3).map(group).collect() }
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = u8> {
-        (0..=u8::MAX).filter(|byte| self.has(*byte))
+        self.set.iter()
     }
 
     /// Where the first of them stands in these bytes, or how many there are.
@@ -61,7 +56,7 @@ mod tests {
     fn the_first_of_any_number_of_bytes_is_found() {
         let text: Vec<u8> = (0..200u8).cycle().take(1000).collect();
         for set in [vec![], vec![7], vec![9, 130], vec![3, 50, 199], vec![11, 12, 150, 180, 199]] {
-            let bytes = ByteSet::new(set.iter().copied());
+            let bytes = Marks::new(set.iter().copied());
             assert_eq!(bytes.iter().collect::<Vec<_>>(), set);
             for from in 0..300 {
                 let wanted = text[from..].iter().position(|byte| set.contains(byte));

@@ -1,0 +1,38 @@
+//! A set of bytes.
+
+/// Bytes, one bit for each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ByteSet([u64; 4]);
+
+impl ByteSet {
+    pub(crate) fn insert(&mut self, byte: u8) {
+        self.0[usize::from(byte >> 6)] |= 1 << (byte & 63);
+    }
+
+    pub(crate) fn has(&self, byte: u8) -> bool {
+        self.0[usize::from(byte >> 6)] >> (byte & 63) & 1 == 1
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0 == [0; 4]
+    }
+
+    pub(crate) fn iter(self) -> impl Iterator<Item = u8> {
+        (0..=u8::MAX).filter(move |byte| self.has(*byte))
+    }
+
+    /// What is in this set or in the other.
+    pub(crate) fn or(self, other: ByteSet) -> ByteSet {
+        ByteSet(std::array::from_fn(|i| self.0[i] | other.0[i]))
+    }
+}
+
+impl FromIterator<u8> for ByteSet {
+    fn from_iter<I: IntoIterator<Item = u8>>(bytes: I) -> Self {
+        let mut set = ByteSet::default();
+        for byte in bytes {
+            set.insert(byte);
+        }
+        set
+    }
+}
