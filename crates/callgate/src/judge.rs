@@ -18,6 +18,8 @@ pub(crate) enum Verdict {
     Call(Box<Call>),
     Rejected(Box<Rejected>),
     Error(ModelError),
+    /// A call of this name, which has already been let out.
+    Released(String),
 }
 
 impl Verdict {
@@ -26,6 +28,7 @@ impl Verdict {
             Verdict::Call(call) => call.span,
             Verdict::Rejected(rejected) => rejected.span,
             Verdict::Error(error) => error.span,
+            Verdict::Released(_) => None,
         }
     }
 
@@ -33,6 +36,7 @@ impl Verdict {
         match self {
             Verdict::Call(call) => Some(&call.name),
             Verdict::Rejected(rejected) => rejected.name.as_deref(),
+            Verdict::Released(name) => Some(name),
             Verdict::Error(_) => None,
         }
     }
@@ -54,12 +58,14 @@ impl Verdict {
                 }
             }
             Verdict::Error(error) => place(&mut error.span),
+            Verdict::Released(_) => {}
         }
     }
 }
 
-/// Judges an attempt; the findings beside the verdict are remarks that refuse nothing.
-pub(crate) fn judge(gate: &Compiled, mut attempt: Attempt) -> (Verdict, Vec<Finding>) {
+/// Judges an attempt; the findings beside the verdict are remarks that refuse nothing. What the verdict does not need
+/// stays in the attempt.
+pub(crate) fn judge(gate: &Compiled, attempt: &mut Attempt) -> (Verdict, Vec<Finding>) {
     let mut notes = std::mem::take(&mut attempt.notes);
     if let Meaning::Error { code, message } = &attempt.meaning {
         if !matches!(code.as_str(), "unspecified" | "permission_denied" | "invalid_args" | "tool_not_found") {
@@ -71,28 +77,29 @@ pub(crate) fn judge(gate: &Compiled, mut attempt: Attempt) -> (Verdict, Vec<Find
         return (Verdict::Error(error), notes);
     }
     let mut findings = Vec::new();
-    let name = judge_name(gate, &mut attempt, &mut findings);
+    let mut written = std::mem::replace(&mut attempt.name, Name::Missing);
+    let name = judge_name(gate, &written, attempt, &mut findings);
     findings.append(&mut attempt.findings);
-    judge_repairs(gate, &attempt, 0, &mut findings);
+    judge_repairs(gate, attempt, 0, &mut findings);
     let read = attempt.repairs.len();
-    let (text, tape) = judge_arguments(gate, &mut attempt, &mut findings);
-    judge_repairs(gate, &attempt, read, &mut findings);
+    let mut arguments = judge_arguments(gate, attempt, &mut findings);
+    judge_repairs(gate, attempt, read, &mut findings);
+    let tape = std::mem::take(&mut attempt.tape);
     let mut coercions = Vec::new();
-    let mut arguments = text;
     let mut checked = false;
     if let (Some(name), Some(registry)) = (&name, &gate.registry) {
         match registry.get(name) {
             None => findings.push(unknown_tool(gate, name)),
             Some(tool) => {
                 checked = true;
-                if let (Some(text), Some(tape)) = (&arguments, &tape) {
+                if let Some(text) = &arguments {
                     let fit =
-                        tool.fit(text, tape, gate.policy.coerce, gate.policy.extra_args, attempt.text_born);
+                        tool.fit(text, &tape, gate.policy.coerce, gate.policy.extra_args, attempt.text_born);
                     coercions = fit.coercions;
                     let changed = if fit.findings.is_empty() || !findings.is_empty() {
                         findings.extend(fit.findings);
                         fit.arguments
-                    } else if let Some(inner) = inner_envelope(gate, tool, &mut attempt, text, tape) {
+                    } else if let Some(inner) = inner_envelope(gate, tool, attempt, text, &tape) {
                         Some(inner)
                     } else {
                         findings.extend(fit.findings);
@@ -104,25 +111,31 @@ pub(crate) fn judge(gate: &Compiled, mut attempt: Attempt) -> (Verdict, Vec<Find
                 }
             }
         }
-    } else if let (Some(text), Some(tape)) = (&arguments, &tape)
+    } else if let Some(text) = &arguments
         && tape.value(text, 0).is_none()
     {
         findings.push(Finding::new(Code::NumberRange));
     }
+    attempt.tape = tape;
+    let name = name.map(|name| match name {
+        Cow::Owned(other) => Some(other),
+        Cow::Borrowed(_) => None,
+    });
     if findings.is_empty()
-        && let (Some(name), Some(arguments)) = (name, arguments)
+        && let (Some(renamed), Some(arguments)) = (name, arguments)
+        && let Some(name) = renamed.or(written.take_text())
     {
         let call = Call {
             attempt: attempt.number,
-            id: attempt.id.unwrap_or_default(),
+            id: attempt.id.take().unwrap_or_default(),
             name,
             arguments,
             checked,
-            dialect: attempt.dialect,
+            dialect: attempt.dialect.clone(),
             span: attempt.span,
-            repairs: attempt.repairs,
+            repairs: std::mem::take(&mut attempt.repairs),
             coercions,
-            after: attempt.after,
+            after: std::mem::take(&mut attempt.after),
         };
         return (Verdict::Call(Box::new(call)), notes);
     }
@@ -136,29 +149,26 @@ pub(crate) fn judge(gate: &Compiled, mut attempt: Attempt) -> (Verdict, Vec<Find
     }
     let rejected = Rejected {
         attempt: attempt.number,
-        id: attempt.id,
-        name: written_name(&attempt.name),
-        raw: attempt.raw,
+        id: attempt.id.take(),
+        name: written.take_text(),
+        raw: std::mem::take(&mut attempt.raw),
         raw_len: attempt.raw_len,
-        dialect: attempt.dialect,
+        dialect: attempt.dialect.clone(),
         span: attempt.span,
         findings,
     };
     (Verdict::Rejected(Box::new(rejected)), notes)
 }
 
-fn written_name(name: &Name) -> Option<String> {
-    match name {
-        Name::Written(name) => Some(name.clone()),
-        Name::Other(raw) => Some(raw.clone()),
-        Name::Missing => None,
-    }
-}
-
 /// The registered name, or what is wrong with the written one.
-fn judge_name(gate: &Compiled, attempt: &mut Attempt, findings: &mut Vec<Finding>) -> Option<String> {
-    let written = match &attempt.name {
-        Name::Written(name) => name.clone(),
+fn judge_name<'n>(
+    gate: &Compiled,
+    written: &'n Name,
+    attempt: &mut Attempt,
+    findings: &mut Vec<Finding>,
+) -> Option<Cow<'n, str>> {
+    let written = match written {
+        Name::Written(name) => name,
         Name::Missing => {
             if attempt.findings.is_empty() {
                 findings.push(Finding::new(Code::EmptyName));
@@ -175,11 +185,11 @@ fn judge_name(gate: &Compiled, attempt: &mut Attempt, findings: &mut Vec<Finding
         findings.push(Finding::new(Code::EmptyName));
         return None;
     }
-    if gate.knows(&written) {
-        return Some(written);
+    if gate.knows(written) {
+        return Some(Cow::Borrowed(written));
     }
     if gate.policy.repair >= RepairPolicy::Lossless
-        && let Some(name) = unmangled(gate, &written, &attempt.dialect)
+        && let Some(name) = unmangled(gate, written, &attempt.dialect)
     {
         let at = attempt.span.map_or(0, |span| span.start);
         attempt.repairs.push(Repair {
@@ -189,7 +199,7 @@ fn judge_name(gate: &Compiled, attempt: &mut Attempt, findings: &mut Vec<Finding
             late: false,
             count: 1,
         });
-        return Some(name);
+        return Some(Cow::Owned(name));
     }
     let rule = &gate.policy.name_rule;
     if let Some(c) = written.chars().find(|c| !rule.allows(*c)) {
@@ -203,7 +213,7 @@ fn judge_name(gate: &Compiled, attempt: &mut Attempt, findings: &mut Vec<Finding
         findings.push(Finding::new(Code::NameTooLong).message(message));
         return None;
     }
-    Some(written)
+    Some(Cow::Borrowed(written))
 }
 
 /// The one registered name that a mangled one stands for: doubled, or glued to words of its format and a number.
@@ -251,19 +261,15 @@ fn affixes(record: &Record) -> Vec<String> {
     found
 }
 
-/// The arguments as the text and tape of an object, or what is wrong with them.
-fn judge_arguments(
-    gate: &Compiled,
-    attempt: &mut Attempt,
-    findings: &mut Vec<Finding>,
-) -> (Option<String>, Option<Tape>) {
-    let (mut text, mut tape) = match std::mem::replace(&mut attempt.arguments, Arguments::Broken) {
-        Arguments::Json { text, tape } => (text, tape),
-        Arguments::Broken => return (None, None),
+/// The arguments as the text of an object, to which the tape of the attempt belongs, or what is wrong with them.
+fn judge_arguments(gate: &Compiled, attempt: &mut Attempt, findings: &mut Vec<Finding>) -> Option<String> {
+    let mut text = match std::mem::replace(&mut attempt.arguments, Arguments::Broken) {
+        Arguments::Json(text) => text,
+        Arguments::Broken => return None,
         Arguments::Blank => {
             if !findings.is_empty() {
                 // What is wrong already may be why there are none, so nothing is said about their absence.
-                return (None, None);
+                return None;
             }
             if !attempt.text_born {
                 let at = attempt.span.map_or(0, |span| span.end);
@@ -276,14 +282,14 @@ fn judge_arguments(
                 });
             }
             let text = "{}".to_owned();
-            let tape = Tape::parse(&text);
-            return (Some(text), tape);
+            attempt.tape = Tape::parse(&text)?;
+            return Some(text);
         }
     };
-    let kind = tape.nodes().first().map(|root| root.kind);
+    let kind = attempt.tape.nodes().first().map(|root| root.kind);
     if kind == Some(Kind::String)
         && gate.policy.repair >= RepairPolicy::Lossless
-        && let Some(inner) = tape.string(&text, 0)
+        && let Some(inner) = attempt.tape.string(&text, 0)
         && inner.trim_start().starts_with('{')
         && let Some(inner_tape) = Tape::parse(inner.trim())
     {
@@ -296,8 +302,9 @@ fn judge_arguments(
             count: 1,
         });
         text = inner.trim().to_owned();
-        tape = inner_tape;
+        attempt.tape = inner_tape;
     }
+    let tape = &attempt.tape;
     let kind = tape.nodes().first().map(|root| root.kind);
     if kind != Some(Kind::Object) {
         let what = match kind {
@@ -310,7 +317,7 @@ fn judge_arguments(
             Finding::new(Code::ArgumentsNotObject)
                 .message(format!("the arguments are {what}, not an object")),
         );
-        return (None, None);
+        return None;
     }
     if let Some(node) = tape.duplicate(&text) {
         let pointer = tape.pointer(&text, node);
@@ -318,8 +325,10 @@ fn judge_arguments(
             let key = tape.key(&text, node).map_or_else(String::new, Cow::into_owned);
             let message = format!("the key `{key}` stands twice in one object");
             findings.push(Finding::new(Code::DuplicateKey).path(pointer).message(message));
-            return (None, None);
+            return None;
         }
+        text = tape.without_duplicates(&text);
+        attempt.tape = Tape::parse(&text)?;
         attempt.repairs.push(Repair {
             code: RepairCode::DuplicateKey,
             safety: Safety::Guess,
@@ -327,11 +336,8 @@ fn judge_arguments(
             late: true,
             count: 1,
         });
-        text = tape.without_duplicates(&text);
-        let Some(clean) = Tape::parse(&text) else { return (None, None) };
-        tape = clean;
     }
-    (Some(text), Some(tape))
+    Some(text)
 }
 
 /// Whether the policy allows the repairs that were made, from the one at `from` on.

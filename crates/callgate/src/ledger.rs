@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::fmt::Write;
 use std::sync::Arc;
 
 use crate::event::{Call, Choice, Event, Rejected};
@@ -14,6 +15,9 @@ use crate::response::FinishReason;
 
 /// How often the same remark is made before it is only counted.
 const REPEATS: usize = 16;
+
+/// For how many attempts room is kept for later responses.
+const KEPT: usize = 64;
 
 /// Why it is still open whether attempts are calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,9 +73,31 @@ pub(crate) struct Ledger {
     released: usize,
     /// Whether a call was written in a format that is not switched on.
     foreign: bool,
-    /// Names of calls that were completed, for those who watch a stream.
-    pub(crate) completed: Vec<String>,
 }
+
+impl Ledger {
+    /// A ledger that writes into a list that an earlier one has used.
+    pub(crate) fn new(entries: Entries) -> Self {
+        Ledger { entries: entries.0, ..Ledger::default() }
+    }
+
+    /// The list, to be used again.
+    pub(crate) fn room(&mut self) -> Entries {
+        let mut entries = std::mem::take(&mut self.entries);
+        entries.clear();
+        entries.shrink_to(KEPT);
+        Entries(entries)
+    }
+
+    /// The names of the calls whose end has been seen, in order.
+    pub(crate) fn completed(&self) -> impl Iterator<Item = &str> {
+        self.entries.iter().filter_map(|entry| entry.verdict.name())
+    }
+}
+
+/// An empty list for attempts that were judged.
+#[derive(Debug, Default)]
+pub(crate) struct Entries(Vec<Entry>);
 
 /// The ids of one response.
 #[derive(Debug)]
@@ -100,8 +126,9 @@ impl Ids {
     fn fresh(&mut self) -> String {
         loop {
             self.number += 1;
-            let mut id = String::from(&*self.prefix);
-            id.push_str(&self.number.to_string());
+            let mut id = String::with_capacity(self.prefix.len() + 4);
+            id.push_str(&self.prefix);
+            let _ = write!(id, "{}", self.number); // Writing to a string does not fail.
             if !self.taken.contains(&id) {
                 return id;
             }
@@ -194,8 +221,9 @@ impl Out<'_, '_> {
         }
     }
 
-    /// An attempt has been read: it is judged at once and waits for the end of the response.
-    pub(crate) fn attempt(&mut self, gate: &Compiled, attempt: Attempt) {
+    /// An attempt has been read: it is judged at once and waits for the end of the response. What is not needed for
+    /// that stays in the attempt.
+    pub(crate) fn attempt(&mut self, gate: &Compiled, attempt: &mut Attempt) {
         if let (Meaning::Answer(text), Some(span)) = (&attempt.meaning, attempt.span) {
             self.answer(text, &attempt.raw, span);
             return;
@@ -218,11 +246,11 @@ impl Out<'_, '_> {
     }
 
     /// A structured provider call is complete.
-    pub(crate) fn native(&mut self, gate: &Compiled, attempt: Attempt, index: usize) {
-        self.admit(gate, attempt, (usize::MAX, index), true);
+    pub(crate) fn native(&mut self, gate: &Compiled, mut attempt: Attempt, index: usize) {
+        self.admit(gate, &mut attempt, (usize::MAX, index), true);
     }
 
-    fn admit(&mut self, gate: &Compiled, attempt: Attempt, order: (usize, usize), native: bool) {
+    fn admit(&mut self, gate: &Compiled, attempt: &mut Attempt, order: (usize, usize), native: bool) {
         self.ledger.has_text = true;
         let closed = attempt.closed;
         let raw = if self.ledger.pending.is_some() { attempt.raw.clone() } else { String::new() };
@@ -231,16 +259,14 @@ impl Out<'_, '_> {
         for note in notes {
             self.finding(note);
         }
-        if let Some(name) = verdict.name() {
-            self.ledger.completed.push(name.to_owned());
-        }
         if gate.policy.release == Release::Early && self.ledger.pending.is_none() {
             let ids = &self.ledger.ids;
             verdict = match verdict {
                 // A call that waits for others can go only after them.
                 Verdict::Call(call) if call.after.iter().all(|id| ids.contains(id)) => {
+                    let name = call.name.clone();
                     self.release_early(call, gate.policy.max_calls);
-                    return;
+                    Verdict::Released(name)
                 }
                 other => other,
             };
@@ -379,7 +405,8 @@ impl Out<'_, '_> {
         let has_entries = !entries.is_empty();
         let has_calls =
             entries.iter().any(|entry| entry.revoked.is_none() && matches!(entry.verdict, Verdict::Call(_)));
-        self.release(entries);
+        self.release(&mut entries);
+        self.ledger.entries = entries;
         for (code, count) in std::mem::take(&mut self.ledger.remarks) {
             if count > REPEATS {
                 let mut finding = Finding::new(code);
@@ -400,7 +427,7 @@ impl Out<'_, '_> {
         }
     }
 
-    fn release(&mut self, entries: Vec<Entry>) {
+    fn release(&mut self, entries: &mut Vec<Entry>) {
         // The model's own ids come first: a generated one must not take what a later call was given.
         let given: Vec<String> = entries
             .iter()
@@ -413,7 +440,7 @@ impl Out<'_, '_> {
         for id in &given {
             self.ledger.ids.take(id);
         }
-        for entry in entries {
+        for entry in entries.drain(..) {
             match (entry.verdict, entry.revoked) {
                 (Verdict::Call(mut call), None) => {
                     if call.id.is_empty() || !seen.insert(call.id.clone()) {
@@ -429,6 +456,7 @@ impl Out<'_, '_> {
                     (self.sink)(Event::Rejected(rejected));
                 }
                 (Verdict::Error(error), _) => (self.sink)(Event::ModelError(error)),
+                (Verdict::Released(_), _) => {}
             }
         }
     }

@@ -7,7 +7,7 @@ use crate::finding::{Code, Finding, Span};
 use crate::frame::draft::{Arguments, Attempt, ENVELOPE, Meaning, Name};
 use crate::frame::machine::Machine;
 use crate::gate::Compiled;
-use crate::json::{End, Reader, Syntax};
+use crate::json::{End, Reader, Syntax, Tape};
 use crate::ledger::Out;
 use crate::policy::{Release, TruncatedPolicy};
 use crate::response::FinishReason;
@@ -280,6 +280,7 @@ impl Open {
             id: self.id,
             after: Vec::new(),
             arguments: Arguments::Blank,
+            tape: Tape::default(),
             repairs: Vec::new(),
             findings,
             notes: Vec::new(),
@@ -298,8 +299,8 @@ impl Open {
         } else if end != End::Blank && whole {
             let (text, tape, repairs) = self.reader.into_parts();
             attempt.repairs = repairs;
-            attempt.arguments =
-                if text.trim() == "null" { Arguments::Blank } else { Arguments::Json { text, tape } };
+            attempt.arguments = if text.trim() == "null" { Arguments::Blank } else { Arguments::Json(text) };
+            attempt.tape = tape;
         } else if !whole {
             attempt.arguments = Arguments::Broken;
         }

@@ -28,6 +28,8 @@ pub(crate) struct Attempt {
     pub(crate) after: Vec<String>,
     /// The arguments, or why there are none.
     pub(crate) arguments: Arguments,
+    /// Where the values of the arguments stand in their text.
+    pub(crate) tape: Tape,
     pub(crate) repairs: Vec<Repair>,
     /// Reasons to refuse it that were found while reading.
     pub(crate) findings: Vec<Finding>,
@@ -59,11 +61,21 @@ pub(crate) enum Name {
     Other(String),
 }
 
+impl Name {
+    /// Takes out what was written.
+    pub(crate) fn take_text(&mut self) -> Option<String> {
+        match std::mem::replace(self, Name::Missing) {
+            Name::Written(text) | Name::Other(text) => Some(text),
+            Name::Missing => None,
+        }
+    }
+}
+
 /// The arguments of an attempt.
 #[derive(Debug)]
 pub(crate) enum Arguments {
     /// JSON text, valid by construction.
-    Json { text: String, tape: Tape },
+    Json(String),
     /// There are none, or only white space or null.
     Blank,
     /// They could not be read.
@@ -124,7 +136,8 @@ pub(crate) enum DraftBody {
 }
 
 impl Draft {
-    pub(crate) fn new(number: usize, call: u32, start: usize) -> Self {
+    /// A draft that keeps the text of its frame in `raw`.
+    pub(crate) fn new(number: usize, call: u32, start: usize, raw: String) -> Self {
         Draft {
             call,
             number,
@@ -137,7 +150,7 @@ impl Draft {
             repairs: Vec::new(),
             findings: Vec::new(),
             notes: Vec::new(),
-            raw: String::new(),
+            raw,
             raw_len: 0,
             started: false,
             shown: 0,
@@ -394,15 +407,23 @@ impl Draft {
     }
 
     /// Closes what is left open at the end of the frame and gives the attempt over to be judged.
-    pub(crate) fn finish(mut self, record: &Record, end: usize, closed: bool, unmarked: bool) -> Attempt {
+    /// The reader, if one was needed, comes back to be used again.
+    pub(crate) fn finish(
+        mut self,
+        record: &Record,
+        end: usize,
+        closed: bool,
+        unmarked: bool,
+    ) -> (Attempt, Option<Box<Reader>>) {
         let mut attempt = Attempt {
             number: self.number,
             dialect: record.name.clone(),
             span: Some(Span::new(self.start, end)),
-            name: self.name.take().map_or(Name::Missing, Name::Written),
+            name: Name::Missing,
             id: self.id.take(),
             after: Vec::new(),
             arguments: Arguments::Blank,
+            tape: Tape::default(),
             repairs: self.repairs,
             findings: self.findings,
             notes: self.notes,
@@ -414,16 +435,24 @@ impl Draft {
             meaning: Meaning::Call,
             body_start: self.body_start,
         };
+        // The name of an object is what stands in it when it is whole.
+        let mut seen = self.name.take();
+        if !matches!(self.body, DraftBody::Json { object: true, .. }) {
+            attempt.name = seen.take().map_or(Name::Missing, Name::Written);
+        }
         match self.body {
             DraftBody::None => {}
             DraftBody::Params(params) => {
                 attempt.text_born = true;
-                attempt.arguments =
-                    params.finish().map_or(Arguments::Broken, |(text, tape)| Arguments::Json { text, tape });
+                attempt.arguments = Arguments::Broken;
+                if let Some((text, tape)) = params.finish() {
+                    attempt.arguments = Arguments::Json(text);
+                    attempt.tape = tape;
+                }
             }
             // The call's end has turned it into parameters.
             DraftBody::Code(_) => attempt.arguments = Arguments::Broken,
-            DraftBody::Json { reader, object, .. } => {
+            DraftBody::Json { mut reader, object, .. } => {
                 let base = self.body_start.unwrap_or(0);
                 attempt.repairs.extend(reader.repairs().iter().cloned().map(|mut repair| {
                     repair.span = Span::new(repair.span.start + base, repair.span.end + base);
@@ -436,18 +465,19 @@ impl Draft {
                     );
                     attempt.arguments = Arguments::Broken;
                 } else {
-                    let (text, tape, _) = reader.into_parts();
-                    if object {
-                        let arguments = resolve(&mut attempt, record, &text, &tape);
-                        attempt.arguments =
-                            arguments.map_or(Arguments::Blank, |node| cut_out(node, text, &tape));
-                    } else {
-                        attempt.arguments = Arguments::Json { text, tape };
+                    let (mut text, mut tape) = reader.take_output();
+                    let node =
+                        if object { resolve(&mut attempt, record, seen, &text, &tape) } else { Some(0) };
+                    if let Some(node) = node {
+                        let is_whole = !object || cut_out(node, &mut text, &mut tape);
+                        attempt.arguments = if is_whole { Arguments::Json(text) } else { Arguments::Broken };
                     }
+                    attempt.tape = tape;
                 }
+                return (attempt, Some(reader));
             }
         }
-        attempt
+        (attempt, None)
     }
 }
 
@@ -467,17 +497,23 @@ pub(crate) fn close_reader(reader: &mut Reader, at: usize) -> Option<Finding> {
     }
 }
 
-/// The value of a text that is one of the values in it.
-fn cut_out(node: usize, mut text: String, tape: &Tape) -> Arguments {
-    let Some(inner) = tape.subtree(node) else { return Arguments::Broken };
-    let root = &tape.nodes()[node];
-    text.truncate(root.end);
-    text.drain(..root.start);
-    Arguments::Json { text, tape: inner }
+/// Leaves nothing of a text but one of the values in it. False if that has not ended.
+fn cut_out(node: usize, text: &mut String, tape: &mut Tape) -> bool {
+    let Some((start, end)) = tape.cut_out(node) else { return false };
+    text.truncate(end);
+    text.drain(..start);
+    true
 }
 
-/// Decides what an object is and takes name and id out of it. The node is that of its arguments.
-fn resolve(attempt: &mut Attempt, record: &Record, text: &str, tape: &Tape) -> Option<usize> {
+/// Decides what an object is and takes name and id out of it; most often the name is what was seen first. The node is
+/// that of its arguments.
+fn resolve(
+    attempt: &mut Attempt,
+    record: &Record,
+    seen: Option<String>,
+    text: &str,
+    tape: &Tape,
+) -> Option<usize> {
     if tape.nodes().first().is_none_or(|root| root.kind != Kind::Object) {
         attempt.meaning = if attempt.unmarked { Meaning::Data } else { Meaning::Call };
         attempt.findings.push(Finding::new(Code::Malformed).message("the call is not an object"));
@@ -522,7 +558,9 @@ fn resolve(attempt: &mut Attempt, record: &Record, text: &str, tape: &Tape) -> O
         None => {
             let name = match name {
                 Some(node) => match tape.string(text, node) {
-                    Some(name) => Name::Written(name.into_owned()),
+                    Some(name) => {
+                        Name::Written(seen.filter(|seen| *seen == name).unwrap_or_else(|| name.into_owned()))
+                    }
                     None if tape.nodes()[node].kind == Kind::Null => Name::Missing,
                     None => Name::Other(tape.raw(text, node).to_owned()),
                 },

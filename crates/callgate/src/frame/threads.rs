@@ -486,6 +486,13 @@ impl Scratch {
         self.holders.clear();
     }
 
+    /// The same lists with nothing in them.
+    pub(crate) fn emptied(mut self) -> Self {
+        self.reset();
+        self.forget_visits();
+        self
+    }
+
     /// A value turns out to hold elements.
     pub(crate) fn hold(&mut self, holder: Holder) {
         self.holders.push(holder);
@@ -496,9 +503,13 @@ impl Scratch {
         self.holders.truncate(level);
     }
 
-    /// Forgets which instructions have been visited.
+    /// Forgets which instructions have been visited, and makes room for those of this program.
     fn next_step(&mut self, program: &Program) {
+        self.forget_visits();
         self.visited.resize(program.ops.len().div_ceil(64), 0);
+    }
+
+    fn forget_visits(&mut self) {
         for word in self.touched.drain(..) {
             self.visited[word as usize] = 0;
         }

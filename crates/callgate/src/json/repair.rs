@@ -336,6 +336,11 @@ impl Repairs {
         &self.list
     }
 
+    /// How many bytes it has room for.
+    pub(super) fn room(&self) -> usize {
+        self.list.capacity() * size_of::<Repair>()
+    }
+
     pub(super) fn into_list(self) -> Vec<Repair> {
         self.list
     }

@@ -189,18 +189,25 @@ impl Tape {
         self.children(object).find(|child| self.key(text, *child).is_some_and(|key| !seen.insert(key)))
     }
 
-    /// The tape of one value in it, for the text of that value alone; nothing if it has not ended.
-    pub(crate) fn subtree(&self, node: usize) -> Option<Tape> {
-        let root = self.nodes.get(node).filter(|root| root.after != OPEN)?;
-        let moved = |(index, inner): (usize, &Node)| Node {
-            kind: inner.kind,
-            // The key of the value itself stands outside of it.
-            key: inner.key.filter(|_| index > 0).map(|(from, to)| (from - root.start, to - root.start)),
-            start: inner.start - root.start,
-            end: inner.end - root.start,
-            after: inner.after - node,
-        };
-        Some(Tape { nodes: self.nodes[node..root.after].iter().enumerate().map(moved).collect() })
+    /// Leaves nothing but one value, as its text has it when it stands alone, and says from where to where in the
+    /// text that is; nothing if it has not ended.
+    pub(crate) fn cut_out(&mut self, node: usize) -> Option<(usize, usize)> {
+        let root = self.nodes.get_mut(node).filter(|root| root.after != OPEN)?;
+        let (start, end) = (root.start, root.end);
+        // The key of the value itself stands outside of it.
+        root.key = None;
+        let after = root.after;
+        self.nodes.truncate(after);
+        if start > 0 || node > 0 {
+            self.nodes.drain(..node);
+            for inner in &mut self.nodes {
+                inner.key = inner.key.map(|(from, to)| (from - start, to - start));
+                inner.start -= start;
+                inner.end -= start;
+                inner.after -= node;
+            }
+        }
+        Some((start, end))
     }
 
     /// The text without members whose key comes again later in the same object.
@@ -295,6 +302,11 @@ impl Tape {
 
     pub(super) fn clear(&mut self) {
         self.nodes.clear();
+    }
+
+    /// How many bytes it has room for.
+    pub(super) fn room(&self) -> usize {
+        self.nodes.capacity() * size_of::<Node>()
     }
 }
 

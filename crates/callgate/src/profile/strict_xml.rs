@@ -175,7 +175,7 @@ impl StreamReport {
         });
         self.chunks += 1;
         let before = self.tools.len();
-        self.tools = session.completed().to_vec();
+        self.tools = session.completed().map(str::to_owned).collect();
         self.complete = self.tools.len() > before;
         self.detected = match (self.tools.last(), session.open_call()) {
             (Some(name), _) if self.complete => Some(name.clone()),

@@ -12,7 +12,7 @@ use crate::json::{self, Kind, Tape};
 /// Keywords that say nothing about which values are valid.
 const REMARKS: &[&str] = &["$comment", "$schema", "default", "description", "examples", "format", "title"];
 
-/// The most members of an object that are looked at one by one.
+/// The most members that a schema of the simple kind names: they are looked at one by one, and each has a bit.
 const MEMBERS: usize = 64;
 
 /// The longest spelling of a number that is certainly in the range of all types.
@@ -29,7 +29,8 @@ pub(super) struct Quick {
 struct Node {
     types: TypeSet,
     members: Vec<(String, usize)>,
-    required: Vec<String>,
+    /// One bit for each member that must be there.
+    required: u64,
     /// What members must be that are not mentioned; absent if they are forbidden.
     others: Option<usize>,
     /// What elements must be.
@@ -51,11 +52,12 @@ impl Quick {
             let mut node = Node {
                 types: TypeSet::ANY,
                 members: Vec::new(),
-                required: Vec::new(),
+                required: 0,
                 others: Some(usize::MAX),
                 items: None,
                 choices: None,
             };
+            let mut required: &[Value] = &[];
             let keywords = match schema {
                 Value::Bool(true) => None,
                 Value::Object(keywords) => Some(keywords),
@@ -68,10 +70,7 @@ impl Quick {
                         node.members =
                             members.iter().map(|(key, schema)| (key.clone(), later(schema))).collect();
                     }
-                    ("required", Value::Array(keys)) => {
-                        node.required =
-                            keys.iter().map(|key| key.as_str().map(str::to_owned)).collect::<Option<_>>()?;
-                    }
+                    ("required", Value::Array(keys)) => required = keys,
                     ("additionalProperties", Value::Bool(false)) => node.others = None,
                     ("additionalProperties", schema) => node.others = Some(later(schema)),
                     ("items", schema @ (Value::Object(_) | Value::Bool(true))) => {
@@ -85,6 +84,14 @@ impl Quick {
                     _ => return None,
                 }
             }
+            if node.members.len() > MEMBERS {
+                return None;
+            }
+            for key in required {
+                let place =
+                    node.members.iter().position(|(member, _)| Some(member.as_str()) == key.as_str())?;
+                node.required |= 1 << place;
+            }
             nodes.push(node);
         }
         Some(Quick { nodes })
@@ -96,70 +103,93 @@ impl Quick {
         if !tape.nodes().first().is_some_and(is_whole) {
             return false;
         }
-        let mut pending = vec![(0, 0)];
-        while let Some((value, schema)) = pending.pop() {
-            // Where nothing is said, everything is accepted that is a value at all.
-            let (Some(node), schema) = (tape.nodes().get(value), self.nodes.get(schema)) else {
-                return false;
-            };
-            let allows = |types: TypeSet| schema.is_none_or(|schema| schema.types.contains(types));
-            let choices = schema.and_then(|schema| schema.choices.as_ref());
-            let certain = match node.kind {
-                Kind::String => {
-                    let raw = tape.raw(text, value);
-                    let is_choice = |choice: &String| raw.get(1..raw.len().saturating_sub(1)) == Some(choice);
-                    allows(TypeSet::STRING)
-                        && choices.is_none_or(|choices| choices.iter().any(is_choice) && !raw.contains('\\'))
-                }
-                _ if choices.is_some() => false,
-                Kind::Number => {
-                    let raw = tape.raw(text, value);
-                    let types = if raw.contains('.') { TypeSet::NUMBER } else { TypeSet::INTEGER };
-                    allows(types) && raw.len() <= DIGITS && !raw.contains(['e', 'E'])
-                }
-                Kind::Bool => allows(TypeSet::BOOLEAN),
-                Kind::Null => allows(TypeSet::NULL),
-                Kind::Array => {
-                    let items = schema.and_then(|schema| schema.items).unwrap_or(usize::MAX);
-                    pending.extend(tape.children(value).map(|item| (item, items)));
-                    allows(TypeSet::ARRAY)
-                }
-                Kind::Object => {
-                    allows(TypeSet::OBJECT) && self.accepts_members(text, tape, value, schema, &mut pending)
-                }
-            };
-            if !certain {
+        let mut look = Look { schemas: &self.nodes, text, tape, open: Vec::new() };
+        let allows_objects = |says: &Node| says.types.contains(TypeSet::OBJECT) && says.choices.is_none();
+        if !self.nodes.first().is_some_and(allows_objects) {
+            return false;
+        }
+        let mut next = Some((0, 0));
+        while let Some((value, schema)) = next {
+            if !look.accepts_inside(value, schema) {
                 return false;
             }
+            next = look.open.pop();
         }
         true
     }
+}
 
-    /// Whether an object has the members it needs and no others. What they must be is left for later.
-    fn accepts_members(
-        &self,
-        text: &str,
-        tape: &Tape,
-        object: usize,
-        schema: Option<&Node>,
-        pending: &mut Vec<(usize, usize)>,
-    ) -> bool {
-        let mut count = 0;
-        for child in tape.children(object) {
-            count += 1;
-            let Some(schema) = schema else {
-                pending.push((child, usize::MAX));
-                continue;
-            };
-            let Some(key) = tape.plain_key(text, child) else { return false };
-            let known = schema.members.iter().find(|(member, _)| member == key);
-            // An argument that is not mentioned is a matter of the policy, too.
-            let others = schema.others.filter(|_| object != 0);
-            let Some(member) = known.map(|(_, member)| *member).or(others) else { return false };
-            pending.push((child, member));
+/// One look at arguments.
+struct Look<'a> {
+    schemas: &'a [Node],
+    text: &'a str,
+    tape: &'a Tape,
+    /// Objects and arrays that still have to be looked into, with their schemas.
+    open: Vec<(usize, usize)>,
+}
+
+impl Look<'_> {
+    /// Whether a value is certainly right, but for what is inside of it, which is left for later.
+    fn accepts(&mut self, value: usize, schema: usize) -> bool {
+        let Some(node) = self.tape.nodes().get(value) else { return false };
+        // Where nothing is said, everything is accepted that is a value at all.
+        let says = self.schemas.get(schema);
+        let allows = |types: TypeSet| says.is_none_or(|says| says.types.contains(types));
+        let choices = says.and_then(|says| says.choices.as_ref());
+        match node.kind {
+            Kind::String => {
+                allows(TypeSet::STRING)
+                    && choices.is_none_or(|choices| {
+                        let raw = self.tape.raw(self.text, value);
+                        let word = raw.get(1..raw.len().saturating_sub(1));
+                        // A choice that is written with escapes is left to the validator.
+                        choices.iter().any(|choice| word == Some(choice)) && !raw.contains('\\')
+                    })
+            }
+            _ if choices.is_some() => false,
+            Kind::Number => {
+                let raw = self.tape.raw(self.text, value).as_bytes();
+                let is_whole = raw.iter().all(|byte| matches!(byte, b'-' | b'0'..=b'9'));
+                let is_plain = is_whole || !raw.iter().any(|byte| matches!(byte, b'e' | b'E'));
+                let types = if is_whole { TypeSet::INTEGER } else { TypeSet::NUMBER };
+                allows(types) && raw.len() <= DIGITS && is_plain
+            }
+            Kind::Bool => allows(TypeSet::BOOLEAN),
+            Kind::Null => allows(TypeSet::NULL),
+            Kind::Array | Kind::Object => {
+                self.open.push((value, schema));
+                allows(if node.kind == Kind::Array { TypeSet::ARRAY } else { TypeSet::OBJECT })
+            }
         }
-        let required = schema.map_or(&[][..], |schema| &schema.required);
-        let has = |key: &String| tape.children(object).any(|child| tape.plain_key(text, child) == Some(key));
-        count <= MEMBERS && required.iter().all(has)
+    }
+
+    /// Whether everything that is directly inside of an object or array is certainly right.
+    fn accepts_inside(&mut self, value: usize, schema: usize) -> bool {
+        let tape = self.tape;
+        let says = self.schemas.get(schema);
+        if tape.nodes().get(value).is_some_and(|node| node.kind == Kind::Array) {
+            let items = says.and_then(|says| says.items).unwrap_or(usize::MAX);
+            return tape.children(value).all(|item| self.accepts(item, items));
+        }
+        let Some(says) = says else {
+            return tape.children(value).all(|member| self.accepts(member, usize::MAX));
+        };
+        let mut missing = says.required;
+        for child in tape.children(value) {
+            let Some(key) = tape.plain_key(self.text, child) else { return false };
+            let known = says.members.iter().position(|(member, _)| member == key);
+            let schema = match known {
+                Some(place) => {
+                    missing &= !(1 << place);
+                    Some(says.members[place].1)
+                }
+                // An argument that is not mentioned is a matter of the policy, too.
+                None => says.others.filter(|_| value != 0),
+            };
+            if !schema.is_some_and(|schema| self.accepts(child, schema)) {
+                return false;
+            }
+        }
+        missing == 0
     }
 }

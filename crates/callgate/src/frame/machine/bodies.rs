@@ -16,15 +16,15 @@ use super::super::threads::{Holder, Scratch, Thread, Threads};
 use super::{Context, LONGEST_HEADER, Machine, State};
 
 impl Machine {
-    /// Begins to read the body at which these threads stand; the first decides which.
-    pub(super) fn enter(&mut self, gate: &Compiled, threads: Vec<Thread>, out: &mut Out<'_, '_>) {
+    /// Begins to read the body at which the waiting threads stand; the first decides which.
+    pub(super) fn enter(&mut self, gate: &Compiled, out: &mut Out<'_, '_>) {
         let program = &gate.program;
-        let Some(first) = threads.first().copied() else { return };
+        let Some(first) = self.waiting.first().copied() else { return };
         let Op::Body(index) = program.ops[first.pc as usize] else { return };
         let body = &program.bodies[index as usize];
         let frame_index = program.owner[first.pc as usize] as usize;
         let frame = &program.frames[frame_index];
-        let record = gate.records[frame.record].record.clone();
+        let record = &gate.records[frame.record].record;
         self.parked.clear();
         self.best = None;
         let same = |thread: &Thread| match program.ops[thread.pc as usize] {
@@ -38,7 +38,7 @@ impl Machine {
             }
             _ => false,
         };
-        self.waiting = threads.iter().filter(|thread| same(thread)).copied().collect();
+        self.waiting.retain(same);
         match body {
             Body::Text | Body::Reasoning { .. } | Body::Skip => {
                 self.open_context(gate, frame_index, body.clone(), out);
@@ -57,7 +57,7 @@ impl Machine {
         if is_unmarked(frame, &first) && is_new && self.draft.is_none() && !first.committed {
             self.speculative = true;
             let number = self.attempts;
-            self.draft = Some(Draft::new(number, first.calls, first.call_start));
+            self.draft = Some(self.new_draft(number, first.calls, first.call_start));
         } else if !self.ensure_draft(gate, first, out) {
             return;
         } else {
@@ -78,13 +78,11 @@ impl Machine {
         match body {
             Body::Object | Body::Arguments { .. } => {
                 let is_object = *body == Body::Object;
-                let mut reader = Reader::new(record.syntax)
-                    .with_depth(gate.policy.limits.depth + usize::from(is_object))
-                    .with_stop_set(self.stops.first());
-                if let Some(quote) = &record.quote {
-                    reader = reader.with_quote(quote.clone());
-                }
-                self.begin_json(reader, is_object);
+                let depth = gate.policy.limits.depth + usize::from(is_object);
+                let stops = self.stops.first();
+                self.begin_json(is_object, |reader| {
+                    reader.begin(record.syntax, record.quote.clone(), depth, stops);
+                });
             }
             Body::Lines(marks) => {
                 let tool = draft.name.as_deref().and_then(|name| gate.tool(name));
@@ -98,7 +96,7 @@ impl Machine {
                 if let Some(params) = draft.params() {
                     params.close_holders(first.level as usize);
                 }
-                draft.begin_value(&record, ValueStart { key, kind, lead, trail, position }, tool);
+                draft.begin_value(record, ValueStart { key, kind, lead, trail, position }, tool);
                 draft.body_start.get_or_insert(position);
                 self.state = State::Value;
             }
@@ -119,9 +117,11 @@ impl Machine {
         }
     }
 
-    fn begin_json(&mut self, reader: Reader, object: bool) {
+    fn begin_json(&mut self, object: bool, begin: impl FnOnce(&mut Reader)) {
         let Some(draft) = &mut self.draft else { return };
-        draft.body = DraftBody::Json { reader: Box::new(reader), object, arguments: None };
+        let mut reader = self.reader.take().unwrap_or_else(|| Box::new(Reader::new(Syntax::Json)));
+        begin(&mut reader);
+        draft.body = DraftBody::Json { reader, object, arguments: None };
         draft.body_start = Some(self.position);
         self.state = State::Json;
     }
@@ -333,9 +333,9 @@ impl Machine {
     /// The reader has read its value: the threads go on after it.
     pub(super) fn body_done(&mut self, gate: &Compiled, out: &mut Out<'_, '_>) {
         self.threads.clear();
-        let waiting = std::mem::take(&mut self.waiting);
-        let after = waiting.iter().map(|thread| thread.past_body());
+        let after = self.waiting.iter().map(|thread| thread.past_body());
         self.threads.start(&gate.program, &mut self.scratch, after, self.position);
+        self.waiting.clear();
         self.lead = self.threads.iter().next().copied();
         self.state = State::Matching;
         if !self.speculative {
@@ -392,10 +392,9 @@ impl Machine {
                 draft.lines = None;
                 // What can stand in JSON as well says nothing about its end.
                 let can_stop = |stop: &u8| !stop.is_ascii_digit() && !b"-#\"[{tfn".contains(stop);
-                let stops: Vec<u8> = self.stops.first().iter().filter(can_stop).collect();
-                let reader =
-                    Reader::new(Syntax::Lines).with_depth(gate.policy.limits.depth).with_stops(&stops);
-                self.begin_json(reader, false);
+                let stops = self.stops.first().iter().filter(can_stop).collect();
+                let depth = gate.policy.limits.depth;
+                self.begin_json(false, |reader| reader.begin(Syntax::Lines, None, depth, stops));
             }
             Progress::Ended(handed_back) => {
                 draft.lines = None;

@@ -12,7 +12,7 @@ use super::super::lines::Progress;
 use super::super::program::{Body, FrameKind};
 use super::super::threads::Thread;
 use super::bodies::is_unmarked;
-use super::{Machine, Refusal, Resync, State};
+use super::{Machine, Refusal, Resync, State, emptied};
 
 impl Machine {
     /// Adds the held text, as far as it belongs to the call, to what is kept of it.
@@ -60,9 +60,8 @@ impl Machine {
             let message = format!("the call is written as `{}`, which is not switched on", record.name);
             draft.findings.push(Finding::new(Code::ForeignDialect).at(span).message(message));
         }
-        if let DraftBody::Json { object: true, .. } = draft.body {
-            draft.name = None;
-        } else if draft.name.is_none() && is_own {
+        let is_object = matches!(draft.body, DraftBody::Json { object: true, .. });
+        if draft.name.is_none() && is_own && !is_object {
             draft.name = thread.name.map(|name| self.scratch.get(name).to_owned());
         }
         draft.close_params(record);
@@ -80,10 +79,16 @@ impl Machine {
             draft.id = thread.id.map(|id| self.scratch.get(id).to_owned());
         }
         self.ended_call = draft.call;
-        let attempt = draft.finish(record, end, closed, is_unmarked(frame, &thread));
+        let (mut attempt, reader) = draft.finish(record, end, closed, is_unmarked(frame, &thread));
         self.speculative = false;
         self.accounted = end;
-        out.attempt(gate, attempt);
+        out.attempt(gate, &mut attempt);
+        // What was not needed makes room for the next call.
+        self.raw = emptied(attempt.raw);
+        if let Some(mut reader) = reader {
+            reader.reuse(attempt.tape);
+            self.reader = Some(reader);
+        }
     }
 
     /// A frame has been read to its end.
@@ -310,9 +315,10 @@ impl Machine {
                 let bodies = self.threads.at_body(&gate.program);
                 let lines =
                     bodies.filter(|(_, body)| matches!(gate.program.bodies[*body as usize], Body::Lines(_)));
-                let at_lines: Vec<Thread> = lines.map(|(thread, _)| *thread).collect();
-                if !at_lines.is_empty() {
-                    self.enter(gate, at_lines, out);
+                self.waiting.clear();
+                self.waiting.extend(lines.map(|(thread, _)| thread));
+                if !self.waiting.is_empty() {
+                    self.enter(gate, out);
                     return;
                 }
                 if let Some(thread) = self.threads.matched(&gate.program) {

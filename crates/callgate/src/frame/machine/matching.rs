@@ -7,7 +7,7 @@ use crate::json::RepairCode;
 use crate::ledger::{Out, Pending};
 use crate::policy::{Foreign, Position, Quote, Region};
 
-use super::super::draft::{Draft, DraftBody};
+use super::super::draft::DraftBody;
 use super::super::program::{Body, Frame, FrameKind, Op};
 use super::super::region::Change;
 use super::super::threads::{Step, Thread};
@@ -57,17 +57,14 @@ impl Machine {
                 return false;
             }
         }
-        let candidates: Vec<Thread> = self
-            .threads
-            .at_body(program)
-            .filter(|(_, body)| program.bodies[*body as usize].can_start(c))
-            .map(|(thread, _)| *thread)
-            .collect();
+        let can_start = |(_, body): &(&Thread, u16)| program.bodies[*body as usize].can_start(c);
+        let begins_body = self.threads.at_body(program).any(|at| can_start(&at));
+        let parks = begins_body && self.parked.is_empty();
+        if parks {
+            self.parked.extend(self.threads.at_body(program).filter(can_start).map(|(thread, _)| thread));
+            self.parked_at = self.held.len();
+        }
         if self.step(gate, c) {
-            if !candidates.is_empty() && self.parked.is_empty() {
-                self.parked = candidates;
-                self.parked_at = self.held.len();
-            }
             self.held.push(c);
             self.position += c.len_utf8();
             if self.held.len() > LONGEST_HEADER && self.draft.is_none() {
@@ -78,15 +75,19 @@ impl Machine {
             }
             return true;
         }
-        if !candidates.is_empty() {
-            self.enter(gate, candidates, out);
+        if begins_body {
+            // No thread reads on, so they are where they were.
+            self.waiting.clear();
+            self.waiting.extend(self.threads.at_body(program).filter(can_start).map(|(thread, _)| thread));
+            self.enter(gate, out);
             return false;
         }
         if !self.parked.is_empty() {
             let tail = self.held.split_off(self.parked_at);
             self.position -= tail.len();
-            let parked = std::mem::take(&mut self.parked);
-            self.enter(gate, parked, out);
+            self.waiting.clear();
+            std::mem::swap(&mut self.waiting, &mut self.parked);
+            self.enter(gate, out);
             self.run(gate, &tail, out);
             return false;
         }
@@ -139,8 +140,9 @@ impl Machine {
             _ => false,
         });
         if all_raw {
-            let threads: Vec<Thread> = self.threads.iter().copied().collect();
-            self.enter(gate, threads, out);
+            self.waiting.clear();
+            self.waiting.extend(self.threads.iter());
+            self.enter(gate, out);
         }
     }
 
@@ -198,7 +200,7 @@ impl Machine {
         out.markup(Span::new(self.accounted, start));
         self.accounted = start;
         let number = self.next_attempt();
-        self.draft = Some(Draft::new(number, thread.calls, start));
+        self.draft = Some(self.new_draft(number, thread.calls, start));
         true
     }
 

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use crate::event::Choice;
 use crate::finding::{Code, Finding, Span};
 use crate::gate::Compiled;
+use crate::json::Reader;
 use crate::ledger::{Out, Pending};
 use crate::response::FinishReason;
 
@@ -30,6 +31,9 @@ const LONGEST_HEADER: usize = 4096 + 512;
 
 /// The most white space after a frame that is held to see whether another frame follows.
 const LONGEST_GAP: usize = 256;
+
+/// The most room that is kept for later, in bytes.
+const KEPT: usize = 64 << 10;
 
 /// Where the machine stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,31 +155,50 @@ pub(crate) struct Machine {
     work: u64,
     /// Whether the first byte is still to come.
     fresh: bool,
+    /// Room for the text of the next call.
+    raw: String,
+    /// A reader for the next body.
+    reader: Option<Box<Reader>>,
+}
+
+/// The lists of a machine that has done its work, emptied: the next one writes into them, so that a short response does
+/// not spend its time on asking for memory.
+#[derive(Debug, Default)]
+pub(crate) struct Room {
+    threads: Threads,
+    scratch: Scratch,
+    waiting: Vec<Thread>,
+    parked: Vec<Thread>,
+    held: String,
+    look: String,
+    space: String,
+    raw: String,
+    reader: Option<Box<Reader>>,
 }
 
 impl Machine {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(room: Room) -> Self {
         Machine {
             state: State::Outside,
             position: 0,
             opener: 0,
-            threads: Threads::default(),
-            scratch: Scratch::default(),
-            waiting: Vec::new(),
+            threads: room.threads,
+            scratch: room.scratch,
+            waiting: room.waiting,
             stops: Stops::default(),
-            parked: Vec::new(),
+            parked: room.parked,
             parked_at: 0,
             lead: None,
             best: None,
-            held: String::new(),
+            held: room.held,
             held_start: 0,
-            look: String::new(),
+            look: room.look,
             look_start: 0,
             draft: None,
             speculative: false,
             context: None,
             regions: Regions::default(),
-            space: String::new(),
+            space: room.space,
             after_frame: true,
             after: String::new(),
             refusal: Refusal::default(),
@@ -186,6 +209,27 @@ impl Machine {
             ended_call: 0,
             work: 0,
             fresh: true,
+            raw: room.raw,
+            reader: room.reader,
+        }
+    }
+
+    /// Takes the lists out, for the next machine.
+    pub(crate) fn room(&mut self) -> Room {
+        self.threads.clear();
+        self.waiting.clear();
+        self.parked.clear();
+        let take = |text: &mut String| emptied(std::mem::take(text));
+        Room {
+            threads: std::mem::take(&mut self.threads),
+            scratch: std::mem::take(&mut self.scratch).emptied(),
+            waiting: std::mem::take(&mut self.waiting),
+            parked: std::mem::take(&mut self.parked),
+            held: take(&mut self.held),
+            look: take(&mut self.look),
+            space: take(&mut self.space),
+            raw: take(&mut self.raw),
+            reader: self.reader.take().filter(|reader| reader.room() <= KEPT),
         }
     }
 
@@ -274,6 +318,10 @@ impl Machine {
         self.flush_space(out);
     }
 
+    fn new_draft(&mut self, number: usize, call: u32, start: usize) -> Draft {
+        Draft::new(number, call, start, std::mem::take(&mut self.raw))
+    }
+
     /// The dialect that a thread reads, and why that one.
     fn source(gate: &Compiled, frame: &Frame) -> (Arc<str>, Choice) {
         let choice = if frame.chosen { Choice::Named } else { Choice::Marker(frame.marker.clone()) };
@@ -283,4 +331,10 @@ impl Machine {
     fn frame_of<'g>(&self, gate: &'g Compiled, thread: &Thread) -> &'g Frame {
         &gate.program.frames[gate.program.owner[thread.pc as usize] as usize]
     }
+}
+
+/// A text without its content, but with its room, unless that is large.
+fn emptied(mut text: String) -> String {
+    text.clear();
+    if text.capacity() > KEPT { String::new() } else { text }
 }

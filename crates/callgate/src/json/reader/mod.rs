@@ -267,12 +267,6 @@ impl Reader {
         self
     }
 
-    /// The same, with the bytes as a set.
-    pub(crate) fn with_stop_set(mut self, stops: ByteSet) -> Self {
-        self.grammar.stops = stops;
-        self
-    }
-
     /// Says that the whole input is the value: what stands around it belongs to it, and is dropped as a repair.
     pub fn document(mut self) -> Self {
         self.grammar.document = true;
@@ -298,6 +292,32 @@ impl Reader {
         self.levels.clear();
         self.output.clear();
         self.repairs.clear();
+    }
+
+    /// Forgets everything read and everything it was told, to read a value with this grammar.
+    pub(crate) fn begin(&mut self, syntax: Syntax, quote: Option<Arc<str>>, depth: usize, stops: ByteSet) {
+        self.reset();
+        let grammar = &mut self.grammar;
+        *grammar = Grammar { syntax, quote, max_depth: depth, stops, document: false, object_root: false };
+    }
+
+    /// Gives away what has been written, and its tape.
+    pub(crate) fn take_output(&mut self) -> (String, Tape) {
+        let output = std::mem::take(&mut self.around).into_shown(std::mem::take(&mut self.output));
+        (output.text, output.tape)
+    }
+
+    /// Makes room for the next tape where an earlier one has been.
+    pub(crate) fn reuse(&mut self, mut tape: Tape) {
+        tape.clear();
+        self.output.tape = tape;
+    }
+
+    /// How many bytes its lists have room for, about.
+    pub(crate) fn room(&self) -> usize {
+        let texts = self.window.capacity() + self.gap.capacity() + self.output.text.capacity();
+        let lists = self.levels.capacity() * size_of::<Level>() + self.output.tape.room();
+        texts + lists + self.repairs.room()
     }
 
     /// Reads more input and says how many bytes of it were taken: all, unless the value ended or the reader stopped.
