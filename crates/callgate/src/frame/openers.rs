@@ -254,6 +254,9 @@ impl Builder<'_> {
                 Op::Fence(_) => bytes.extend(b"`~"),
                 _ => bytes.extend(SPACES),
             }
+            if thread.spaced {
+                bytes.extend(SPACES);
+            }
         }
         bytes.sort_unstable();
         bytes.dedup();
@@ -263,6 +266,9 @@ impl Builder<'_> {
 
 /// Whether a thread may go on with this byte.
 fn takes(program: &Program, thread: &Thread, byte: u8) -> bool {
+    if thread.spaced && byte.is_ascii_whitespace() {
+        return true;
+    }
     match program.ops[thread.pc as usize] {
         Op::Byte(wanted) => wanted == byte,
         Op::Space | Op::Space1 | Op::Line => byte.is_ascii_whitespace(),

@@ -56,6 +56,7 @@ pub(crate) fn compile(records: &[Listening]) -> Program {
         compiler.record(index, listening, &mut seen_texts);
     }
     let mut program = compiler.finish();
+    join_spaces(&mut program.ops);
     program.stops = Stops::of_program(&program);
     program
 }
@@ -671,6 +672,20 @@ impl Compiler {
     fn body(&mut self, body: Body) -> u16 {
         self.program.bodies.push(body);
         (self.program.bodies.len() - 1) as u16
+    }
+}
+
+/// Where free white space follows free white space and nothing but counts stand between, once is enough: each would be
+/// a thread.
+fn join_spaces(ops: &mut [Op]) {
+    for pc in 0..ops.len() {
+        let mut next = pc + 1;
+        while let Some(Op::Mark(Mark::Piece | Mark::Literal)) = ops.get(next) {
+            next += 1;
+        }
+        if ops[pc] == Op::Space && ops.get(next) == Some(&Op::Space) {
+            ops[pc] = Op::Jump(pc as Pc + 1);
+        }
     }
 }
 

@@ -69,6 +69,8 @@ impl Words {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Thread {
     pub(crate) pc: Pc,
+    /// Whether white space may come before what it reads next.
+    pub(crate) spaced: bool,
     /// How far a repeated text has been read.
     offset: u32,
     /// Where the word that is being read begins in the scratch, if one is.
@@ -129,6 +131,7 @@ impl Thread {
     pub(crate) fn new(pc: Pc, position: usize) -> Self {
         Thread {
             pc,
+            spaced: false,
             offset: 0,
             word: None,
             name: None,
@@ -179,6 +182,7 @@ impl Thread {
     /// Moves past the body it stands at.
     pub(crate) fn past_body(mut self) -> Self {
         self.pc += 1;
+        self.spaced = false;
         self.line = FenceLine::Before;
         self.literals = 0;
         self.skipped = false;
@@ -292,11 +296,19 @@ impl Threads {
         let word_at = scratch.words.len() as u32;
         let mut took_word = false;
         for thread in &self.list {
+            if thread.spaced && byte.is_ascii_whitespace() {
+                // The free space before it is the instruction that it stands for.
+                if scratch.first_visit(thread.pc - 1) {
+                    next.push(*thread);
+                }
+                continue;
+            }
             let op = program.ops[thread.pc as usize];
             if matches!(op, Op::Byte(wanted) if wanted != byte) {
                 continue;
             }
             let mut thread = *thread;
+            thread.spaced = false;
             if thread.start_pending && !byte.is_ascii_whitespace() {
                 thread.start_pending = false;
                 thread.call_start = position;
@@ -419,6 +431,7 @@ impl Threads {
         }
         for thread in &mut self.list {
             thread.pc += bytes.len() as Pc;
+            thread.spaced &= bytes.is_empty();
         }
     }
 
@@ -568,6 +581,12 @@ fn follow(program: &Program, scratch: &mut Scratch, list: &mut Vec<Thread>, thre
                     thread.pc += 1;
                     apply(mark, &mut thread, position);
                 }
+                Op::Space if reads_something(program.ops[thread.pc as usize + 1]) => {
+                    thread.pc += 1;
+                    thread.spaced = true;
+                    list.push(thread);
+                    break;
+                }
                 Op::Space | Op::Line => {
                     list.push(thread);
                     thread.pc += 1;
@@ -606,6 +625,11 @@ fn follow(program: &Program, scratch: &mut Scratch, list: &mut Vec<Thread>, thre
         }
     }
     scratch.ways = ways;
+}
+
+/// Whether an instruction reads something that does not begin with white space.
+fn reads_something(op: Op) -> bool {
+    matches!(op, Op::Byte(_) | Op::Word(_) | Op::Body(_))
 }
 
 fn apply(mark: Mark, thread: &mut Thread, position: usize) {
