@@ -157,6 +157,22 @@ impl Openers {
         Walk::To(at)
     }
 
+    /// Walks over the characters in which nothing is decided: every byte has an edge, and no threads are taken up.
+    /// Says where that leads and how many bytes it is.
+    pub(crate) fn walk_on(&self, set: Set, text: &str) -> (Set, usize) {
+        let (mut at, mut passed) = (set, (set, 0));
+        for (i, byte) in text.bytes().enumerate() {
+            match self.walk_byte(at, byte) {
+                Walk::To(next) if !self.leaves(next) => at = next,
+                _ => break,
+            }
+            if text.is_char_boundary(i + 1) {
+                passed = (at, i + 1);
+            }
+        }
+        passed
+    }
+
     /// Whether the threads must be taken up at this set.
     pub(crate) fn leaves(&self, set: Set) -> bool {
         self.sets[set as usize].leaves

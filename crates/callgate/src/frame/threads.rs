@@ -285,9 +285,13 @@ impl Threads {
         byte: u8,
         position: usize,
     ) -> Step {
-        let in_word = self.list.iter().any(|thread| thread.word.is_some());
-        if in_word && !is_word_byte(byte) {
+        if self.in_word() && !is_word_byte(byte) {
             self.end_words(program, scratch, position);
+        }
+        if byte.is_ascii_whitespace()
+            && let Some(step) = self.step_over_space(program)
+        {
+            return step;
         }
         let mut next = std::mem::take(&mut scratch.spare);
         next.clear();
@@ -304,7 +308,13 @@ impl Threads {
                 continue;
             }
             let op = program.ops[thread.pc as usize];
-            if matches!(op, Op::Byte(wanted) if wanted != byte) {
+            let is_refused = match op {
+                Op::Byte(wanted) => wanted != byte,
+                Op::Word(_) => !is_word_byte(byte),
+                Op::Body(_) | Op::Match => true,
+                _ => false,
+            };
+            if is_refused {
                 continue;
             }
             let mut thread = *thread;
@@ -337,7 +347,7 @@ impl Threads {
                 Op::FenceEnd if read_fence_end(&mut thread, byte) => {
                     follow(program, scratch, &mut next, thread, position + 1);
                 }
-                Op::Word(_) if is_word_byte(byte) => {
+                Op::Word(_) => {
                     let start = thread.word.map_or(word_at, Start::get);
                     if (word_at - start) as usize >= LONGEST_WORD {
                         continue;
@@ -386,6 +396,22 @@ impl Threads {
         std::mem::swap(&mut self.list, &mut next);
         scratch.spare = next;
         Step::Alive
+    }
+
+    /// Reads white space where every thread either passes over it as it stands or cannot read it at all.
+    fn step_over_space(&mut self, program: &Program) -> Option<Step> {
+        let refuses = |thread: &Thread| {
+            let op = program.ops[thread.pc as usize];
+            matches!(op, Op::Byte(_) | Op::Word(_) | Op::Body(_) | Op::Match)
+        };
+        if !self.list.iter().all(|thread| thread.spaced || refuses(thread)) {
+            return None;
+        }
+        if !self.list.iter().any(|thread| thread.spaced) {
+            return Some(Step::Dead);
+        }
+        self.retain(|thread| thread.spaced);
+        Some(Step::Alive)
     }
 
     /// How many of these bytes all threads read alike without anything to decide: the middle of literals, whose last

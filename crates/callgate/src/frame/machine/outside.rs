@@ -136,7 +136,13 @@ impl Machine {
     pub(super) fn opening(&mut self, gate: &Compiled, rest: &str, out: &mut Out<'_, '_>) -> usize {
         let openers = &gate.openers;
         let mut used = 0;
-        for c in rest.chars() {
+        if self.threads.is_empty() {
+            // The table is not deeper than a header may be long.
+            (self.opener, used) = openers.walk_on(self.opener, rest);
+            self.held.push_str(&rest[..used]);
+            self.position += used;
+        }
+        for c in rest[used..].chars() {
             let walk = openers.walk(self.opener, c);
             if walk == Walk::Dynamic || self.held.len() >= LONGEST_HEADER {
                 self.take_up(gate);
