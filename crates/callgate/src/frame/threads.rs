@@ -402,7 +402,7 @@ impl Threads {
     fn step_over_space(&mut self, program: &Program) -> Option<Step> {
         let refuses = |thread: &Thread| {
             let op = program.ops[thread.pc as usize];
-            matches!(op, Op::Byte(_) | Op::Word(_) | Op::Body(_) | Op::Match)
+            op == Op::Match || begins_without_space(op)
         };
         if !self.list.iter().all(|thread| thread.spaced || refuses(thread)) {
             return None;
@@ -607,7 +607,7 @@ fn follow(program: &Program, scratch: &mut Scratch, list: &mut Vec<Thread>, thre
                     thread.pc += 1;
                     apply(mark, &mut thread, position);
                 }
-                Op::Space if reads_something(program.ops[thread.pc as usize + 1]) => {
+                Op::Space if begins_without_space(program.ops[thread.pc as usize + 1]) => {
                     thread.pc += 1;
                     thread.spaced = true;
                     list.push(thread);
@@ -653,9 +653,12 @@ fn follow(program: &Program, scratch: &mut Scratch, list: &mut Vec<Thread>, thre
     scratch.ways = ways;
 }
 
-/// Whether an instruction reads something that does not begin with white space.
-fn reads_something(op: Op) -> bool {
-    matches!(op, Op::Byte(_) | Op::Word(_) | Op::Body(_))
+/// Whether an instruction reads something that cannot begin with white space.
+fn begins_without_space(op: Op) -> bool {
+    match op {
+        Op::Byte(byte) => !byte.is_ascii_whitespace(),
+        _ => matches!(op, Op::Word(_) | Op::Body(_)),
+    }
 }
 
 fn apply(mark: Mark, thread: &mut Thread, position: usize) {
