@@ -168,6 +168,11 @@ impl Thread {
         self.committed || self.word.is_some() || self.start_pending && !at_start
     }
 
+    /// Goes on elsewhere in its frame: what it was reading is given up.
+    pub(crate) fn going_on_at(self, pc: Pc) -> Self {
+        Thread { pc, spaced: false, offset: 0, word: None, line: FenceLine::Before, ..self }
+    }
+
     /// Moves past the body it stands at, which may have ended with a line break.
     pub(crate) fn past_body_line(self, ended_line: bool) -> Self {
         let line = if ended_line { FenceLine::Start } else { FenceLine::Before };

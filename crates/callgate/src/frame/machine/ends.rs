@@ -283,8 +283,7 @@ impl Machine {
             self.leave_frame(end, false);
             return length;
         }
-        let mut next = thread;
-        next.pc = self.frame_of(gate, &thread).next_call;
+        let next = thread.going_on_at(self.frame_of(gate, &thread).next_call);
         self.threads.clear();
         self.threads.start(&gate.program, &mut self.scratch, [next], end);
         self.state = State::Matching;
