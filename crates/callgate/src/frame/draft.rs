@@ -165,10 +165,9 @@ impl Draft {
             self.at_line_start = false;
             return;
         }
-        if let Some(last_line) = text.rsplit('\n').next().filter(|_| !text.is_empty()) {
-            let is_blank = last_line.trim().is_empty();
-            self.at_line_start = is_blank && (self.at_line_start || last_line.len() < text.len());
-        }
+        let words_end = text.trim_end().len();
+        let ends_line = text[words_end..].contains('\n');
+        self.at_line_start = ends_line || words_end == 0 && self.at_line_start;
     }
 
     /// Whether the value so far ends with a line break, but for white space.
@@ -239,6 +238,12 @@ impl Draft {
             late: false,
             count: 1,
         });
+    }
+
+    /// Whether the call is announced, and nothing of it is still to be found in the object that is being read.
+    pub(crate) fn is_known(&self) -> bool {
+        let is_open = matches!(self.body, DraftBody::Json { object: true, arguments: None, .. });
+        self.started && self.name.is_some() && !is_open
     }
 
     /// What is known of the name and the arguments of an object that is still being read.

@@ -83,11 +83,19 @@ impl Stops {
 
     /// Where the end may start in these bytes, or how many there are.
     pub(super) fn find(&self, bytes: &[u8]) -> usize {
-        let found = match &self.heads {
-            Some((only, _)) => memchr::memchr_iter(*only, bytes).find(|at| self.may_start(&bytes[*at..])),
-            None => bytes.iter().position(|byte| self.first.has(*byte)),
-        };
-        found.unwrap_or(bytes.len())
+        let mut from = 0;
+        loop {
+            let next = match &self.heads {
+                // A search by vectors is worth its while only where there is something to search.
+                Some((only, _)) if bytes.len() - from > 32 => memchr::memchr(*only, &bytes[from..]),
+                _ => bytes[from..].iter().position(|byte| self.first.has(*byte)),
+            };
+            let Some(at) = next.map(|at| from + at) else { return bytes.len() };
+            if self.may_start(&bytes[at..]) {
+                return at;
+            }
+            from = at + 1;
+        }
     }
 }
 

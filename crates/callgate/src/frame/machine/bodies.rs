@@ -3,7 +3,7 @@
 use crate::dialect::is_word_character;
 use crate::finding::{Code, Finding, Span};
 use crate::gate::Compiled;
-use crate::json::{Reader, RepairCode, State as ReaderState, Syntax};
+use crate::json::{Reader, Repair, RepairCode, State as ReaderState, Syntax};
 use crate::ledger::Out;
 
 use super::super::draft::{Draft, DraftBody, Meaning, close_reader};
@@ -217,11 +217,9 @@ impl Machine {
         let state = reader.state();
         let failed_at = reader.failure().map(|failure| failure.at);
         // Escaped JSON stands inside of some string: it is quoted, not called.
-        let escaped_at = reader
-            .repairs()
-            .first()
-            .filter(|repair| repair.code == RepairCode::EscapedQuotes)
-            .map(|repair| repair.span.start);
+        let first = reader.repairs().first().filter(|_| self.speculative);
+        let is_escaped = |repair: &&Repair| repair.code == RepairCode::EscapedQuotes;
+        let escaped_at = first.filter(is_escaped).map(|repair| repair.span.start);
         self.position += used;
         draft.note_line(&rest[..used]);
         if self.speculative {
@@ -313,6 +311,19 @@ impl Machine {
         if self.speculative {
             return;
         }
+        if self.draft.as_ref().is_some_and(|draft| !draft.is_known()) {
+            self.look_at_object(gate, out);
+        }
+        if let Some(draft) = self.draft.as_mut().filter(|draft| draft.started) {
+            let number = draft.number;
+            if let Some(delta) = draft.unshown() {
+                out.delta(number, delta);
+            }
+        }
+    }
+
+    /// Looks for the name and the arguments in what has been read of an object.
+    fn look_at_object(&mut self, gate: &Compiled, out: &mut Out<'_, '_>) {
         let frame = self.waiting.first().map(|thread| self.frame_of(gate, thread));
         let (Some(draft), Some(frame)) = (&mut self.draft, frame) else { return };
         draft.look_at_object(&gate.records[frame.record].record);
@@ -321,12 +332,6 @@ impl Machine {
         {
             out.started(draft.number, name, Self::source(gate, frame));
             draft.started = true;
-        }
-        if draft.started {
-            let number = draft.number;
-            if let Some(delta) = draft.unshown() {
-                out.delta(number, delta);
-            }
         }
     }
 
