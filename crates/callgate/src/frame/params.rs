@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::dialect::{Record, Slot};
 use crate::finding::{Code, Finding, Span};
-use crate::json::{Kind, Repair, RepairCode, Safety, Tape, escape_into};
+use crate::json::{Kind, Repair, RepairCode, Safety, Tape, escape_into, make_room};
 use crate::schema::outline::Place;
 use crate::schema::{CompiledTool, TypeSet, escape_pointer, type_text};
 
@@ -215,9 +215,12 @@ impl Params {
     pub(crate) fn text(&mut self, text: &str) {
         let Some(value) = &mut self.value else { return };
         if value.streams.is_none() {
+            make_room(&mut value.text, text.len());
             value.text.push_str(text);
             return;
         }
+        // Every byte may need an escape.
+        make_room(&mut self.json, text.len() * 2);
         if value.lead_read.is_some() && value.tail.is_empty() {
             // Nothing is held back, so most of the text need not be kept.
             let held = if value.lead_read == Some(true) { held_back(text, &value.trail) } else { 0 };

@@ -12,4 +12,5 @@ mod text;
 pub use reader::{End, Failure, Reader, State, Syntax};
 pub use repair::{Repair, RepairCode, RepairEntry, Repaired, Safety, repair};
 pub use tape::{Kind, Node, Tape, canonical};
+pub(crate) use text::make_room;
 pub use text::{escape_into, unescape};

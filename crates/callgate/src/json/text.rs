@@ -72,6 +72,17 @@ const fn escaped_bytes() -> [([u8; 8], u8); 256] {
     table
 }
 
+/// From this length on a text grows by an eighth of it where it would otherwise double: what is large is moved by the
+/// system without copying it, and half of its room would stay empty.
+const LARGE: usize = 256 << 10;
+
+/// Makes room for about so many more bytes in a text that goes on growing.
+pub(crate) fn make_room(text: &mut String, more: usize) {
+    if text.len() >= LARGE && text.capacity() - text.len() < more {
+        text.reserve_exact(more.max(text.len() / 8));
+    }
+}
+
 /// How many bytes come before the first double quote, backslash, control character or `quote`.
 pub(super) fn plain_length(bytes: &[u8], quote: u8) -> usize {
     const ONES: u64 = u64::from_ne_bytes([1; 8]);

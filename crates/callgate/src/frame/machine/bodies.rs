@@ -13,7 +13,7 @@ use super::super::params::ValueStart;
 use super::super::program::{Body, Frame, FrameKind, Nested, Op};
 use super::super::stops::Stops;
 use super::super::threads::{Holder, Scratch, Thread, Threads};
-use super::{Context, LONGEST_HEADER, Machine, State};
+use super::{Context, LONGEST_HEADER, Machine, State, give_back};
 
 impl Machine {
     /// Begins to read the body at which the waiting threads stand; the first decides which.
@@ -546,7 +546,7 @@ impl Machine {
     }
 
     pub(super) fn look_failed(&mut self, gate: &Compiled, out: &mut Out<'_, '_>) {
-        let mut look = std::mem::take(&mut self.look);
+        let look = std::mem::take(&mut self.look);
         self.threads.clear();
         self.position = self.look_start;
         if self.reads_value() {
@@ -561,11 +561,7 @@ impl Machine {
             }
             self.run(gate, &look, out);
         }
-        if self.look.capacity() == 0 {
-            // The buffer is used again: many a sign in a value looks like its end.
-            look.clear();
-            self.look = look;
-        }
+        give_back(&mut self.look, look);
     }
 
     /// The body has ended where the look began, and the threads have already read on.

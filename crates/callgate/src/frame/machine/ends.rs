@@ -12,7 +12,7 @@ use super::super::lines::Progress;
 use super::super::program::{Body, FrameKind};
 use super::super::threads::Thread;
 use super::bodies::is_unmarked;
-use super::{Machine, Refusal, Resync, State, emptied};
+use super::{Machine, Refusal, Resync, State, emptied, give_back};
 
 impl Machine {
     /// Adds the held text, as far as it belongs to the call, to what is kept of it.
@@ -160,6 +160,7 @@ impl Machine {
         let space = std::mem::take(&mut self.space);
         out.text(&space[..length - markup], Span::new(start, start + length - markup), true);
         out.markup(Span::new(self.held_start - markup, self.held_start));
+        give_back(&mut self.space, space);
     }
 
     /// The call is broken: it is skipped to its end.

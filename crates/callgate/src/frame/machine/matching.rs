@@ -11,7 +11,7 @@ use super::super::draft::DraftBody;
 use super::super::program::{Body, Frame, FrameKind, Op};
 use super::super::region::Change;
 use super::super::threads::{Step, Thread};
-use super::{Admission, LONGEST_HEADER, Machine, State};
+use super::{Admission, LONGEST_HEADER, Machine, State, give_back};
 
 impl Machine {
     #[inline(never)] // See `run`.
@@ -412,6 +412,7 @@ impl Machine {
             self.emit(gate, head, out);
         }
         self.run(gate, tail, out);
+        give_back(&mut self.held, held);
     }
 
     /// Whether a thread has read the marker of a call.
@@ -444,5 +445,6 @@ impl Machine {
             }
         }
         self.emit(gate, &held[from..], out);
+        give_back(&mut self.held, held);
     }
 }

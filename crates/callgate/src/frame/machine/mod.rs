@@ -333,6 +333,13 @@ impl Machine {
     }
 }
 
+/// Gives a text that was taken out its room back, unless it has got another.
+fn give_back(place: &mut String, text: String) {
+    if place.capacity() == 0 {
+        *place = emptied(text);
+    }
+}
+
 /// A text without its content, but with its room, unless that is large.
 fn emptied(mut text: String) -> String {
     text.clear();

@@ -8,7 +8,7 @@ use super::super::openers::{Place, Walk};
 use super::super::program::{Body, Op};
 use super::super::region::Change;
 use super::super::threads::Thread;
-use super::{LONGEST_GAP, LONGEST_HEADER, Machine, State};
+use super::{LONGEST_GAP, LONGEST_HEADER, Machine, State, give_back};
 
 impl Machine {
     #[inline(never)] // See `run`.
@@ -279,11 +279,9 @@ impl Machine {
 
     pub(super) fn flush_space(&mut self, out: &mut Out<'_, '_>) {
         if !self.space.is_empty() {
-            let mut space = std::mem::take(&mut self.space);
+            let space = std::mem::take(&mut self.space);
             self.give(&space, self.position - space.len(), out);
-            // The buffer is used again: white space stands between all words.
-            space.clear();
-            self.space = space;
+            give_back(&mut self.space, space);
         }
     }
 
@@ -294,6 +292,7 @@ impl Machine {
         let space = std::mem::take(&mut self.space);
         self.give(&space[..length - markup], frame_start - length, out);
         out.markup(Span::new(frame_start - markup, frame_start));
+        give_back(&mut self.space, space);
     }
 
     pub(super) fn apply(&mut self, change: Change, out: &mut Out<'_, '_>) {

@@ -24,6 +24,7 @@ use self::structure::{Level, Place};
 use self::track::Tracker;
 use super::repair::{Repair, RepairCode, Repairs, Safety};
 use super::tape::Tape;
+use super::text::make_room;
 use crate::bytes::ByteSet;
 use crate::finding::{Code, Span};
 
@@ -86,6 +87,9 @@ impl fmt::Display for Failure {
 }
 
 impl std::error::Error for Failure {}
+
+/// How much more than a piece of the input is written for it, most often.
+const SLACK: usize = 64;
 
 /// An incremental reader of one value. See the module's description.
 #[derive(Clone, Debug)]
@@ -325,6 +329,7 @@ impl Reader {
         if self.state != State::Reading || self.end.is_some() {
             return 0;
         }
+        make_room(&mut self.output.text, text.len() + SLACK);
         if self.window.is_empty() {
             let inside = self.take_content(text);
             if inside == text.len() {
