@@ -2,52 +2,65 @@
 
 use std::borrow::Cow;
 
-/// How many bytes are escaped at once, unless a run with nothing to escape begins that is nearly as long.
-const BLOCK: usize = 64;
+/// How many bytes are escaped at once where there is much to escape.
+const BLOCK: usize = 512;
+
+/// A run with nothing to escape is short if it is shorter than this.
+const SHORT: usize = 32;
+
+/// After so many short runs the next ones will be short as well.
+const MANY: usize = 8;
 
 /// Writes `text` as the body of a JSON string, without quotes, escaping only what must be.
-///
-/// Program text has something to escape every ten bytes or so, at places that no processor foresees. So every byte of a
-/// block is written in the same way, as a word of eight bytes of which the first ones count.
 pub fn escape_into(out: &mut String, text: &str) {
     out.reserve(text.len());
     let mut rest = text;
+    let mut short_runs = 0;
     loop {
         let plain = plain_length(rest.as_bytes(), b'"');
-        if plain > BLOCK / 2 || rest.len() - plain < BLOCK / 2 {
-            out.push_str(&rest[..plain]);
-            let Some(byte) = rest.as_bytes().get(plain) else { return };
-            escape_byte(out, *byte);
-            rest = &rest[plain + 1..];
-            continue;
+        out.push_str(&rest[..plain]);
+        let Some(byte) = rest.as_bytes().get(plain) else { return };
+        escape_byte(out, *byte);
+        rest = &rest[plain + 1..];
+        short_runs = if plain < SHORT { short_runs + 1 } else { 0 };
+        if short_runs >= MANY && rest.len() > BLOCK {
+            rest = escape_block(out, rest);
+            short_runs = MANY / 2;
         }
-        let mut end = BLOCK.min(rest.len());
-        while !rest.is_char_boundary(end) {
-            end -= 1;
-        }
-        let mut written = [0; BLOCK * 6 + 8];
-        let mut length = 0;
-        for byte in rest[..end].bytes() {
-            let (word, used) = ESCAPED[usize::from(byte)];
-            if let Some(place) = written.get_mut(length..length + 8) {
-                place.copy_from_slice(&word);
-            }
-            length += usize::from(used);
-        }
-        // Whole characters and escapes make valid text.
-        if let Ok(block) = std::str::from_utf8(&written[..length]) {
-            out.push_str(block);
-        }
-        rest = &rest[end..];
     }
 }
 
-/// For each byte how it stands in a JSON string, and how long that is.
-static ESCAPED: [([u8; 8], u8); 256] = escaped_bytes();
+/// Writes the first block of a text as the body of a JSON string, and says what is left.
+///
+/// Program text has something to escape every ten bytes or so, at places that no processor foresees. So every byte is
+/// written in the same way, as a word of eight bytes of which the first ones count.
+fn escape_block<'t>(out: &mut String, text: &'t str) -> &'t str {
+    let mut end = BLOCK.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    let mut written = [0; BLOCK * 6 + 8];
+    let mut length = 0;
+    for byte in text[..end].bytes() {
+        let word = ESCAPED[usize::from(byte)];
+        if let Some(place) = written.get_mut(length..length + 8) {
+            place.copy_from_slice(&word);
+        }
+        length += usize::from(word[7]);
+    }
+    // Whole characters and escapes make valid text.
+    if let Some(Ok(block)) = written.get(..length).map(std::str::from_utf8) {
+        out.push_str(block);
+    }
+    &text[end..]
+}
 
-const fn escaped_bytes() -> [([u8; 8], u8); 256] {
+/// For each byte how it stands in a JSON string, and last how long that is.
+static ESCAPED: [[u8; 8]; 256] = escaped_bytes();
+
+const fn escaped_bytes() -> [[u8; 8]; 256] {
     const HEX: &[u8; 16] = b"0123456789abcdef";
-    let mut table = [([0; 8], 1); 256];
+    let mut table = [[0; 8]; 256];
     let mut byte = 0;
     while byte < table.len() {
         let short = match byte as u8 {
@@ -61,11 +74,11 @@ const fn escaped_bytes() -> [([u8; 8], u8); 256] {
             _ => 0,
         };
         table[byte] = if short != 0 {
-            ([b'\\', short, 0, 0, 0, 0, 0, 0], 2)
+            [b'\\', short, 0, 0, 0, 0, 0, 2]
         } else if byte < 0x20 {
-            ([b'\\', b'u', b'0', b'0', HEX[byte >> 4], HEX[byte & 15], 0, 0], 6)
+            [b'\\', b'u', b'0', b'0', HEX[byte >> 4], HEX[byte & 15], 0, 6]
         } else {
-            ([byte as u8, 0, 0, 0, 0, 0, 0, 0], 1)
+            [byte as u8, 0, 0, 0, 0, 0, 0, 1]
         };
         byte += 1;
     }
@@ -106,8 +119,8 @@ pub(super) fn plain_length(bytes: &[u8], quote: u8) -> usize {
 
 /// Writes one quote, backslash or control character as an escape.
 pub(super) fn escape_byte(out: &mut String, byte: u8) {
-    let (word, used) = &ESCAPED[usize::from(byte)];
-    for byte in &word[..usize::from(*used)] {
+    let word = ESCAPED[usize::from(byte)];
+    for byte in word.iter().take(usize::from(word[7])) {
         out.push(char::from(*byte));
     }
 }
@@ -196,6 +209,20 @@ mod tests {
         assert_eq!(out, "\"a\\\"b\\\\c\\n\\r\\t\\b\\f\\u0001é😀/\u{7f}\"");
         assert_eq!(unescape(&out), text);
         assert_eq!(serde_json::from_str::<String>(&out).unwrap(), text);
+    }
+
+    #[test]
+    fn much_to_escape_is_escaped_like_little() {
+        for seed in 0..64 {
+            // Runs of all lengths between things to escape, more and less of them, across the edges of blocks.
+            let run = |i: usize| "é~xyz東 ".chars().cycle().skip(i).take((i * 7 + seed) % (seed + 3));
+            let special = |i: usize| ['"', '\\', '\n', '\u{1}', '\t', '\u{1f}'][(i + seed) % 6];
+            let text: String = (0..400).flat_map(|i| run(i).chain([special(i)])).collect();
+            let mut out = String::from("\"");
+            escape_into(&mut out, &text);
+            out.push('"');
+            assert_eq!(out, serde_json::to_string(&text).unwrap(), "{seed}");
+        }
     }
 
     #[test]
