@@ -543,6 +543,13 @@ mod the_quick_look {
             Just(json!({"type": "string", "enum": ["a", "ab"], "default": "a"})),
             Just(json!({"type": "integer", "enum": ["a"]})),
             Just(json!({"type": "string", "minLength": 2})),
+            Just(json!({"minLength": 1, "maxLength": 1})),
+            Just(json!({"type": "string", "minLength": 1, "enum": ["", "a", "ab"]})),
+            Just(json!({"maxLength": 1, "minimum": 3})),
+            Just(json!({"type": "integer", "minimum": 0, "maximum": 3})),
+            Just(json!({"type": "number", "minimum": -1})),
+            Just(json!({"type": ["integer", "string"], "maximum": 2.5})),
+            Just(json!({"type": "string", "pattern": "^a"})),
             Just(json!(true)),
             Just(json!({})),
         ];
@@ -557,7 +564,8 @@ mod the_quick_look {
                 Just(json!({"type": "string"}))
             ];
             prop_oneof![
-                inner.prop_map(|items| json!({"type": "array", "items": items})),
+                inner.clone().prop_map(|items| json!({"type": "array", "items": items})),
+                inner.prop_map(|items| json!({"items": items, "minItems": 1, "maxItems": 2})),
                 (members, required, others).prop_map(|(members, required, others)| {
                     let mut schema = json!({"type": "object", "properties": members, "required": required});
                     if !others.is_null() {
@@ -577,9 +585,15 @@ mod the_quick_look {
             "\"\\u00e9\"",
             "\"é\"",
             "\"\"",
+            "\"\\ud83d\\ude00\"",
+            "\"\\n\"",
+            "\"東京😀\"",
             "3",
+            "4",
+            "-1",
             "-0",
             "2.0",
+            "3.5",
             "2.5",
             "1e2",
             "1e999",

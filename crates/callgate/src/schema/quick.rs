@@ -37,7 +37,18 @@ struct Node {
     items: Option<usize>,
     /// The strings that are allowed, where not all are.
     choices: Option<Vec<String>>,
+    /// From where to where a number may be, how many characters a string may have, and how many elements an array.
+    range: (i64, i64),
+    characters: (usize, usize),
+    elements: (usize, usize),
 }
+
+/// No limits.
+const ANY_NUMBER: (i64, i64) = (i64::MIN, i64::MAX);
+const ANY_COUNT: (usize, usize) = (0, usize::MAX);
+
+/// A character of a JSON string takes at most so many bytes: two halves of a pair, each as an escape.
+const LONGEST_CHARACTER: usize = 12;
 
 impl Quick {
     /// The quick look for a schema, if it is of the simple kind.
@@ -56,7 +67,11 @@ impl Quick {
                 others: Some(usize::MAX),
                 items: None,
                 choices: None,
+                range: ANY_NUMBER,
+                characters: ANY_COUNT,
+                elements: ANY_COUNT,
             };
+            let count = |says: &Value| usize::try_from(says.as_u64()?).ok();
             let mut required: &[Value] = &[];
             let keywords = match schema {
                 Value::Bool(true) => None,
@@ -80,6 +95,12 @@ impl Quick {
                         let words = choices.iter().map(|choice| choice.as_str().map(str::to_owned));
                         node.choices = Some(words.collect::<Option<_>>()?);
                     }
+                    ("minimum", least) => node.range.0 = least.as_i64()?,
+                    ("maximum", most) => node.range.1 = most.as_i64()?,
+                    ("minLength", least) => node.characters.0 = count(least)?,
+                    ("maxLength", most) => node.characters.1 = count(most)?,
+                    ("minItems", least) => node.elements.0 = count(least)?,
+                    ("maxItems", most) => node.elements.1 = count(most)?,
                     (keyword, _) if REMARKS.contains(&keyword) => {}
                     _ => return None,
                 }
@@ -119,6 +140,31 @@ impl Quick {
     }
 }
 
+impl Node {
+    /// Whether a string, as it is written, is certainly one of the choices and of the right length.
+    fn allows_string(&self, raw: &str) -> bool {
+        if self.choices.is_none() && self.characters == ANY_COUNT {
+            return true;
+        }
+        let Some(content) = raw.get(1..raw.len().saturating_sub(1)) else { return false };
+        let (least, most) = self.characters;
+        if self.choices.is_none() && most == usize::MAX && content.len().div_ceil(LONGEST_CHARACTER) >= least
+        {
+            return true;
+        }
+        // What is written with escapes is left to the validator.
+        !content.contains('\\')
+            && self.choices.as_ref().is_none_or(|choices| choices.iter().any(|choice| choice == content))
+            && (least..=most).contains(&content.chars().count())
+    }
+
+    /// Whether a number, as it is written, is certainly in the range.
+    fn allows_number(&self, raw: &str) -> bool {
+        let (least, most) = self.range;
+        self.range == ANY_NUMBER || raw.parse().is_ok_and(|number: i64| (least..=most).contains(&number))
+    }
+}
+
 /// One look at arguments.
 struct Look<'a> {
     schemas: &'a [Node],
@@ -135,24 +181,20 @@ impl Look<'_> {
         // Where nothing is said, everything is accepted that is a value at all.
         let says = self.schemas.get(schema);
         let allows = |types: TypeSet| says.is_none_or(|says| says.types.contains(types));
-        let choices = says.and_then(|says| says.choices.as_ref());
         match node.kind {
             Kind::String => {
                 allows(TypeSet::STRING)
-                    && choices.is_none_or(|choices| {
-                        let raw = self.tape.raw(self.text, value);
-                        let word = raw.get(1..raw.len().saturating_sub(1));
-                        // A choice that is written with escapes is left to the validator.
-                        choices.iter().any(|choice| word == Some(choice)) && !raw.contains('\\')
-                    })
+                    && says.is_none_or(|says| says.allows_string(self.tape.raw(self.text, value)))
             }
-            _ if choices.is_some() => false,
+            _ if says.is_some_and(|says| says.choices.is_some()) => false,
             Kind::Number => {
-                let raw = self.tape.raw(self.text, value).as_bytes();
-                let is_whole = raw.iter().all(|byte| matches!(byte, b'-' | b'0'..=b'9'));
-                let is_plain = is_whole || !raw.iter().any(|byte| matches!(byte, b'e' | b'E'));
+                let raw = self.tape.raw(self.text, value);
+                let is_whole = raw.bytes().all(|byte| matches!(byte, b'-' | b'0'..=b'9'));
                 let types = if is_whole { TypeSet::INTEGER } else { TypeSet::NUMBER };
-                allows(types) && raw.len() <= DIGITS && is_plain
+                allows(types)
+                    && raw.len() <= DIGITS
+                    && !raw.contains(['e', 'E'])
+                    && says.is_none_or(|says| says.allows_number(raw))
             }
             Kind::Bool => allows(TypeSet::BOOLEAN),
             Kind::Null => allows(TypeSet::NULL),
@@ -169,7 +211,15 @@ impl Look<'_> {
         let says = self.schemas.get(schema);
         if tape.nodes().get(value).is_some_and(|node| node.kind == Kind::Array) {
             let items = says.and_then(|says| says.items).unwrap_or(usize::MAX);
-            return tape.children(value).all(|item| self.accepts(item, items));
+            let (least, most) = says.map_or(ANY_COUNT, |says| says.elements);
+            let mut count = 0;
+            for item in tape.children(value) {
+                count += 1;
+                if !self.accepts(item, items) {
+                    return false;
+                }
+            }
+            return (least..=most).contains(&count);
         }
         let Some(says) = says else {
             return tape.children(value).all(|member| self.accepts(member, usize::MAX));
