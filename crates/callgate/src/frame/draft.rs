@@ -199,7 +199,7 @@ impl Draft {
         let (text, tape) = (reader.text(), reader.tape());
         let is_call = record.object.iter().any(|shape| {
             shape.is_call()
-                && claims(shape, text, tape)
+                && claim(shape, text, tape).is_some()
                 && (named_arguments(shape, text, tape).is_some()
                     || find(shape, &Content::Arguments, text, tape).is_some())
         });
@@ -528,7 +528,8 @@ fn resolve(
         // Keys of the arguments are judged with the arguments; here it is about the call itself.
         attempt.findings.push(Finding::new(Code::DuplicateKey).path(tape.pointer(text, node)));
     }
-    let mut claiming = record.object.iter().filter(|shape| shape.is_call() && claims(shape, text, tape));
+    let calls = record.object.iter().filter(|shape| shape.is_call());
+    let mut claiming = calls.filter_map(|shape| Some((shape, claim(shape, text, tape)?)));
     for shape in &record.error {
         if claims_constants(shape, text, tape) {
             let get = |content: &Content| find(shape, content, text, tape).and_then(|n| tape.string(text, n));
@@ -539,7 +540,7 @@ fn resolve(
             return None;
         }
     }
-    let Some(shape) = claiming.next() else {
+    let Some((shape, claimed)) = claiming.next() else {
         for shape in record.object.iter().filter(|shape| !shape.is_call()) {
             if claims_constants(shape, text, tape)
                 && let Some(node) = find(shape, &Content::Text, text, tape)
@@ -552,16 +553,15 @@ fn resolve(
         unclaimed(attempt, record, text, tape);
         return None;
     };
-    let name = find(shape, &Content::Name, text, tape);
-    if claiming.any(|other| find(other, &Content::Name, text, tape) != name) {
+    if claiming.any(|(_, other)| other.name != claimed.name) {
         attempt.findings.push(
             Finding::new(Code::Ambiguous).message("the object names two calls at once, so neither was run"),
         );
     }
-    let (name, arguments) = match named_arguments(shape, text, tape) {
+    let (name, arguments) = match claimed.named_arguments {
         Some((name, node)) => (Name::Written(name), Some(node)),
         None => {
-            let name = match name {
+            let name = match claimed.name {
                 Some(node) => match tape.string(text, node) {
                     Some(name) => {
                         Name::Written(seen.filter(|seen| *seen == name).unwrap_or_else(|| name.into_owned()))
@@ -669,12 +669,20 @@ fn unclaimed(attempt: &mut Attempt, record: &Record, text: &str, tape: &Tape) {
     }
 }
 
-/// Whether an object has everything a call of this shape needs but, perhaps, its arguments.
-fn claims(shape: &Shape, text: &str, tape: &Tape) -> bool {
-    if named_arguments(shape, text, tape).is_some() {
-        return true;
-    }
-    claims_constants(shape, text, tape) && find(shape, &Content::Name, text, tape).is_some()
+/// What says that an object is a call of some shape.
+struct Claim {
+    /// Where the name stands.
+    name: Option<usize>,
+    /// Name and arguments, where the one is the key of the other.
+    named_arguments: Option<(String, usize)>,
+}
+
+/// The claim of a shape to an object that has everything a call of it needs but, perhaps, its arguments.
+fn claim(shape: &Shape, text: &str, tape: &Tape) -> Option<Claim> {
+    let named_arguments = named_arguments(shape, text, tape);
+    let name = find(shape, &Content::Name, text, tape);
+    let is_claimed = named_arguments.is_some() || name.is_some() && claims_constants(shape, text, tape);
+    is_claimed.then_some(Claim { name, named_arguments })
 }
 
 fn claims_constants(shape: &Shape, text: &str, tape: &Tape) -> bool {

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use serde_json::{Map, Number, Value};
 
 use super::reader::{End, Reader, Syntax};
-use super::text::{escape_into, unescape};
+use super::text::{escape_into, plain_length, unescape};
 
 /// The place of something that has not ended yet.
 const OPEN: usize = usize::MAX;
@@ -110,8 +110,9 @@ impl Tape {
     /// The key of a member as it is written, without its quotes, if no escape is in it: most are compared that way.
     pub(crate) fn plain_key<'t>(&self, text: &'t str, node: usize) -> Option<&'t str> {
         let (start, end) = self.nodes.get(node)?.key?;
-        let key = text.get(start + 1..end.checked_sub(1)?)?;
-        memchr::memchr(b'\\', key.as_bytes()).is_none().then_some(key)
+        // Where no escape is in it, the first special byte is the quote at its end.
+        let plain = start + 1 + plain_length(text.as_bytes().get(start + 1..)?, b'"');
+        if plain + 1 == end { text.get(start + 1..plain) } else { None }
     }
 
     /// Whether a member has one of these keys, and which.
