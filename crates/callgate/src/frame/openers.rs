@@ -16,6 +16,9 @@ const LONGEST: usize = 48;
 /// The bytes that count as free white space.
 const SPACES: &[u8] = b" \t\n\r\x0c";
 
+/// The byte with which a suffix begins.
+const SUFFIX: u8 = b':';
+
 /// A set of threads in the table.
 pub(crate) type Set = u32;
 
@@ -231,9 +234,9 @@ impl Builder<'_> {
         let is_literal =
             |thread: &Thread| matches!(op(thread), Op::Byte(_) | Op::Space | Op::Space1 | Op::Line);
         // At the very start nothing can come before a call, so that it begins there is certain.
-        let leaves = threads
-            .iter()
-            .any(|thread| thread.is_set_apart(depth == 0) || !is_literal(thread) && !is_fence(op(thread)));
+        let leaves = threads.iter().any(|thread| {
+            thread.is_set_apart(depth == 0) || !is_literal(thread) && !may_begin_word(op(thread))
+        });
         let is_closed = !leaves && depth < LONGEST && threads.iter().all(is_literal);
         self.openers.sets.push(Entry { threads, edges: Vec::new(), leaves, is_closed });
         self.depths.push(depth);
@@ -249,6 +252,10 @@ impl Builder<'_> {
                 let threads = self.openers.sets[at].threads.clone();
                 let mut edges = Vec::new();
                 for byte in self.expected(&threads) {
+                    // A suffix is a word that differs from response to response.
+                    if byte == SUFFIX && threads.iter().any(|thread| self.is_at_suffix(thread)) {
+                        continue;
+                    }
                     let takers = threads.iter().filter(|thread| takes(self.program, thread, byte));
                     let mut next = Threads::of(takers.copied().collect());
                     if next.step(self.program, &mut self.scratch, byte, depth) == Step::Alive {
@@ -261,6 +268,10 @@ impl Builder<'_> {
         }
     }
 
+    fn is_at_suffix(&self, thread: &Thread) -> bool {
+        self.program.ops[thread.pc as usize] == Op::Suffix
+    }
+
     /// The bytes that one of the threads may take.
     fn expected(&self, threads: &[Thread]) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -268,6 +279,7 @@ impl Builder<'_> {
             match self.program.ops[thread.pc as usize] {
                 Op::Byte(byte) => bytes.push(byte),
                 Op::Fence(_) => bytes.extend(b"`~"),
+                Op::Suffix => {}
                 _ => bytes.extend(SPACES),
             }
             if thread.spaced {
@@ -295,8 +307,9 @@ fn takes(program: &Program, thread: &Thread, byte: u8) -> bool {
     }
 }
 
-fn is_fence(op: Op) -> bool {
-    matches!(op, Op::Fence(_))
+/// Whether an instruction reads nothing yet that differs from response to response, but may with the next byte.
+fn may_begin_word(op: Op) -> bool {
+    matches!(op, Op::Fence(_) | Op::Suffix)
 }
 
 #[cfg(test)]
