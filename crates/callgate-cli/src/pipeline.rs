@@ -179,7 +179,7 @@ fn read_blocks(
         };
         let mut fresh = &buffer[..count];
         if skipped > 0 {
-            let Some(end) = fresh.iter().position(|&byte| byte == b'\n') else {
+            let Some(end) = memchr::memchr(b'\n', fresh) else {
                 skipped += count;
                 continue;
             };
@@ -189,7 +189,7 @@ fn read_blocks(
             skipped = 0;
             fresh = &fresh[end + 1..];
         }
-        match fresh.iter().rposition(|&byte| byte == b'\n') {
+        match memchr::memrchr(b'\n', fresh) {
             Some(last) => {
                 let (whole, rest) = fresh.split_at(last + 1);
                 open_line.extend_from_slice(whole);
@@ -215,7 +215,7 @@ fn read_blocks(
 }
 
 fn count_lines(bytes: &[u8]) -> u64 {
-    bytes.iter().filter(|&&byte| byte == b'\n').count() as u64
+    memchr::memchr_iter(b'\n', bytes).count() as u64
 }
 
 fn work_on_blocks<W: LineWork>(
@@ -250,11 +250,16 @@ fn work_on_block<W: LineWork>(
     if block.too_long {
         work.line(state, block.first_line, Line::TooLong, &mut output, &mut tally);
     }
-    for (number, line) in (block.first_line..).zip(block.bytes.split_inclusive(|&byte| byte == b'\n')) {
-        let line = line.strip_suffix(b"\n").unwrap_or(line);
+    let mut rest = block.bytes.as_slice();
+    let mut number = block.first_line;
+    while !rest.is_empty() {
+        let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+        let line = &rest[..end];
+        rest = rest.get(end + 1..).unwrap_or_default();
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         let line = if line.len() > limits.line { Line::TooLong } else { Line::Whole(line) };
         work.line(state, number, line, &mut output, &mut tally);
+        number += 1;
     }
     Done { sequence: block.sequence, output, tally, bytes: block.read }
 }
