@@ -1,14 +1,17 @@
-//! The shortcut over plain JSON: what is valid and complete in the text at hand is taken in one go.
+//! The shortcut over plain JSON: what is valid, or broken in a common way, is taken in one go where it is complete.
 //!
 //! The careful steps of the reader look beyond each quote, because it may have been meant as data. Where a string is
 //! followed by what follows strings in valid JSON, the look always ends in the same answer, so it is not needed: the
 //! shortcut reads on for as long as that is so, and leaves everything else to the careful steps, from the first byte
-//! that it could not settle. What it takes is written as it stands.
+//! that it could not settle. What it takes is written as it stands, apart from three repairs that need no look either:
+//! single quotes, bare keys and trailing commas.
 
 use super::scalars::number_length;
 use super::strings::ends_like_path;
 use super::structure::{Place, Shape};
 use super::{Cursor, Reader, Syntax};
+use crate::finding::Span;
+use crate::json::repair::RepairCode;
 use crate::json::tape::Kind;
 use crate::json::text::{code_unit, plain_length};
 
@@ -21,95 +24,159 @@ impl Reader {
         let text = cursor.text;
         let bytes = text.as_bytes();
         let start = cursor.at;
-        // Where the start will stand in the output, once the gap has been written.
-        let written = self.output.text.len() + self.gap.len();
-        let out = |at: usize| written + (at - start);
-        let mut after_comma = self.comma.is_some();
+        let mut taken = Taken { text, base: cursor.base, written: start };
+        // A comma that an earlier step holds back, and one that stands here.
+        let mut held_comma = self.comma.is_some();
+        let mut comma = None;
+        // A string of which only what follows shows that it ends there.
+        let mut waiting = None;
         let (mut settled, mut settled_place) = (start, self.place);
         let (mut at, mut place) = (settled, settled_place);
-        loop {
-            let shape = self.shape();
-            if !matches!(shape, None | Some(Shape::Brace | Shape::Bracket)) {
-                break;
-            }
+        let mut shape = self.shape();
+        while matches!(shape, None | Some(Shape::Brace | Shape::Bracket)) {
             at = after_space(bytes, at);
             let Some(byte) = bytes.get(at).copied() else { break };
             // What is settled by this byte, and what is expected after it.
             (settled, settled_place) = match (place, byte) {
                 (Place::Colon, b':') => (at + 1, Place::Value),
-                (Place::Key, b'"') => {
+                (Place::After, b',') if shape.is_some() => {
+                    place = if shape == Some(Shape::Brace) { Place::Key } else { Place::Value };
+                    comma = Some(at);
+                    at += 1;
+                    continue;
+                }
+                (Place::After | Place::Key, b'}') | (Place::After | Place::Value, b']')
+                    if shape.map(Shape::closer) == Some(byte) && !held_comma =>
+                {
+                    self.take_waiting(&mut taken, &mut waiting);
+                    let Some(level) = self.pop_level() else { break };
+                    if let Some(comma) = comma {
+                        self.leave_comma(&mut taken, comma);
+                    }
+                    self.output.tape.close(level.node(), self.out(&taken, at + 1));
+                    self.count_value();
+                    shape = self.shape();
+                    (at + 1, Place::After)
+                }
+                (Place::Key, _) => {
                     let Some(key) = self.plain_key(text, at) else { break };
-                    self.take_key(key, out);
-                    (key.colon + 1, Place::Value)
+                    self.take_waiting(&mut taken, &mut waiting);
+                    self.key = Some(self.take_token(&mut taken, at, key));
+                    (after_space(bytes, key.end) + 1, Place::Value)
                 }
                 (Place::Value, b'{' | b'[') => {
                     if self.levels.len() >= self.grammar.max_depth {
                         break;
                     }
+                    self.take_waiting(&mut taken, &mut waiting);
                     let (opened, kind, inside) = if byte == b'{' {
                         (Shape::Brace, Kind::Object, Place::Key)
                     } else {
                         (Shape::Bracket, Kind::Array, Place::Value)
                     };
-                    let node = self.output.tape.open(kind, self.key.take(), out(at));
+                    let node = self.output.tape.open(kind, self.key.take(), self.out(&taken, at));
                     self.push_level(opened, node);
+                    shape = Some(opened);
                     (at + 1, inside)
                 }
-                (Place::Value, b'"') if shape.is_some() => {
-                    let Some((end, path)) = self.plain_string(text, at) else { break };
-                    let Some(key) = self.settles_string(text, end, shape) else { break };
-                    self.take_value(Kind::String, out(at), out(end));
-                    self.backslashes.in_path |= path;
-                    match key {
-                        // The key that shows the end of the string is read along with it.
-                        Some(key) => {
-                            self.take_key(key, out);
-                            (key.colon + 1, Place::Value)
-                        }
-                        None => (end, Place::After),
+                // Three quotes are told from one only where three bytes are there.
+                (Place::Value, b'"' | b'\'') if shape.is_some() && bytes.len() - at >= 3 => {
+                    let Some(string) = self.plain_string(text, at) else { break };
+                    if let Some(end) = self.take_waiting(&mut taken, &mut waiting) {
+                        (settled, settled_place) = (end, Place::After);
                     }
-                }
-                (Place::Value, b'-' | b'0'..=b'9' | b't' | b'f' | b'n') if shape.is_some() => {
-                    let Some((kind, end)) = plain_scalar(bytes, at) else { break };
-                    if bytes[at..end].iter().any(|byte| self.grammar.stops.has(*byte)) {
-                        break;
-                    }
-                    self.take_value(kind, out(at), out(end));
-                    (end, Place::After)
-                }
-                (Place::After, b',') if shape.is_some() => {
-                    at += 1;
-                    place = if shape == Some(Shape::Brace) { Place::Key } else { Place::Value };
-                    after_comma = true;
+                    waiting = Some((at, string));
+                    (at, place) = (string.end, Place::After);
+                    (held_comma, comma) = (false, None);
                     continue;
                 }
-                (Place::After | Place::Key, b'}') | (Place::After | Place::Value, b']')
-                    if shape.map(Shape::closer) == Some(byte) && !after_comma =>
+                (Place::Value, b'-' | b'0'..=b'9' | b't' | b'f' | b'n')
+                    if shape.is_some() && waiting.is_none() =>
                 {
-                    let Some(level) = self.pop_level() else { break };
-                    self.output.tape.close(level.node(), out(at + 1));
-                    self.count_value();
-                    (at + 1, Place::After)
+                    let Some((kind, end)) = plain_scalar(bytes, at) else { break };
+                    if self.has_stop(&bytes[at..end]) {
+                        break;
+                    }
+                    self.take_value(kind, self.out(&taken, at), self.out(&taken, end));
+                    (end, Place::After)
                 }
                 _ => break,
             };
             (at, place) = (settled, settled_place);
-            after_comma = false;
-            if self.levels.is_empty() {
+            (held_comma, comma) = (false, None);
+            if shape.is_none() {
                 break;
             }
         }
         if settled == start {
             return false;
         }
-        self.flush_gap();
-        self.output.text.push_str(&text[start..settled]);
+        self.write_up_to(&mut taken, settled);
         cursor.at = settled;
         self.place = settled_place;
         if self.levels.is_empty() {
             self.value_done();
         }
         true
+    }
+
+    /// Where a place of the text will stand in the output.
+    fn out(&self, taken: &Taken<'_>, at: usize) -> usize {
+        self.output.text.len() + self.gap.len() + (at - taken.written)
+    }
+
+    /// Writes the text as it stands, up to this place.
+    fn write_up_to(&mut self, taken: &mut Taken<'_>, at: usize) {
+        self.flush_gap();
+        self.output.text.push_str(&taken.text[taken.written..at]);
+        taken.written = at;
+    }
+
+    /// Leaves out a comma before a closer.
+    fn leave_comma(&mut self, taken: &mut Taken<'_>, at: usize) {
+        self.write_up_to(taken, at);
+        taken.written = at + 1;
+        self.repair(RepairCode::TrailingComma, Span::new(taken.base + at, taken.base + at + 1));
+    }
+
+    /// Takes a string or key. Says where it stands in the output.
+    fn take_token(&mut self, taken: &mut Taken<'_>, start: usize, token: Token) -> (usize, usize) {
+        self.backslashes.in_path |= token.path;
+        if token.quotes == Quotes::Double {
+            return (self.out(taken, start), self.out(taken, token.end));
+        }
+        self.requote(taken, start, token)
+    }
+
+    /// Writes a string or key with double quotes. Says where it stands in the output.
+    #[inline(never)]
+    fn requote(&mut self, taken: &mut Taken<'_>, start: usize, token: Token) -> (usize, usize) {
+        let end = token.end;
+        let (code, marked, content) = match token.quotes {
+            Quotes::None => (RepairCode::UnquotedKey, end, start..end),
+            _ => (RepairCode::SingleQuotes, start + 1, start + 1..end - 1),
+        };
+        self.repair(code, Span::new(taken.base + start, taken.base + marked));
+        self.write_up_to(taken, start);
+        let from = self.output.text.len();
+        let content = &taken.text[content];
+        if token.quotes == Quotes::SingleMixed {
+            self.output.text.push('"');
+            write_requoted(&mut self.output.text, content);
+            self.output.text.push('"');
+        } else {
+            self.write_quoted(content);
+        }
+        taken.written = end;
+        (from, self.output.text.len())
+    }
+
+    /// Takes a string that ends where it seemed to. Says where in the text that is.
+    fn take_waiting(&mut self, taken: &mut Taken<'_>, waiting: &mut Option<(usize, Token)>) -> Option<usize> {
+        let (start, string) = waiting.take()?;
+        let (from, to) = self.take_token(taken, start, string);
+        self.take_value(Kind::String, from, to);
+        Some(string.end)
     }
 
     /// Takes plain keyword arguments from here on, each a name and a scalar. False if there is nothing that it could
@@ -131,7 +198,7 @@ impl Reader {
             }
             let Some(equals) = plain_keyword(bytes, at) else { break };
             let Some((kind, spelling, end)) = plain_literal(text, equals + 1) else { break };
-            if bytes[at..end].iter().any(|byte| self.grammar.stops.has(*byte)) {
+            if self.has_stop(&bytes[at..end]) {
                 break;
             }
             let next = after_space(bytes, end);
@@ -194,18 +261,39 @@ impl Reader {
             }
     }
 
-    /// A string without anything odd in it, whose opening quote is at `at`: the place after its closing quote, and
-    /// whether it may hold a path with backslashes.
-    fn plain_string(&self, text: &str, at: usize) -> Option<(usize, bool)> {
+    /// A string without anything odd in it, whose opening quote is at `at`.
+    fn plain_string(&self, text: &str, at: usize) -> Option<Token> {
         let bytes = text.as_bytes();
-        let content = at + 1;
-        let mut end = content;
+        let (content, quote) = (at + 1, bytes[at]);
+        let end = content + plain_length(&bytes[content..], quote);
+        if bytes.get(end) == Some(&quote) && quote == b'"' {
+            return Some(Token { end: end + 1, quotes: Quotes::Double, path: false });
+        }
+        self.odder_string(text, at, end)
+    }
+
+    /// The same for a string in single quotes or with escapes, of which all before `end` is plain.
+    #[inline(never)]
+    fn odder_string(&self, text: &str, at: usize, mut end: usize) -> Option<Token> {
+        let bytes = text.as_bytes();
+        let (content, quote) = (at + 1, bytes[at]);
         let mut path = false;
+        let mut quotes = if quote == b'"' { Quotes::Double } else { Quotes::Single };
+        if quotes == Quotes::Single && self.grammar.stops.has(b'\'') {
+            return None;
+        }
         loop {
-            end += plain_length(&bytes[end..], b'"');
             match (bytes.get(end)?, bytes.get(end + 1)) {
-                (b'"', _) => break,
+                (byte, _) if *byte == quote => break,
+                (b'"', _) => {
+                    quotes = Quotes::SingleMixed;
+                    end += 1;
+                }
                 (b'\\', Some(b'"' | b'\\' | b'/')) => end += 2,
+                (b'\\', Some(b'\'')) if quote == b'\'' => {
+                    quotes = Quotes::SingleMixed;
+                    end += 2;
+                }
                 (b'\\', Some(b'b' | b'f' | b'n' | b'r' | b't')) => {
                     path = path || ends_like_path(&text[content..end]);
                     end += 2;
@@ -216,46 +304,36 @@ impl Reader {
                 }
                 _ => return None,
             }
+            end += plain_length(bytes.get(end..)?, quote);
         }
         if path && self.backslashes.kept {
             return None;
         }
-        Some((end + 1, path))
+        Some(Token { end: end + 1, quotes, path })
     }
 
-    /// The key whose opening quote is at `at`, if its colon follows.
-    fn plain_key(&self, text: &str, at: usize) -> Option<PlainKey> {
-        let (end, path) = self.plain_string(text, at)?;
-        let colon = after_space(text.as_bytes(), end);
-        (text.as_bytes().get(colon) == Some(&b':')).then_some(PlainKey { start: at, end, colon, path })
-    }
-
-    /// Whether what follows the string that ends at `end` shows that it ends there. In an object that takes the next
-    /// key, which comes back.
-    fn settles_string(&self, text: &str, end: usize, shape: Option<Shape>) -> Option<Option<PlainKey>> {
+    /// The key that starts at `at`, if its colon follows.
+    fn plain_key(&self, text: &str, at: usize) -> Option<Token> {
         let bytes = text.as_bytes();
-        let next = after_space(bytes, end);
-        match (bytes.get(next)?, shape?) {
-            (b'}', Shape::Brace) | (b']', Shape::Bracket) => Some(None),
-            (b',', Shape::Brace) => {
-                let quote = after_space(bytes, next + 1);
-                bytes.get(quote).filter(|byte| **byte == b'"')?;
-                Some(Some(self.plain_key(text, quote)?))
+        match bytes.get(at)? {
+            b'"' | b'\'' => {
+                let key = self.plain_string(text, at)?;
+                let is_key = bytes.get(after_space(bytes, key.end)) == Some(&b':');
+                // A double quote in single ones may be the one that ends the key.
+                (is_key && key.quotes != Quotes::SingleMixed).then_some(key)
             }
-            (b',', Shape::Bracket) => {
-                let item = after_space(bytes, next + 1);
-                // Three quotes are told from one only where three bytes are there.
-                let opens = matches!(bytes.get(item)?, b'{' | b'[' | b'"') && bytes.len() - item >= 3;
-                opens.then_some(None)
+            b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'$' | b'@' => {
+                let end = at + bytes[at..].iter().take_while(|byte| is_name(**byte)).count();
+                let is_key = bytes.get(end) == Some(&b':') && !self.has_stop(&bytes[at..=end]);
+                is_key.then_some(Token { end, quotes: Quotes::None, path: false })
             }
             _ => None,
         }
     }
 
-    /// Takes a key with its colon; `out` says where its place in the text stands in the output.
-    fn take_key(&mut self, key: PlainKey, out: impl Fn(usize) -> usize) {
-        self.key = Some((out(key.start), out(key.end)));
-        self.backslashes.in_path |= key.path;
+    /// Whether one of these bytes may start what follows the value.
+    fn has_stop(&self, bytes: &[u8]) -> bool {
+        !self.grammar.stops.is_empty() && bytes.iter().any(|byte| self.grammar.stops.has(*byte))
     }
 
     /// Takes a string or scalar that stands here in the output.
@@ -273,15 +351,50 @@ impl Reader {
     }
 }
 
-/// A key and its colon.
+/// The text at hand.
+struct Taken<'t> {
+    text: &'t str,
+    /// Where in the input it starts.
+    base: usize,
+    /// How far it has been written.
+    written: usize,
+}
+
+/// A string or key in the text at hand.
 #[derive(Clone, Copy, Debug)]
-struct PlainKey {
-    /// The place of its opening quote.
-    start: usize,
-    /// The place after its closing quote.
+struct Token {
+    /// The place after it.
     end: usize,
-    colon: usize,
+    quotes: Quotes,
+    /// Whether it may hold a path with backslashes.
     path: bool,
+}
+
+/// What stands around a string or key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Quotes {
+    Double,
+    Single,
+    /// Single quotes, around quotes that are written in another way between double quotes.
+    SingleMixed,
+    None,
+}
+
+/// Writes what stood between single quotes so that it may stand between double quotes.
+fn write_requoted(out: &mut String, content: &str) {
+    let mut rest = content;
+    loop {
+        let plain = plain_length(rest.as_bytes(), b'"');
+        out.push_str(&rest[..plain]);
+        let (written, len) = match &rest.as_bytes()[plain..] {
+            [] => return,
+            [b'"', ..] => ("\\\"", 1),
+            [b'\\', b'\'', ..] => ("'", 2),
+            _ => (&rest[plain..plain + 2], 2),
+        };
+        out.push_str(written);
+        rest = &rest[plain + len..];
+    }
 }
 
 /// The place of the first byte from `at` on that is no white space.
@@ -292,6 +405,11 @@ fn after_space(bytes: &[u8], at: usize) -> usize {
         at += 1;
     }
     at
+}
+
+/// Whether a bare key may go on with this byte.
+fn is_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'@' | b'-' | b'.')
 }
 
 /// The number or literal at `at`, if what follows it can only follow a value.

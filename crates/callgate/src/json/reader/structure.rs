@@ -586,6 +586,9 @@ impl Reader {
 
     /// Writes what was held between two values.
     pub(super) fn flush_gap(&mut self) {
+        if self.gap.is_empty() {
+            return;
+        }
         self.output.text.push_str(&self.gap);
         self.gap.clear();
         self.comma = None;
