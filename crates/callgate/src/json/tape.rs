@@ -133,32 +133,45 @@ impl Tape {
         if end == OPEN {
             return None;
         }
-        // Walked backwards, so that the members of a container are ready when it is met: its direct members are
-        // then on top of the stack, the first one uppermost.
-        let mut ready: Vec<Value> = Vec::new();
-        for index in (node..end).rev() {
-            let value = match self.nodes[index].kind {
-                Kind::Object => {
-                    let mut members = Map::new();
-                    for child in self.children(index) {
-                        members.insert(self.key(text, child)?.into_owned(), ready.pop()?);
-                    }
-                    Value::Object(members)
-                }
-                Kind::Array => {
+        // The containers around the value at hand, innermost last.
+        let mut around: Vec<Container> = Vec::new();
+        for index in node..end {
+            let here = &self.nodes[index];
+            let mut value = match here.kind {
+                Kind::Object | Kind::Array => {
                     let count = self.children(index).count();
-                    let mut items = ready.split_off(ready.len().checked_sub(count)?);
-                    items.reverse();
-                    Value::Array(items)
+                    let container = Container::new(index, here, count);
+                    if count > 0 {
+                        around.push(container);
+                        continue;
+                    }
+                    container.value
                 }
-                Kind::String => Value::String(self.string(text, index)?.into_owned()),
+                Kind::String => Value::String(content(text, here.start, here.end)?),
                 Kind::Number => Value::Number(number(self.raw(text, index))?),
                 Kind::Bool => Value::Bool(self.raw(text, index) == "true"),
                 Kind::Null => Value::Null,
             };
-            ready.push(value);
+            // A value may be the last of its container, and that of the next.
+            let mut inner = index;
+            loop {
+                let Some(container) = around.last_mut() else { return Some(value) };
+                match &mut container.value {
+                    Value::Object(members) => {
+                        let (start, end) = self.nodes[inner].key?;
+                        members.insert(content(text, start, end)?, value);
+                    }
+                    Value::Array(items) => items.push(value),
+                    _ => return None,
+                }
+                if container.after != index + 1 {
+                    break;
+                }
+                inner = container.node;
+                value = around.pop()?.value;
+            }
         }
-        ready.pop()
+        None
     }
 
     /// A member whose key, unescaped, repeats the key of a member before it, at any depth.
@@ -311,8 +324,43 @@ impl Tape {
     }
 }
 
+/// An object or array in the making.
+struct Container {
+    node: usize,
+    after: usize,
+    value: Value,
+}
+
+impl Container {
+    /// The empty container of this node, with room for `count` values.
+    fn new(index: usize, node: &Node, count: usize) -> Self {
+        let value = match node.kind {
+            Kind::Object => Value::Object(Map::with_capacity(count)),
+            _ => Value::Array(Vec::with_capacity(count)),
+        };
+        Container { node: index, after: node.after, value }
+    }
+}
+
+/// The content of the string or key that stands here, quotes included.
+fn content(text: &str, start: usize, end: usize) -> Option<String> {
+    // Most strings hold no escape, so the first special byte in them is the quote at their end.
+    let first = start + 1;
+    let plain = first + plain_length(text.as_bytes().get(first..)?, b'"');
+    if plain + 1 == end {
+        return text.get(first..plain).map(str::to_owned);
+    }
+    Some(unescape(text.get(start..end)?).into_owned())
+}
+
 /// The number of a JSON spelling, if a 64-bit float can hold its size.
 fn number(spelling: &str) -> Option<Number> {
+    /// As many digits always fit into 64 bits.
+    const SHORT: usize = 18;
+    let bytes = spelling.as_bytes();
+    if (1..=SHORT).contains(&bytes.len()) && bytes.iter().all(u8::is_ascii_digit) {
+        return Some(bytes.iter().fold(0u64, |value, digit| value * 10 + u64::from(digit - b'0')).into());
+    }
     if !spelling.contains(['.', 'e', 'E']) {
         if let Ok(small) = spelling.parse::<i64>() {
             // A negative zero is a float, as it is for every JSON reader.
