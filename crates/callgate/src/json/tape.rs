@@ -305,6 +305,12 @@ impl Tape {
         self.nodes.len() - 1
     }
 
+    /// Adds a value that has nothing inside it, in an object or array.
+    pub(super) fn add_leaf(&mut self, kind: Kind, key: Option<(usize, usize)>, start: usize, end: usize) {
+        let after = self.nodes.len() + 1;
+        self.nodes.push(Node { kind, key, start, end, after });
+    }
+
     /// Ends a value, with everything that was started since being inside it.
     pub(crate) fn close(&mut self, node: usize, end: usize) {
         let after = self.nodes.len();

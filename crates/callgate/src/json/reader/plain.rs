@@ -11,7 +11,7 @@ use super::strings::ends_like_path;
 use super::structure::{Place, Shape};
 use super::{Cursor, Reader, Syntax};
 use crate::finding::Span;
-use crate::json::repair::RepairCode;
+use crate::json::repair::{RepairCode, Safety};
 use crate::json::tape::Kind;
 use crate::json::text::{code_unit, plain_length};
 
@@ -35,16 +35,17 @@ impl Reader {
         let mut shape = self.shape();
         while matches!(shape, None | Some(Shape::Brace | Shape::Bracket)) {
             at = after_space(bytes, at);
-            let Some(byte) = bytes.get(at).copied() else { break };
+            let Some(mut byte) = bytes.get(at).copied() else { break };
+            if place == Place::After && byte == b',' && shape.is_some() {
+                comma = Some(at);
+                place = if shape == Some(Shape::Brace) { Place::Key } else { Place::Value };
+                at = after_space(bytes, at + 1);
+                let Some(next) = bytes.get(at).copied() else { break };
+                byte = next;
+            }
             // What is settled by this byte, and what is expected after it.
             (settled, settled_place) = match (place, byte) {
                 (Place::Colon, b':') => (at + 1, Place::Value),
-                (Place::After, b',') if shape.is_some() => {
-                    place = if shape == Some(Shape::Brace) { Place::Key } else { Place::Value };
-                    comma = Some(at);
-                    at += 1;
-                    continue;
-                }
                 (Place::After | Place::Key, b'}') | (Place::After | Place::Value, b']')
                     if shape.map(Shape::closer) == Some(byte) && !held_comma =>
                 {
@@ -126,6 +127,7 @@ impl Reader {
     }
 
     /// Writes the text as it stands, up to this place.
+    #[inline]
     fn write_up_to(&mut self, taken: &mut Taken<'_>, at: usize) {
         self.flush_gap();
         self.output.text.push_str(&taken.text[taken.written..at]);
@@ -148,7 +150,8 @@ impl Reader {
         self.requote(taken, start, token)
     }
 
-    /// Writes a string or key with double quotes. Says where it stands in the output.
+    /// Writes a string or key with double quotes. Says where it stands in the output. It is kept out of line so that
+    /// taking what is valid stays small.
     #[inline(never)]
     fn requote(&mut self, taken: &mut Taken<'_>, start: usize, token: Token) -> (usize, usize) {
         let end = token.end;
@@ -156,7 +159,8 @@ impl Reader {
             Quotes::None => (RepairCode::UnquotedKey, end, start..end),
             _ => (RepairCode::SingleQuotes, start + 1, start + 1..end - 1),
         };
-        self.repair(code, Span::new(taken.base + start, taken.base + marked));
+        let span = Span::new(taken.base + start, taken.base + marked);
+        self.repairs.add(code, Safety::Lossless, span);
         self.write_up_to(taken, start);
         let from = self.output.text.len();
         let content = &taken.text[content];
@@ -171,12 +175,18 @@ impl Reader {
         (from, self.output.text.len())
     }
 
-    /// Takes a string that ends where it seemed to. Says where in the text that is.
+    /// Takes a string that ends where it seemed to, if there is one. Says where in the text that is.
+    #[inline]
     fn take_waiting(&mut self, taken: &mut Taken<'_>, waiting: &mut Option<(usize, Token)>) -> Option<usize> {
         let (start, string) = waiting.take()?;
+        self.take_string(taken, start, string);
+        Some(string.end)
+    }
+
+    /// Takes a string that is a value.
+    fn take_string(&mut self, taken: &mut Taken<'_>, start: usize, string: Token) {
         let (from, to) = self.take_token(taken, start, string);
         self.take_value(Kind::String, from, to);
-        Some(string.end)
     }
 
     /// Takes plain keyword arguments from here on, each a name and a scalar. False if there is nothing that it could
@@ -265,23 +275,24 @@ impl Reader {
     fn plain_string(&self, text: &str, at: usize) -> Option<Token> {
         let bytes = text.as_bytes();
         let (content, quote) = (at + 1, bytes[at]);
-        let end = content + plain_length(&bytes[content..], quote);
-        if bytes.get(end) == Some(&quote) && quote == b'"' {
-            return Some(Token { end: end + 1, quotes: Quotes::Double, path: false });
-        }
-        self.odder_string(text, at, end)
-    }
-
-    /// The same for a string in single quotes or with escapes, of which all before `end` is plain.
-    #[inline(never)]
-    fn odder_string(&self, text: &str, at: usize, mut end: usize) -> Option<Token> {
-        let bytes = text.as_bytes();
-        let (content, quote) = (at + 1, bytes[at]);
-        let mut path = false;
-        let mut quotes = if quote == b'"' { Quotes::Double } else { Quotes::Single };
+        let quotes = if quote == b'"' { Quotes::Double } else { Quotes::Single };
         if quotes == Quotes::Single && self.grammar.stops.has(b'\'') {
             return None;
         }
+        let end = content + plain_length(&bytes[content..], quote);
+        if bytes.get(end) == Some(&quote) {
+            return Some(Token { end: end + 1, quotes, path: false });
+        }
+        self.odder_string(text, at, end, quotes)
+    }
+
+    /// The same for a string with escapes or other quotes, of which all before `end` is plain. It is kept out of line
+    /// so that the usual string stays cheap.
+    #[inline(never)]
+    fn odder_string(&self, text: &str, at: usize, mut end: usize, mut quotes: Quotes) -> Option<Token> {
+        let bytes = text.as_bytes();
+        let (content, quote) = (at + 1, bytes[at]);
+        let mut path = false;
         loop {
             match (bytes.get(end)?, bytes.get(end + 1)) {
                 (byte, _) if *byte == quote => break,
@@ -323,7 +334,7 @@ impl Reader {
                 (is_key && key.quotes != Quotes::SingleMixed).then_some(key)
             }
             b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'$' | b'@' => {
-                let end = at + bytes[at..].iter().take_while(|byte| is_name(**byte)).count();
+                let end = at + bytes[at..].iter().take_while(|byte| NAME[usize::from(**byte)]).count();
                 let is_key = bytes.get(end) == Some(&b':') && !self.has_stop(&bytes[at..=end]);
                 is_key.then_some(Token { end, quotes: Quotes::None, path: false })
             }
@@ -338,8 +349,7 @@ impl Reader {
 
     /// Takes a string or scalar that stands here in the output.
     fn take_value(&mut self, kind: Kind, start: usize, end: usize) {
-        let node = self.output.tape.open(kind, self.key.take(), start);
-        self.output.tape.close(node, end);
+        self.output.tape.add_leaf(kind, self.key.take(), start, end);
         self.count_value();
     }
 
@@ -407,10 +417,17 @@ fn after_space(bytes: &[u8], at: usize) -> usize {
     at
 }
 
-/// Whether a bare key may go on with this byte.
-fn is_name(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'@' | b'-' | b'.')
-}
+/// The bytes with which a bare key may go on.
+static NAME: [bool; 256] = {
+    let mut set = [false; 256];
+    let mut byte = 0;
+    while byte < 128 {
+        let part = byte as u8;
+        set[byte] = part.is_ascii_alphanumeric() || matches!(part, b'_' | b'$' | b'@' | b'-' | b'.');
+        byte += 1;
+    }
+    set
+};
 
 /// The number or literal at `at`, if what follows it can only follow a value.
 fn plain_scalar(bytes: &[u8], at: usize) -> Option<(Kind, usize)> {

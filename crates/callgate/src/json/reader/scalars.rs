@@ -278,7 +278,7 @@ fn rewritten_number(word: &str) -> Option<String> {
 /// How long the number is with which the bytes begin, as JSON writes numbers.
 pub(super) fn number_length(bytes: &[u8]) -> Option<usize> {
     let digits = |from: usize| {
-        let digits = bytes.iter().skip(from).take_while(|byte| byte.is_ascii_digit());
+        let digits = bytes.get(from..)?.iter().take_while(|byte| byte.is_ascii_digit());
         Some(digits.count()).filter(|count| *count > 0)
     };
     let sign = usize::from(bytes.first() == Some(&b'-'));
