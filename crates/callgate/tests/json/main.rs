@@ -541,6 +541,11 @@ fn frames_end_exactly() {
         assert!(seen.closed && !seen.guessed(), "{text:?} {seen:?}");
         assert_eq!(seen.text, output, "{text:?}");
     }
+    // A quote that may start what follows is no quote, wherever it stands.
+    for (text, at) in [("{'a': 1}", 1), ("{\"a\": 'x'}", 6), ("[\"x\", 'y']", 6)] {
+        let seen = feed(Reader::new(Syntax::Json).with_stops(b"'"), [text]);
+        assert_eq!((seen.state, seen.consumed), (State::Stopped, at), "{text:?}");
+    }
     // The frame says that the stop was not its end, so the quote before it was data.
     let text = r#"{"a": "x" <b> "y""#;
     let mut reader = frame();
