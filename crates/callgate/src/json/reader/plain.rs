@@ -24,6 +24,14 @@ impl Reader {
         let text = cursor.text;
         let bytes = text.as_bytes();
         let start = cursor.at;
+        let opens = matches!(bytes.get(after_space(bytes, start)), Some(b'{' | b'['));
+        let mut in_object = match self.shape() {
+            Some(Shape::Brace) => true,
+            Some(Shape::Bracket) => false,
+            // Outside of brackets nothing else shows where a value ends.
+            None if opens => false,
+            _ => return false,
+        };
         let mut taken = Taken { text, base: cursor.base, written: start };
         // A comma that an earlier step holds back, and one that stands here.
         let mut held_comma = self.comma.is_some();
@@ -32,13 +40,12 @@ impl Reader {
         let mut waiting = None;
         let (mut settled, mut settled_place) = (start, self.place);
         let (mut at, mut place) = (settled, settled_place);
-        let mut shape = self.shape();
-        while matches!(shape, None | Some(Shape::Brace | Shape::Bracket)) {
+        loop {
             at = after_space(bytes, at);
             let Some(mut byte) = bytes.get(at).copied() else { break };
-            if place == Place::After && byte == b',' && shape.is_some() {
+            if place == Place::After && byte == b',' {
                 comma = Some(at);
-                place = if shape == Some(Shape::Brace) { Place::Key } else { Place::Value };
+                place = if in_object { Place::Key } else { Place::Value };
                 at = after_space(bytes, at + 1);
                 let Some(next) = bytes.get(at).copied() else { break };
                 byte = next;
@@ -47,7 +54,7 @@ impl Reader {
             (settled, settled_place) = match (place, byte) {
                 (Place::Colon, b':') => (at + 1, Place::Value),
                 (Place::After | Place::Key, b'}') | (Place::After | Place::Value, b']')
-                    if shape.map(Shape::closer) == Some(byte) && !held_comma =>
+                    if in_object == (byte == b'}') && !held_comma =>
                 {
                     self.take_waiting(&mut taken, &mut waiting);
                     let Some(level) = self.pop_level() else { break };
@@ -56,7 +63,14 @@ impl Reader {
                     }
                     self.output.tape.close(level.node(), self.out(&taken, at + 1));
                     self.count_value();
-                    shape = self.shape();
+                    in_object = match self.shape() {
+                        Some(Shape::Brace) => true,
+                        Some(Shape::Bracket) => false,
+                        _ => {
+                            (settled, settled_place) = (at + 1, Place::After);
+                            break;
+                        }
+                    };
                     (at + 1, Place::After)
                 }
                 (Place::Key, _) => {
@@ -77,11 +91,11 @@ impl Reader {
                     };
                     let node = self.output.tape.open(kind, self.key.take(), self.out(&taken, at));
                     self.push_level(opened, node);
-                    shape = Some(opened);
+                    in_object = byte == b'{';
                     (at + 1, inside)
                 }
                 // Three quotes are told from one only where three bytes are there.
-                (Place::Value, b'"' | b'\'') if shape.is_some() && bytes.len() - at >= 3 => {
+                (Place::Value, b'"' | b'\'') if bytes.len() - at >= 3 => {
                     let Some(string) = self.plain_string(text, at) else { break };
                     if let Some(end) = self.take_waiting(&mut taken, &mut waiting) {
                         (settled, settled_place) = (end, Place::After);
@@ -91,9 +105,7 @@ impl Reader {
                     (held_comma, comma) = (false, None);
                     continue;
                 }
-                (Place::Value, b'-' | b'0'..=b'9' | b't' | b'f' | b'n')
-                    if shape.is_some() && waiting.is_none() =>
-                {
+                (Place::Value, b'-' | b'0'..=b'9' | b't' | b'f' | b'n') if waiting.is_none() => {
                     let Some((kind, end)) = plain_scalar(bytes, at) else { break };
                     if self.has_stop(&bytes[at..end]) {
                         break;
@@ -105,9 +117,6 @@ impl Reader {
             };
             (at, place) = (settled, settled_place);
             (held_comma, comma) = (false, None);
-            if shape.is_none() {
-                break;
-            }
         }
         if settled == start {
             return false;
