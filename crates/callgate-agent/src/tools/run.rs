@@ -353,7 +353,7 @@ fn rounded(arguments: &str) -> Option<String> {
     let is_whole = |raw: &str| !raw.contains(['.', 'e', 'E']);
     let is_exact = |raw: &str| raw.parse::<i64>().is_ok() || raw.parse::<u64>().is_ok();
     let numbers = tape.nodes().iter().filter(|node| node.kind == Kind::Number);
-    let mut raw = numbers.filter_map(|node| arguments.get(node.start..node.end));
+    let mut raw = numbers.filter_map(|node| arguments.get(node.start()..node.end()));
     raw.find(|raw| is_whole(raw) && !is_exact(raw)).map(str::to_owned)
 }
 

@@ -266,9 +266,9 @@ fn write_subtree(
 ) -> Result<(), Unwritable> {
     let nodes = tape.nodes();
     let mut open: Vec<(usize, char)> = Vec::new();
-    for node in root..nodes[root].after {
+    for node in root..nodes[root].after() {
         // The node before is an open container exactly if it reaches beyond this one.
-        let is_first = node == root || nodes[node - 1].after > node;
+        let is_first = node == root || nodes[node - 1].after() > node;
         if !is_first {
             out.push_str(spelling.comma());
         }
@@ -281,11 +281,11 @@ fn write_subtree(
         match nodes[node].kind {
             Kind::Object => {
                 out.push('{');
-                open.push((nodes[node].after, '}'));
+                open.push((nodes[node].after(), '}'));
             }
             Kind::Array => {
                 out.push('[');
-                open.push((nodes[node].after, ']'));
+                open.push((nodes[node].after(), ']'));
             }
             Kind::String => {
                 let text = tape.string(json, node).unwrap_or_default();

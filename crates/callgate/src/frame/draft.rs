@@ -256,7 +256,7 @@ impl Draft {
         if self.name.is_none() {
             for shape in record.object.iter().filter(|shape| shape.is_call()) {
                 if let Some(node) = find_first(shape, &Content::Name, text, tape)
-                    && tape.nodes()[node].end <= text.len()
+                    && tape.nodes()[node].end() <= text.len()
                     && let Some(name) = tape.string(text, node)
                     && !name.is_empty()
                 {
@@ -285,14 +285,14 @@ impl Draft {
             let constant = shape.members.iter().any(|member| match &member.content {
                 Content::Constant(wanted) if shape.is_call() || record.error.contains(shape) => {
                     at_path(&member.path, text, tape).is_some_and(|node| {
-                        tape.nodes()[node].end <= text.len() && tape.raw(text, node) == wanted
+                        tape.nodes()[node].end() <= text.len() && tape.raw(text, node) == wanted
                     })
                 }
                 _ => false,
             });
             let name = find(shape, &Content::Name, text, tape);
             let is_known = name
-                .filter(|node| tape.nodes()[*node].end <= text.len())
+                .filter(|node| tape.nodes()[*node].end() <= text.len())
                 .and_then(|node| tape.string(text, node))
                 .is_some_and(|name| known(&name));
             let both = name.is_some() && find(shape, &Content::Arguments, text, tape).is_some();
@@ -310,8 +310,8 @@ impl Draft {
                 if node.kind != Kind::Object {
                     return None;
                 }
-                self.shown = self.shown.max(node.start);
-                (text, node.end.min(text.len()))
+                self.shown = self.shown.max(node.start());
+                (text, node.end().min(text.len()))
             }
             DraftBody::Params(params) => (params.json(), params.json().len()),
             _ => return None,
@@ -587,7 +587,7 @@ fn resolve(
         attempt.meaning = Meaning::Data;
     }
     let node = arguments.filter(|node| tape.nodes()[*node].kind != Kind::Null)?;
-    let start = tape.nodes()[node].start;
+    let start = tape.nodes()[node].start();
     attempt.body_start = attempt.body_start.map(|base| base + start);
     Some(node)
 }
@@ -739,7 +739,7 @@ fn named_arguments(shape: &Shape, text: &str, tape: &Tape) -> Option<(String, us
     let root = tape.nodes().first().filter(|root| root.kind == Kind::Object)?;
     let mut children = tape.children(0);
     let only = children.next()?;
-    if children.next().is_some() && root.end <= text.len() {
+    if children.next().is_some() && root.end() <= text.len() {
         return None;
     }
     Some((tape.key(text, only)?.into_owned(), only))

@@ -9,7 +9,7 @@ use super::reader::{End, Reader, Syntax};
 use super::text::{escape_into, plain_length, unescape};
 
 /// The place of something that has not ended yet.
-const OPEN: usize = usize::MAX;
+const OPEN: u32 = u32::MAX;
 
 /// Room for the values of a usual call.
 const USUAL: usize = 16;
@@ -34,19 +34,65 @@ pub enum Kind {
     Null,
 }
 
-/// One value.
+/// One value. A list of numbers has a value every other byte, so its places are kept small: no reader takes a text in
+/// which they would not fit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
     /// What it is.
     pub kind: Kind,
+    /// The place of the key; its end is zero where there is none.
+    key: (u32, u32),
+    start: u32,
+    end: u32,
+    after: u32,
+}
+
+impl Node {
+    fn new(kind: Kind, key: Option<(usize, usize)>, start: usize) -> Self {
+        let key = key.map_or((0, 0), |(from, to)| (small(from), small(to)));
+        Node { kind, key, start: small(start), end: OPEN, after: OPEN }
+    }
+
     /// Where its key stands in the text, quotes included, if it is a member of an object.
-    pub key: Option<(usize, usize)>,
+    pub fn key(&self) -> Option<(usize, usize)> {
+        (self.key.1 > 0).then_some((self.key.0 as usize, self.key.1 as usize))
+    }
+
     /// Its first byte in the text.
-    pub start: usize,
+    pub fn start(&self) -> usize {
+        self.start as usize
+    }
+
     /// One past its last byte; `usize::MAX` while it is open.
-    pub end: usize,
+    pub fn end(&self) -> usize {
+        large(self.end)
+    }
+
     /// The index of the first node that is not inside it; `usize::MAX` while it is open.
-    pub after: usize,
+    pub fn after(&self) -> usize {
+        large(self.after)
+    }
+
+    /// The same value where the text begins this much later, and the tape with this many nodes before.
+    fn moved(mut self, by: usize, nodes: usize) -> Self {
+        let by = small(by);
+        if self.key.1 > 0 {
+            self.key = (self.key.0 + by, self.key.1 + by);
+        }
+        self.start += by;
+        self.end += by;
+        self.after += small(nodes);
+        self
+    }
+}
+
+/// A place that is kept small.
+fn small(place: usize) -> u32 {
+    u32::try_from(place).unwrap_or(OPEN - 1)
+}
+
+fn large(place: u32) -> usize {
+    if place == OPEN { usize::MAX } else { place as usize }
 }
 
 /// The values of a JSON text in reading order, each before its members. The text itself is kept beside it.
@@ -70,11 +116,11 @@ impl Tape {
 
     /// The members or elements of a value, as indices.
     pub fn children(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
-        let end = self.nodes.get(node).map_or(0, |parent| parent.after.min(self.nodes.len()));
+        let end = self.nodes.get(node).map_or(0, |parent| parent.after().min(self.nodes.len()));
         let mut next = node.saturating_add(1);
         std::iter::from_fn(move || {
             let child = next;
-            let after = (child < end).then(|| self.nodes.get(child))??.after;
+            let after = (child < end).then(|| self.nodes.get(child))??.after();
             next = after;
             Some(child)
         })
@@ -82,13 +128,13 @@ impl Tape {
 
     /// The key of a member, unescaped.
     pub fn key<'t>(&self, text: &'t str, node: usize) -> Option<Cow<'t, str>> {
-        let (start, end) = self.nodes.get(node)?.key?;
+        let (start, end) = self.nodes.get(node)?.key()?;
         Some(unescape(text.get(start..end)?))
     }
 
     /// The text of a value, as far as it has been read.
     pub fn raw<'t>(&self, text: &'t str, node: usize) -> &'t str {
-        let slice = self.nodes.get(node).and_then(|node| text.get(node.start..node.end.min(text.len())));
+        let slice = self.nodes.get(node).and_then(|node| text.get(node.start()..node.end().min(text.len())));
         slice.unwrap_or_default()
     }
 
@@ -109,7 +155,7 @@ impl Tape {
 
     /// The key of a member as it is written, without its quotes, if no escape is in it: most are compared that way.
     pub(crate) fn plain_key<'t>(&self, text: &'t str, node: usize) -> Option<&'t str> {
-        let (start, end) = self.nodes.get(node)?.key?;
+        let (start, end) = self.nodes.get(node)?.key()?;
         // Where no escape is in it, the first special byte is the quote at its end.
         let plain = start + 1 + plain_length(text.as_bytes().get(start + 1..)?, b'"');
         if plain + 1 == end { text.get(start + 1..plain) } else { None }
@@ -129,10 +175,7 @@ impl Tape {
     /// The value as `serde_json` holds it; `None` if a number in it is too large for a 64-bit float, or if the value
     /// is not complete. Integers beyond 64 bits are rounded: the exact digits are in the text.
     pub fn value(&self, text: &str, node: usize) -> Option<Value> {
-        let end = self.nodes.get(node)?.after;
-        if end == OPEN {
-            return None;
-        }
+        let end = self.nodes.get(node).filter(|root| root.after != OPEN)?.after();
         // The containers around the value at hand, innermost last.
         let mut around: Vec<Container> = Vec::new();
         for index in node..end {
@@ -147,7 +190,7 @@ impl Tape {
                     }
                     container.value
                 }
-                Kind::String => Value::String(content(text, here.start, here.end)?),
+                Kind::String => Value::String(content(text, here.start(), here.end())?),
                 Kind::Number => Value::Number(number(self.raw(text, index))?),
                 Kind::Bool => Value::Bool(self.raw(text, index) == "true"),
                 Kind::Null => Value::Null,
@@ -158,7 +201,7 @@ impl Tape {
                 let Some(container) = around.last_mut() else { return Some(value) };
                 match &mut container.value {
                     Value::Object(members) => {
-                        let (start, end) = self.nodes[inner].key?;
+                        let (start, end) = self.nodes[inner].key()?;
                         members.insert(content(text, start, end)?, value);
                     }
                     Value::Array(items) => items.push(value),
@@ -207,21 +250,24 @@ impl Tape {
     /// text that is; nothing if it has not ended.
     pub(crate) fn cut_out(&mut self, node: usize) -> Option<(usize, usize)> {
         let root = self.nodes.get_mut(node).filter(|root| root.after != OPEN)?;
-        let (start, end) = (root.start, root.end);
+        let place = (root.start(), root.end());
+        let (start, before) = (root.start, small(node));
         // The key of the value itself stands outside of it.
-        root.key = None;
-        let after = root.after;
+        root.key = (0, 0);
+        let after = root.after();
         self.nodes.truncate(after);
         if start > 0 || node > 0 {
             self.nodes.drain(..node);
             for inner in &mut self.nodes {
-                inner.key = inner.key.map(|(from, to)| (from - start, to - start));
+                if inner.key.1 > 0 {
+                    inner.key = (inner.key.0 - start, inner.key.1 - start);
+                }
                 inner.start -= start;
                 inner.end -= start;
-                inner.after -= node;
+                inner.after -= before;
             }
         }
-        Some((start, end))
+        Some(place)
     }
 
     /// The text without members whose key comes again later in the same object.
@@ -234,12 +280,13 @@ impl Tape {
             let children: Vec<usize> = self.children(index).collect();
             let mut later: HashSet<Cow<'_, str>> = HashSet::new();
             for (position, child) in children.iter().enumerate().rev() {
-                let (Some(key), Some((start, _))) = (self.key(text, *child), self.nodes[*child].key) else {
+                let (Some(key), Some((start, _))) = (self.key(text, *child), self.nodes[*child].key()) else {
                     continue;
                 };
                 // A member with a later namesake is never the last, so it ends where the next one begins.
                 if !later.insert(key)
-                    && let Some((next, _)) = children.get(position + 1).and_then(|next| self.nodes[*next].key)
+                    && let Some((next, _)) =
+                        children.get(position + 1).and_then(|next| self.nodes[*next].key())
                 {
                     cuts.push((start, next));
                 }
@@ -264,7 +311,8 @@ impl Tape {
         let mut pointer = String::new();
         let mut container = 0;
         while container < node {
-            let inside = |(_, child): &(usize, usize)| self.nodes.get(*child).is_some_and(|c| node < c.after);
+            let inside =
+                |(_, child): &(usize, usize)| self.nodes.get(*child).is_some_and(|c| node < c.after());
             let Some((position, child)) = self.children(container).enumerate().find(inside) else { break };
             pointer.push('/');
             match self.key(text, child) {
@@ -286,13 +334,10 @@ impl Tape {
         }
         let Some(tape) = Tape::parse(value) else { return false };
         let base = self.nodes.len();
-        self.nodes.extend(tape.nodes.into_iter().enumerate().map(|(index, node)| Node {
-            key: if index == 0 { key } else { node.key.map(|(from, to)| (from + start, to + start)) },
-            start: node.start + start,
-            end: node.end + start,
-            after: node.after + base,
-            ..node
-        }));
+        self.nodes.extend(tape.nodes.into_iter().map(|node| node.moved(start, base)));
+        if let (Some(root), Some((from, to))) = (self.nodes.get_mut(base), key) {
+            root.key = (small(from), small(to));
+        }
         true
     }
 
@@ -301,21 +346,21 @@ impl Tape {
         if self.nodes.is_empty() {
             self.nodes.reserve(USUAL);
         }
-        self.nodes.push(Node { kind, key, start, end: OPEN, after: OPEN });
+        self.nodes.push(Node::new(kind, key, start));
         self.nodes.len() - 1
     }
 
     /// Adds a value that has nothing inside it, in an object or array.
     pub(super) fn add_leaf(&mut self, kind: Kind, key: Option<(usize, usize)>, start: usize, end: usize) {
-        let after = self.nodes.len() + 1;
-        self.nodes.push(Node { kind, key, start, end, after });
+        let after = small(self.nodes.len() + 1);
+        self.nodes.push(Node { end: small(end), after, ..Node::new(kind, key, start) });
     }
 
     /// Ends a value, with everything that was started since being inside it.
     pub(crate) fn close(&mut self, node: usize, end: usize) {
-        let after = self.nodes.len();
+        let after = small(self.nodes.len());
         if let Some(node) = self.nodes.get_mut(node) {
-            node.end = end;
+            node.end = small(end);
             node.after = after;
         }
     }
@@ -344,7 +389,7 @@ impl Container {
             Kind::Object => Value::Object(Map::with_capacity(count)),
             _ => Value::Array(Vec::with_capacity(count)),
         };
-        Container { node: index, after: node.after, value }
+        Container { node: index, after: node.after(), value }
     }
 }
 

@@ -184,7 +184,7 @@ fn out_of_range(arguments: &str, tape: &Tape) -> Vec<Finding> {
 fn drop_members(arguments: &str, tape: &Tape, dropped: &BTreeSet<String>) -> Vec<Change> {
     let members: Vec<usize> = tape.children(0).collect();
     let starts: Vec<usize> =
-        members.iter().map(|index| tape.nodes()[*index].key.map_or(0, |(start, _)| start)).collect();
+        members.iter().map(|index| tape.nodes()[*index].key().map_or(0, |(start, _)| start)).collect();
     let mut changes = Vec::new();
     let mut any_kept = false;
     for (place, &index) in members.iter().enumerate() {
@@ -194,9 +194,9 @@ fn drop_members(arguments: &str, tape: &Tape, dropped: &BTreeSet<String>) -> Vec
             continue;
         }
         // After a kept member the comma before goes, else the one after.
-        let end = tape.nodes()[index].end;
+        let end = tape.nodes()[index].end();
         let (start, end) = match starts.get(place + 1) {
-            _ if any_kept => (tape.nodes()[members[place - 1]].end, end),
+            _ if any_kept => (tape.nodes()[members[place - 1]].end(), end),
             Some(next) => (starts[place], *next),
             None => (starts[place], end),
         };
@@ -352,11 +352,11 @@ fn convert(
         let raw = tape.raw(arguments, index);
         let converted = match node.kind {
             Kind::Object => {
-                open.push((node.after, pointer.len(), None));
+                open.push((node.after(), pointer.len(), None));
                 continue;
             }
             Kind::Array => {
-                open.push((node.after, pointer.len(), Some(0)));
+                open.push((node.after(), pointer.len(), Some(0)));
                 continue;
             }
             Kind::String => wanted
@@ -370,7 +370,7 @@ fn convert(
         };
         if let Some((code, to, value)) = converted {
             let coercion = Coercion { code, path: pointer.clone(), from: raw.to_owned(), to };
-            let change = Change { start: node.start, end: node.end, coercion };
+            let change = Change { start: node.start(), end: node.end(), coercion };
             conversions.insert(pointer.clone(), Conversion { value, change });
         }
     }

@@ -120,7 +120,7 @@ impl Quick {
 
     /// Whether the schema certainly accepts these arguments, and mentions all of them.
     pub(super) fn accepts(&self, text: &str, tape: &Tape) -> bool {
-        let is_whole = |root: &json::Node| root.kind == Kind::Object && root.after == tape.nodes().len();
+        let is_whole = |root: &json::Node| root.kind == Kind::Object && root.after() == tape.nodes().len();
         if !tape.nodes().first().is_some_and(is_whole) {
             return false;
         }

@@ -722,7 +722,7 @@ fn tapes_and_canonical_texts() {
     let letter = tape
         .nodes()
         .iter()
-        .position(|node| node.key.is_some_and(|(start, end)| &text[start..end] == "\"x\""))
+        .position(|node| node.key().is_some_and(|(start, end)| &text[start..end] == "\"x\""))
         .unwrap();
     assert_eq!(tape.pointer(text, letter), "/b~1~0/1/x");
     assert_eq!(tape.string(text, letter).unwrap(), "A");

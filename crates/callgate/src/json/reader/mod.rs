@@ -88,6 +88,10 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
+/// The longest value that is read. Places on its tape are kept in 32 bits, and an escape is at most six times as long
+/// as what it stands for.
+const LONGEST: usize = if cfg!(test) { 1 << 16 } else { u32::MAX as usize / 6 };
+
 /// How much more than a piece of the input is written for it, most often.
 const SLACK: usize = 64;
 
@@ -329,6 +333,25 @@ impl Reader {
         if self.state != State::Reading || self.end.is_some() {
             return 0;
         }
+        let room = LONGEST.saturating_sub(self.base + self.window.len());
+        if text.len() <= room {
+            return self.take(text);
+        }
+        let mut cut = room;
+        while !text.is_char_boundary(cut) {
+            cut -= 1;
+        }
+        let used = self.take(&text[..cut]);
+        if self.state != State::Reading {
+            return used;
+        }
+        if self.failure.is_none() {
+            self.fail(Code::TooLarge, LONGEST, "the value is longer than any that is read");
+        }
+        used + self.take(&text[cut..])
+    }
+
+    fn take(&mut self, text: &str) -> usize {
         make_room(&mut self.output.text, text.len() + SLACK);
         if self.window.is_empty() {
             let inside = self.take_content(text);
@@ -545,5 +568,35 @@ impl Reader {
 
     fn guess(&mut self, code: RepairCode, span: Span) {
         self.repairs.add(code, Safety::Guess, span);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_too_long_is_refused_at_the_same_place_in_any_cutting() {
+        let long = format!("{{\"é\": \"{}\"}}", "東".repeat(LONGEST / 3));
+        let read = |size: usize| {
+            let mut reader = Reader::new(Syntax::Json);
+            let mut chunk = String::new();
+            for c in long.chars() {
+                chunk.push(c);
+                if chunk.len() >= size {
+                    reader.push(&chunk);
+                    chunk.clear();
+                }
+            }
+            reader.push(&chunk);
+            (reader.state(), reader.failure().map(|failure| (failure.code, failure.at)))
+        };
+        for size in [1, 7, 1000, LONGEST - 1, LONGEST, usize::MAX] {
+            assert_eq!(read(size), (State::Done, Some((Code::TooLarge, LONGEST))), "{size}");
+        }
+        // What ends in time is read, whatever follows it.
+        let mut reader = Reader::new(Syntax::Json);
+        assert_eq!(reader.push(&format!("[1]{}", " ".repeat(2 * LONGEST))), 3);
+        assert_eq!((reader.state(), reader.failure()), (State::Done, None));
     }
 }
