@@ -81,6 +81,8 @@ pub(crate) fn run<W: LineWork, E>(
     mut write: impl FnMut(&[u8], W::Tally, u64) -> Result<(), E>,
 ) -> Result<(), Broken<E>> {
     let budget = Arc::new(Budget::new(limits.in_flight));
+    // A block of input and one of output for each that works or waits.
+    let spare = Arc::new(Spare::new(jobs * 8, limits.block * 4));
     let (to_workers, blocks) = sync_channel::<Block>(jobs * 2);
     let (to_writer, results) = sync_channel::<Message<W::Tally>>(jobs * 2);
     let work = Arc::new(work);
@@ -88,12 +90,13 @@ pub(crate) fn run<W: LineWork, E>(
     // The threads are not joined: when the writer gives up, a reader that waits for input must not keep the process.
     for _ in 0..jobs {
         let (work, blocks, to_writer) = (Arc::clone(&work), Arc::clone(&blocks), to_writer.clone());
-        start(move || work_on_blocks(&*work, limits, &blocks, &to_writer))?;
+        let spare = Arc::clone(&spare);
+        start(move || work_on_blocks(&*work, limits, &blocks, &spare, &to_writer))?;
     }
     {
-        let budget = Arc::clone(&budget);
+        let (budget, spare) = (Arc::clone(&budget), Arc::clone(&spare));
         start(move || {
-            if let Err(error) = read_blocks(input, limits, &budget, &to_workers) {
+            if let Err(error) = read_blocks(input, limits, &budget, &spare, &to_workers) {
                 // The writer may be gone already; then nobody asks.
                 let _ = to_writer.send(Message::ReadFailed(error));
             }
@@ -115,6 +118,7 @@ pub(crate) fn run<W: LineWork, E>(
         while let Some(done) = waiting.remove(&next) {
             write(&done.output, done.tally, done.bytes as u64).map_err(Broken::Write)?;
             budget.give_back(done.bytes);
+            spare.give_back(done.output);
             next += 1;
         }
     }
@@ -154,6 +158,7 @@ fn read_blocks(
     mut input: impl Read,
     limits: Limits,
     budget: &Budget,
+    spare: &Spare,
     blocks: &SyncSender<Block>,
 ) -> io::Result<()> {
     let mut buffer = vec![0; limits.block];
@@ -194,7 +199,9 @@ fn read_blocks(
                 let (whole, rest) = fresh.split_at(last + 1);
                 open_line.extend_from_slice(whole);
                 let read = open_line.len();
-                if !send(std::mem::replace(&mut open_line, rest.to_vec()), false, read) {
+                let mut next = spare.take();
+                next.extend_from_slice(rest);
+                if !send(std::mem::replace(&mut open_line, next), false, read) {
                     return Ok(());
                 }
             }
@@ -222,17 +229,18 @@ fn work_on_blocks<W: LineWork>(
     work: &W,
     limits: Limits,
     blocks: &Mutex<Receiver<Block>>,
+    spare: &Spare,
     results: &SyncSender<Message<W::Tally>>,
 ) {
     let mut state = work.state();
     loop {
         let Ok(block) = lock(blocks).recv() else { return };
         // A lost block would leave the writer waiting for ever, so even a panic has to be reported.
-        let message = match catch_unwind(AssertUnwindSafe(|| work_on_block(work, limits, &mut state, block)))
-        {
-            Ok(done) => Message::Done(done),
-            Err(panic) => Message::Panicked(panic_message(&*panic)),
-        };
+        let message =
+            match catch_unwind(AssertUnwindSafe(|| work_on_block(work, limits, &mut state, block, spare))) {
+                Ok(done) => Message::Done(done),
+                Err(panic) => Message::Panicked(panic_message(&*panic)),
+            };
         if results.send(message).is_err() {
             return;
         }
@@ -244,8 +252,9 @@ fn work_on_block<W: LineWork>(
     limits: Limits,
     state: &mut W::State,
     block: Block,
+    spare: &Spare,
 ) -> Done<W::Tally> {
-    let mut output = Vec::with_capacity(block.bytes.len());
+    let mut output = spare.take();
     let mut tally = W::Tally::default();
     if block.too_long {
         work.line(state, block.first_line, Line::TooLong, &mut output, &mut tally);
@@ -261,7 +270,35 @@ fn work_on_block<W: LineWork>(
         work.line(state, number, line, &mut output, &mut tally);
         number += 1;
     }
+    spare.give_back(block.bytes);
     Done { sequence: block.sequence, output, tally, bytes: block.read }
+}
+
+/// Blocks of bytes that were used and may be used again: the system asks for a new page of memory at every first touch.
+struct Spare {
+    blocks: Mutex<Vec<Vec<u8>>>,
+    /// The most blocks that are kept, and how large one may be.
+    most: usize,
+    largest: usize,
+}
+
+impl Spare {
+    fn new(most: usize, largest: usize) -> Self {
+        Spare { blocks: Mutex::new(Vec::new()), most, largest }
+    }
+
+    /// An empty block, with room if there is one.
+    fn take(&self) -> Vec<u8> {
+        lock(&self.blocks).pop().unwrap_or_default()
+    }
+
+    fn give_back(&self, mut block: Vec<u8>) {
+        block.clear();
+        let mut blocks = lock(&self.blocks);
+        if blocks.len() < self.most && (1..=self.largest).contains(&block.capacity()) {
+            blocks.push(block);
+        }
+    }
 }
 
 /// How many bytes are between the reader and the writer.
