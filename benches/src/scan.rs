@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
 use callgate::batch::{self, Gates};
@@ -74,12 +75,21 @@ fn measure(options: &Options, command: &Path, folder: &Path) -> Result<String, B
         core = core.min(took);
     }
     let core = sampled as f64 / core.as_secs_f64() / 1e6;
+    // What the machine lets the core do on all cores at once is the most that the command can reach.
+    let mut together = f64::MAX;
+    for _ in 0..4 {
+        together = together.min(core_together(&small, options.threads)?.as_secs_f64());
+    }
+    let together = (sampled * options.threads) as f64 / together / 1e6;
     let mut table = format!(
-        "The core alone, one line in and one out in one thread: {core:.1} MB/s of CPU time. {} cores, {}.\n\n\
+        "The core alone, one line in and one out in one thread: {core:.1} MB/s of CPU time. In {threads} threads at once, without \
+         reading or writing a file: {together:.1} MB/s, {share:.0} % of {threads} times that. {} cores, {}.\n\n\
          | file | threads | MB/s | ÷ core × threads | MB/s of CPU time | ÷ core | peak memory | order |\n\
          |--:|--:|--:|--:|--:|--:|--:|---|\n",
         std::thread::available_parallelism().map_or(1, usize::from),
         pages::machine(),
+        threads = options.threads,
+        share = together / (core * options.threads as f64) * 100.0,
     );
     for run in runs {
         let megabytes = run.bytes as f64 / 1e6;
@@ -139,6 +149,48 @@ fn make(path: &Path, bytes: usize) -> Result<usize, Box<dyn Error>> {
 
 /// How many bytes the core read, and the CPU time it took.
 fn core_speed(path: &Path) -> Result<(usize, Duration), Box<dyn Error>> {
+    let (lines, bytes) = sample(path)?;
+    let mut gates = gates()?;
+    let ((), took) = time(|| read_lines(&lines, &mut gates));
+    Ok((bytes, took))
+}
+
+/// The time on the wall that it takes so many threads to read the sample, each all of it.
+fn core_together(path: &Path, threads: usize) -> Result<Duration, Box<dyn Error>> {
+    let (lines, _) = sample(path)?;
+    let start = Barrier::new(threads + 1);
+    let mut all: Vec<Gates> = (0..threads).map(|_| gates()).collect::<Result<_, _>>()?;
+    Ok(std::thread::scope(|scope| {
+        for gates in &mut all {
+            let (lines, start) = (&lines, &start);
+            scope.spawn(move || {
+                // The first line compiles the gate.
+                read_lines(&lines[..1], gates);
+                start.wait();
+                read_lines(lines, gates);
+            });
+        }
+        start.wait();
+        Instant::now()
+    })
+    .elapsed())
+}
+
+fn gates() -> Result<Gates, Box<dyn Error>> {
+    Ok(Gates::new(Profile::standard()).with_tools(Registry::from_json(&tools().to_string())?))
+}
+
+/// One line in, one line out.
+fn read_lines(lines: &[String], gates: &mut Gates) {
+    let mut out = Vec::new();
+    for line in lines {
+        out.clear();
+        out.extend_from_slice(batch::scan_line(line, gates).line.as_bytes());
+    }
+}
+
+/// The first lines of a file, and how many bytes they are.
+fn sample(path: &Path) -> Result<(Vec<String>, usize), Box<dyn Error>> {
     let mut lines = Vec::new();
     let mut bytes = 0;
     for line in BufReader::new(File::open(path)?).lines() {
@@ -149,15 +201,7 @@ fn core_speed(path: &Path) -> Result<(usize, Duration), Box<dyn Error>> {
             break;
         }
     }
-    let mut gates = Gates::new(Profile::standard()).with_tools(Registry::from_json(&tools().to_string())?);
-    let mut out = Vec::new();
-    let ((), took) = time(|| {
-        for line in &lines {
-            out.clear();
-            out.extend_from_slice(batch::scan_line(line, &mut gates).line.as_bytes());
-        }
-    });
-    Ok((bytes, took))
+    Ok((lines, bytes))
 }
 
 fn scan(

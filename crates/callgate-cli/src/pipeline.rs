@@ -1,12 +1,12 @@
-//! Ordered, parallel, memory-bounded work on lines: one thread reads blocks, several work, the caller writes in order.
+//! Ordered, parallel, memory-bounded work on lines: several threads take blocks in turn, the caller writes in order.
 //!
 //! Blocks that are read but not yet written count against a budget of bytes, so a slow block at the front makes the
-//! reader wait instead of letting finished blocks pile up behind it.
+//! threads wait instead of letting finished blocks pile up behind it.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
@@ -80,28 +80,20 @@ pub(crate) fn run<W: LineWork, E>(
     limits: Limits,
     mut write: impl FnMut(&[u8], W::Tally, u64) -> Result<(), E>,
 ) -> Result<(), Broken<E>> {
-    let budget = Arc::new(Budget::new(limits.in_flight));
-    // A block of input and one of output for each that works or waits.
-    let spare = Arc::new(Spare::new(jobs * 8, limits.block * 4));
-    let (to_workers, blocks) = sync_channel::<Block>(jobs * 2);
+    let shared = Arc::new(Shared {
+        work,
+        limits,
+        source: Mutex::new(Source::new(input)),
+        budget: Budget::new(limits.in_flight),
+        spare: Spare::new(jobs * 4, limits.block * 4),
+    });
     let (to_writer, results) = sync_channel::<Message<W::Tally>>(jobs * 2);
-    let work = Arc::new(work);
-    let blocks = Arc::new(Mutex::new(blocks));
-    // The threads are not joined: when the writer gives up, a reader that waits for input must not keep the process.
+    // The threads are not joined: when the writer gives up, one that waits for input must not keep the process.
     for _ in 0..jobs {
-        let (work, blocks, to_writer) = (Arc::clone(&work), Arc::clone(&blocks), to_writer.clone());
-        let spare = Arc::clone(&spare);
-        start(move || work_on_blocks(&*work, limits, &blocks, &spare, &to_writer))?;
+        let (shared, to_writer) = (Arc::clone(&shared), to_writer.clone());
+        thread::Builder::new().spawn(move || work_on_blocks(&shared, &to_writer)).map_err(Broken::Read)?;
     }
-    {
-        let (budget, spare) = (Arc::clone(&budget), Arc::clone(&spare));
-        start(move || {
-            if let Err(error) = read_blocks(input, limits, &budget, &spare, &to_workers) {
-                // The writer may be gone already; then nobody asks.
-                let _ = to_writer.send(Message::ReadFailed(error));
-            }
-        })?;
-    }
+    drop(to_writer);
 
     let mut next = 0;
     let mut waiting = BTreeMap::new();
@@ -117,8 +109,8 @@ pub(crate) fn run<W: LineWork, E>(
         };
         while let Some(done) = waiting.remove(&next) {
             write(&done.output, done.tally, done.bytes as u64).map_err(Broken::Write)?;
-            budget.give_back(done.bytes);
-            spare.give_back(done.output);
+            shared.budget.give_back(done.bytes);
+            shared.spare.give_back(done.output);
             next += 1;
         }
     }
@@ -126,15 +118,19 @@ pub(crate) fn run<W: LineWork, E>(
     read_error.map_or(Ok(()), |error| Err(Broken::Read(error)))
 }
 
-fn start<E>(body: impl FnOnce() + Send + 'static) -> Result<(), Broken<E>> {
-    thread::Builder::new().spawn(body).map(drop).map_err(Broken::Read)
+/// What all threads share.
+struct Shared<R, W> {
+    work: W,
+    limits: Limits,
+    source: Mutex<Source<R>>,
+    budget: Budget,
+    spare: Spare,
 }
 
-/// Complete lines, or one line that was too long.
-struct Block {
+/// What is known of a block: complete lines, or one line that was too long.
+struct Head {
     sequence: u64,
     first_line: u64,
-    bytes: Vec<u8>,
     too_long: bool,
     /// How many bytes of input it stands for.
     read: usize,
@@ -153,125 +149,174 @@ enum Message<T> {
     Panicked(String),
 }
 
-/// Cuts the input into blocks at line breaks. Ends quietly when nobody takes blocks any more.
-fn read_blocks(
-    mut input: impl Read,
-    limits: Limits,
-    budget: &Budget,
-    spare: &Spare,
-    blocks: &SyncSender<Block>,
-) -> io::Result<()> {
-    let mut buffer = vec![0; limits.block];
-    let mut open_line: Vec<u8> = Vec::new();
-    // Bytes of a line that is over the limit are counted, not kept.
-    let mut skipped = 0;
-    let mut sequence = 0;
-    let mut line = 1;
-    let mut send = |bytes: Vec<u8>, too_long: bool, read: usize| {
-        let lines = if too_long { 1 } else { count_lines(&bytes) };
-        budget.take(read);
-        let sent = blocks.send(Block { sequence, first_line: line, bytes, too_long, read });
-        sequence += 1;
-        line += lines;
-        sent.is_ok()
-    };
-    loop {
-        let count = match input.read(&mut buffer) {
-            Ok(0) => break,
-            Ok(count) => count,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(error),
-        };
-        let mut fresh = &buffer[..count];
-        if skipped > 0 {
-            let Some(end) = memchr::memchr(b'\n', fresh) else {
-                skipped += count;
-                continue;
-            };
-            if !send(Vec::new(), true, skipped + end + 1) {
-                return Ok(());
-            }
-            skipped = 0;
-            fresh = &fresh[end + 1..];
+/// The input, cut into blocks at line breaks.
+struct Source<R> {
+    input: R,
+    /// The start of a line whose end is still to come.
+    open_line: Vec<u8>,
+    /// Whether there may be whole lines in it.
+    has_lines: bool,
+    /// How many bytes of a line over the limit have come: they are counted, not kept.
+    skipped: usize,
+    sequence: u64,
+    line: u64,
+    ended: bool,
+}
+
+impl<R: Read> Source<R> {
+    fn new(input: R) -> Self {
+        Source {
+            input,
+            open_line: Vec::new(),
+            has_lines: false,
+            skipped: 0,
+            sequence: 0,
+            line: 1,
+            ended: false,
         }
-        match memchr::memrchr(b'\n', fresh) {
-            Some(last) => {
-                let (whole, rest) = fresh.split_at(last + 1);
-                open_line.extend_from_slice(whole);
-                let read = open_line.len();
-                let mut next = spare.take();
-                next.extend_from_slice(rest);
-                if !send(std::mem::replace(&mut open_line, next), false, read) {
-                    return Ok(());
+    }
+
+    /// Puts the next block into `block`. Nothing comes after the end or an error.
+    fn next(&mut self, limits: Limits, block: &mut Vec<u8>) -> io::Result<Option<Head>> {
+        block.clear();
+        if self.ended {
+            return Ok(None);
+        }
+        block.append(&mut self.open_line);
+        if std::mem::take(&mut self.has_lines)
+            && let Some(last) = memchr::memrchr(b'\n', block)
+        {
+            return Ok(Some(self.cut(limits, block, last + 1)));
+        }
+        loop {
+            let start = block.len();
+            block.resize(start + limits.block, 0);
+            let read = self.input.read(&mut block[start..]);
+            block.truncate(start + *read.as_ref().unwrap_or(&0));
+            match read {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => {
+                    self.ended = true;
+                    return Err(error);
                 }
+                Ok(0) => {
+                    self.ended = true;
+                    return Ok(self.last(block));
+                }
+                Ok(_) => {}
             }
-            None => open_line.extend_from_slice(fresh),
-        }
-        if open_line.len() > limits.line {
-            skipped = open_line.len();
-            open_line = Vec::new();
+            if self.skipped > 0 {
+                let Some(end) = memchr::memchr(b'\n', block) else {
+                    self.skipped += block.len();
+                    block.clear();
+                    continue;
+                };
+                let read = std::mem::take(&mut self.skipped) + end + 1;
+                self.open_line.extend_from_slice(&block[end + 1..]);
+                self.has_lines = true;
+                block.clear();
+                return Ok(Some(self.head(1, true, read)));
+            }
+            if let Some(last) = memchr::memrchr(b'\n', &block[start..]) {
+                return Ok(Some(self.cut(limits, block, start + last + 1)));
+            }
+            if block.len() > limits.line {
+                self.skipped = block.len();
+                block.clear();
+            }
         }
     }
-    if skipped > 0 {
-        send(Vec::new(), true, skipped);
-    } else if !open_line.is_empty() {
-        let read = open_line.len();
-        send(open_line, false, read);
+
+    /// Keeps what comes after the last whole line for the next block.
+    fn cut(&mut self, limits: Limits, block: &mut Vec<u8>, end: usize) -> Head {
+        self.open_line.extend_from_slice(&block[end..]);
+        block.truncate(end);
+        if self.open_line.len() > limits.line {
+            self.skipped = self.open_line.len();
+            self.open_line.clear();
+        }
+        self.head(count_lines(block), false, end)
     }
-    Ok(())
+
+    /// What is left at the end: a line without a line break.
+    fn last(&mut self, block: &mut Vec<u8>) -> Option<Head> {
+        if self.skipped > 0 {
+            block.clear();
+            return Some(self.head(1, true, self.skipped));
+        }
+        (!block.is_empty()).then(|| self.head(1, false, block.len()))
+    }
+
+    fn head(&mut self, lines: u64, too_long: bool, read: usize) -> Head {
+        let head = Head { sequence: self.sequence, first_line: self.line, too_long, read };
+        self.sequence += 1;
+        self.line += lines;
+        head
+    }
 }
 
 fn count_lines(bytes: &[u8]) -> u64 {
     memchr::memchr_iter(b'\n', bytes).count() as u64
 }
 
-fn work_on_blocks<W: LineWork>(
-    work: &W,
-    limits: Limits,
-    blocks: &Mutex<Receiver<Block>>,
-    spare: &Spare,
-    results: &SyncSender<Message<W::Tally>>,
-) {
-    let mut state = work.state();
+/// Takes blocks, each into the cache of the core that works on it, until there are no more.
+fn work_on_blocks<R: Read, W: LineWork>(shared: &Shared<R, W>, results: &SyncSender<Message<W::Tally>>) {
+    let mut state = shared.work.state();
+    let mut block = Vec::new();
     loop {
-        let Ok(block) = lock(blocks).recv() else { return };
+        let head = {
+            let mut source = lock(&shared.source);
+            match source.next(shared.limits, &mut block) {
+                Ok(Some(head)) => {
+                    // Nobody reads on while there is no room for what was read.
+                    shared.budget.take(head.read);
+                    head
+                }
+                Ok(None) => return,
+                Err(error) => {
+                    // The writer may be gone already; then nobody asks.
+                    let _ = results.send(Message::ReadFailed(error));
+                    return;
+                }
+            }
+        };
         // A lost block would leave the writer waiting for ever, so even a panic has to be reported.
-        let message =
-            match catch_unwind(AssertUnwindSafe(|| work_on_block(work, limits, &mut state, block, spare))) {
-                Ok(done) => Message::Done(done),
-                Err(panic) => Message::Panicked(panic_message(&*panic)),
-            };
+        let done = catch_unwind(AssertUnwindSafe(|| work_on_block(shared, &mut state, &head, &block)));
+        let message = match done {
+            Ok(done) => Message::Done(done),
+            Err(panic) => Message::Panicked(panic_message(&*panic)),
+        };
         if results.send(message).is_err() {
             return;
         }
+        block.clear();
+        block.shrink_to(shared.limits.block * 4);
     }
 }
 
-fn work_on_block<W: LineWork>(
-    work: &W,
-    limits: Limits,
+fn work_on_block<R, W: LineWork>(
+    shared: &Shared<R, W>,
     state: &mut W::State,
-    block: Block,
-    spare: &Spare,
+    head: &Head,
+    block: &[u8],
 ) -> Done<W::Tally> {
-    let mut output = spare.take();
+    let mut output = shared.spare.take();
     let mut tally = W::Tally::default();
-    if block.too_long {
-        work.line(state, block.first_line, Line::TooLong, &mut output, &mut tally);
+    let mut number = head.first_line;
+    if head.too_long {
+        shared.work.line(state, number, Line::TooLong, &mut output, &mut tally);
     }
-    let mut rest = block.bytes.as_slice();
-    let mut number = block.first_line;
+    let mut rest = block;
     while !rest.is_empty() {
         let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
         let line = &rest[..end];
         rest = rest.get(end + 1..).unwrap_or_default();
         let line = line.strip_suffix(b"\r").unwrap_or(line);
-        let line = if line.len() > limits.line { Line::TooLong } else { Line::Whole(line) };
-        work.line(state, number, line, &mut output, &mut tally);
+        let line = if line.len() > shared.limits.line { Line::TooLong } else { Line::Whole(line) };
+        shared.work.line(state, number, line, &mut output, &mut tally);
         number += 1;
     }
-    spare.give_back(block.bytes);
-    Done { sequence: block.sequence, output, tally, bytes: block.read }
+    Done { sequence: head.sequence, output, tally, bytes: head.read }
 }
 
 /// Blocks of bytes that were used and may be used again: the system asks for a new page of memory at every first touch.

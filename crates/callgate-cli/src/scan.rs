@@ -26,6 +26,8 @@ pub(crate) fn run(args: &ScanArgs, paint: Paint, out: &mut dyn Write) -> Result<
             gates = gates.with_record(record);
         }
     }
+    // A line that needs this gate says what is wrong with it; the flags have been looked at before.
+    let _ = gates.prepare();
     lines::run(&args.file, &args.lines, Counting::Calls, ScanLines { gates }, paint, out)
 }
 
@@ -35,7 +37,7 @@ struct ScanLines {
 }
 
 impl LineWork for ScanLines {
-    /// Each thread compiles the gates it meets; they are few.
+    /// Each thread compiles the other gates it meets; they are few.
     type State = Gates;
     type Tally = Tally;
 

@@ -81,6 +81,11 @@ impl Gates {
         self
     }
 
+    /// Compiles the gate of lines that say nothing themselves, so that all clones have it.
+    pub fn prepare(&mut self) -> Result<(), Finding> {
+        self.get(&Map::new()).map(drop)
+    }
+
     /// The gate for a line, compiled once for equal tools, dialect and profile.
     fn get(&mut self, line: &Map<String, Value>) -> Result<Gate, Finding> {
         let part = |key: &str| line.get(key).filter(|value| !value.is_null()).map(Value::to_string);
