@@ -88,7 +88,8 @@ impl Stops {
             let next = match &self.heads {
                 // A search by vectors is worth its while only where there is something to search.
                 Some((only, _)) if bytes.len() - from > 32 => memchr::memchr(*only, &bytes[from..]),
-                _ => bytes[from..].iter().position(|byte| self.first.has(*byte)),
+                Some((only, _)) => bytes[from..].iter().position(|byte| byte == only),
+                None => bytes[from..].iter().position(|byte| self.first.has(*byte)),
             };
             let Some(at) = next.map(|at| from + at) else { return bytes.len() };
             if self.may_start(&bytes[at..]) {

@@ -119,9 +119,15 @@ pub(super) fn plain_length(bytes: &[u8], quote: u8) -> usize {
 
 /// Writes one quote, backslash or control character as an escape.
 pub(super) fn escape_byte(out: &mut String, byte: u8) {
-    let word = ESCAPED[usize::from(byte)];
-    for byte in word.iter().take(usize::from(word[7])) {
-        out.push(char::from(*byte));
+    match byte {
+        b'"' => out.push_str("\\\""),
+        b'\\' => out.push_str("\\\\"),
+        b'\n' => out.push_str("\\n"),
+        b'\t' => out.push_str("\\t"),
+        _ => {
+            let word = ESCAPED[usize::from(byte)];
+            out.extend(word.iter().take(usize::from(word[7])).map(|byte| char::from(*byte)));
+        }
     }
 }
 
