@@ -1,6 +1,7 @@
 //! The ledger: events on their way out, and the attempts that wait for the end of the response.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use crate::response::FinishReason;
 /// How often the same remark is made before it is only counted.
 const REPEATS: usize = 16;
 
-/// For how many attempts room is kept for later responses.
+/// For how many attempts room is kept for a later response.
 const KEPT: usize = 64;
 
 /// Why it is still open whether attempts are calls.
@@ -53,6 +54,11 @@ struct Entry {
     followed: bool,
 }
 
+thread_local! {
+    /// The list of an earlier response, emptied: most responses have one call, and would make a list for it.
+    static SPARE: Cell<Vec<Entry>> = const { Cell::new(Vec::new()) };
+}
+
 /// What one response has brought so far.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
@@ -76,28 +82,11 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// A ledger that writes into a list that an earlier one has used.
-    pub(crate) fn new(entries: Entries) -> Self {
-        Ledger { entries: entries.0, ..Ledger::default() }
-    }
-
-    /// The list, to be used again.
-    pub(crate) fn room(&mut self) -> Entries {
-        let mut entries = std::mem::take(&mut self.entries);
-        entries.clear();
-        entries.shrink_to(KEPT);
-        Entries(entries)
-    }
-
     /// The names of the calls whose end has been seen, in order.
     pub(crate) fn completed(&self) -> impl Iterator<Item = &str> {
         self.entries.iter().filter_map(|entry| entry.verdict.name())
     }
 }
-
-/// An empty list for attempts that were judged.
-#[derive(Debug, Default)]
-pub(crate) struct Entries(Vec<Entry>);
 
 /// The ids of one response.
 #[derive(Debug)]
@@ -277,6 +266,10 @@ impl Out<'_, '_> {
             self.ledger.queued += raw.len();
             self.ledger.queue.push(Queued::Attempt { entry, raw });
         }
+        if self.ledger.entries.capacity() == 0 {
+            // A thread that is ending has nothing to give.
+            self.ledger.entries = SPARE.try_with(Cell::take).unwrap_or_default();
+        }
         self.ledger.entries.push(Entry {
             verdict,
             order,
@@ -406,7 +399,10 @@ impl Out<'_, '_> {
         let has_calls =
             entries.iter().any(|entry| entry.revoked.is_none() && matches!(entry.verdict, Verdict::Call(_)));
         self.release(&mut entries);
-        self.ledger.entries = entries;
+        if entries.capacity() > 0 {
+            entries.shrink_to(KEPT);
+            let _ = SPARE.try_with(|spare| spare.set(entries));
+        }
         for (code, count) in std::mem::take(&mut self.ledger.remarks) {
             if count > REPEATS {
                 let mut finding = Finding::new(code);

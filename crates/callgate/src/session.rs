@@ -1,31 +1,16 @@
 //! Sessions: one response, fed in chunks of any size, structured provider calls included.
 
-use std::cell::RefCell;
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use crate::event::Event;
 use crate::finding::{Code, Finding};
-use crate::frame::machine::{self, Machine};
+use crate::frame::machine::Machine;
 use crate::gate::Compiled;
-use crate::ledger::{Entries, Ledger, Out};
+use crate::ledger::{Ledger, Out};
 use crate::native::{Native, NativeDelta};
 use crate::response::FinishReason;
-
-/// How many lists of earlier sessions are kept for later ones.
-const SPARES: usize = 16;
-
-/// The lists of a session that is over. See [`machine::Room`].
-#[derive(Default)]
-struct Room {
-    machine: machine::Room,
-    entries: Entries,
-}
-
-thread_local! {
-    static SPARE: RefCell<Vec<Room>> = const { RefCell::new(Vec::new()) };
-}
 
 /// The reading of one response. Feeding never fails: what is wrong comes out as events.
 #[derive(Debug)]
@@ -42,11 +27,10 @@ pub struct Session {
 
 impl Session {
     pub(crate) fn new(gate: Arc<Compiled>) -> Self {
-        let room = SPARE.try_with(|spare| spare.borrow_mut().pop()).ok().flatten().unwrap_or_default();
         Session {
             gate,
-            machine: Machine::new(room.machine),
-            ledger: Ledger::new(room.entries),
+            machine: Machine::new(),
+            ledger: Ledger::default(),
             native: Native::default(),
             partial: Vec::new(),
             untrusted: Vec::new(),
@@ -173,7 +157,7 @@ impl Session {
         self.machine.is_holding()
     }
 
-    /// The names of the calls whose end has been seen, in order.
+    /// The names of the calls whose end has been seen, in order, until the response is finished.
     pub fn completed(&self) -> impl Iterator<Item = &str> {
         self.ledger.completed()
     }
@@ -194,18 +178,5 @@ impl Session {
             sink(Event::Finding(Finding::new(Code::PushAfterFinish)));
         }
         self.finished
-    }
-}
-
-impl Drop for Session {
-    fn drop(&mut self) {
-        let room = Room { machine: self.machine.room(), entries: self.ledger.room() };
-        // A thread that is ending keeps nothing.
-        let _ = SPARE.try_with(|spare| {
-            let mut spare = spare.borrow_mut();
-            if spare.len() < SPARES {
-                spare.push(room);
-            }
-        });
     }
 }

@@ -12,7 +12,8 @@ use super::super::lines::Progress;
 use super::super::program::{Body, FrameKind};
 use super::super::threads::Thread;
 use super::bodies::is_unmarked;
-use super::{Machine, Refusal, Resync, State, emptied, give_back};
+use super::room::emptied;
+use super::{Machine, Refusal, Resync, State, give_back};
 
 impl Machine {
     /// Adds the held text, as far as it belongs to the call, to what is kept of it.

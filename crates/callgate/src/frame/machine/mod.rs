@@ -8,6 +8,7 @@ mod bodies;
 mod ends;
 mod matching;
 mod outside;
+mod room;
 
 use std::sync::Arc;
 
@@ -25,15 +26,13 @@ use super::program::{Body, Frame};
 use super::region::Regions;
 use super::stops::Stops;
 use super::threads::{Scratch, Thread, Threads};
+use room::give_back;
 
 /// The most bytes of a header (opener, name, white space) that are held while it is undecided.
 const LONGEST_HEADER: usize = 4096 + 512;
 
 /// The most white space after a frame that is held to see whether another frame follows.
 const LONGEST_GAP: usize = 256;
-
-/// The most room that is kept for later, in bytes.
-const KEPT: usize = 64 << 10;
 
 /// Where the machine stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -159,46 +158,33 @@ pub(crate) struct Machine {
     raw: String,
     /// A reader for the next body.
     reader: Option<Box<Reader>>,
-}
-
-/// The lists of a machine that has done its work, emptied: the next one writes into them, so that a short response does
-/// not spend its time on asking for memory.
-#[derive(Debug, Default)]
-pub(crate) struct Room {
-    threads: Threads,
-    scratch: Scratch,
-    waiting: Vec<Thread>,
-    parked: Vec<Thread>,
-    held: String,
-    look: String,
-    space: String,
-    raw: String,
-    reader: Option<Box<Reader>>,
+    /// Whether it has got the lists of an earlier machine.
+    is_furnished: bool,
 }
 
 impl Machine {
-    pub(crate) fn new(room: Room) -> Self {
+    pub(crate) fn new() -> Self {
         Machine {
             state: State::Outside,
             position: 0,
             opener: 0,
-            threads: room.threads,
-            scratch: room.scratch,
-            waiting: room.waiting,
+            threads: Threads::default(),
+            scratch: Scratch::default(),
+            waiting: Vec::new(),
             stops: Stops::default(),
-            parked: room.parked,
+            parked: Vec::new(),
             parked_at: 0,
             lead: None,
             best: None,
-            held: room.held,
+            held: String::new(),
             held_start: 0,
-            look: room.look,
+            look: String::new(),
             look_start: 0,
             draft: None,
             speculative: false,
             context: None,
             regions: Regions::default(),
-            space: room.space,
+            space: String::new(),
             after_frame: true,
             after: String::new(),
             refusal: Refusal::default(),
@@ -209,27 +195,9 @@ impl Machine {
             ended_call: 0,
             work: 0,
             fresh: true,
-            raw: room.raw,
-            reader: room.reader,
-        }
-    }
-
-    /// Takes the lists out, for the next machine.
-    pub(crate) fn room(&mut self) -> Room {
-        self.threads.clear();
-        self.waiting.clear();
-        self.parked.clear();
-        let take = |text: &mut String| emptied(std::mem::take(text));
-        Room {
-            threads: std::mem::take(&mut self.threads),
-            scratch: std::mem::take(&mut self.scratch).emptied(),
-            waiting: std::mem::take(&mut self.waiting),
-            parked: std::mem::take(&mut self.parked),
-            held: take(&mut self.held),
-            look: take(&mut self.look),
-            space: take(&mut self.space),
-            raw: take(&mut self.raw),
-            reader: self.reader.take().filter(|reader| reader.room() <= KEPT),
+            raw: String::new(),
+            reader: None,
+            is_furnished: false,
         }
     }
 
@@ -316,6 +284,7 @@ impl Machine {
         let change = self.regions.finish();
         self.apply(change, out);
         self.flush_space(out);
+        self.give_up_room();
     }
 
     fn new_draft(&mut self, number: usize, call: u32, start: usize) -> Draft {
@@ -331,17 +300,4 @@ impl Machine {
     fn frame_of<'g>(&self, gate: &'g Compiled, thread: &Thread) -> &'g Frame {
         &gate.program.frames[gate.program.owner[thread.pc as usize] as usize]
     }
-}
-
-/// Gives a text that was taken out its room back, unless it has got another.
-fn give_back(place: &mut String, text: String) {
-    if place.capacity() == 0 {
-        *place = emptied(text);
-    }
-}
-
-/// A text without its content, but with its room, unless that is large.
-fn emptied(mut text: String) -> String {
-    text.clear();
-    if text.capacity() > KEPT { String::new() } else { text }
 }

@@ -85,6 +85,7 @@ impl Machine {
 
     /// Gets ready for everything that can begin with this byte here. False if nothing can.
     pub(super) fn begin(&mut self, gate: &Compiled, byte: u8, after_prompt: bool) -> bool {
+        self.take_room();
         if self.context.is_none() {
             self.scratch.reset();
         }
