@@ -221,7 +221,7 @@ impl Draft {
     pub(crate) fn keep(&mut self, text: &str, limit: usize) {
         self.raw_len += text.len();
         let room = limit.saturating_sub(self.raw.len());
-        if room > 0 {
+        if room > 0 && !text.is_empty() {
             let mut end = room.min(text.len());
             while !text.is_char_boundary(end) {
                 end -= 1;

@@ -226,7 +226,9 @@ impl Params {
             let held = if value.lead_read == Some(true) { held_back(text, &value.trail) } else { 0 };
             let (free, tail) = text.split_at(text.len() - held);
             escape_into(&mut self.json, free);
-            value.tail.push_str(tail);
+            if held > 0 {
+                value.tail.push_str(tail);
+            }
             return;
         }
         value.tail.push_str(text);
@@ -376,6 +378,10 @@ fn write_string(json: &mut String, text: &str) {
 
 /// How many bytes at the end of `text` may be the start of, or all of, `trail`.
 fn held_back(text: &str, trail: &str) -> usize {
+    // Most texts end with something else.
+    if !text.bytes().next_back().is_some_and(|last| trail.bytes().any(|byte| byte == last)) {
+        return 0;
+    }
     (1..=trail.len().min(text.len()))
         .rev()
         .find(|&n| text.is_char_boundary(text.len() - n) && trail.starts_with(&text[text.len() - n..]))
