@@ -1,5 +1,5 @@
-//! The quick look: most schemas only name types, members and choices, and whether such a schema accepts arguments can
-//! be read off their tape, without decoding a value.
+//! The quick look: most schemas only name types, members, choices and limits, and whether such a schema accepts
+//! arguments can be read off their tape, without decoding a value.
 //!
 //! It only ever says yes. Wherever it is not certain (another keyword, an escape in a key, a number in an unusual
 //! spelling, an argument that the schema does not mention) the validator decides.
