@@ -631,6 +631,22 @@ fn promise_09_ten_megabytes_are_read_to_the_end() {
 // ---- 10: the same bytes give the same events ----
 
 #[test]
+fn promise_10_earlier_responses_leave_nothing() {
+    // A session writes into the lists of earlier ones of its thread; the first of a thread has none.
+    let fresh = |feed: &Feed<'_>, input: &[u8]| {
+        std::thread::scope(|scope| scope.spawn(|| feed.whole(input)).join()).expect("the reading panicked")
+    };
+    over_samples(samples(), |sample| {
+        let (feed, input) = (sample.feed(), sample.text.as_bytes());
+        difference(&feed.whole(input), &fresh(&feed, input))
+    });
+    over_soups(300, |gate, input| {
+        let (feed, input) = (Feed::new(gate), input.as_bytes());
+        difference(&feed.whole(input), &fresh(&feed, input))
+    });
+}
+
+#[test]
 fn promise_10_same_bytes_same_events() {
     let other = support::gate("standard", &TOOLS);
     let again = support::gate("standard", &TOOLS);

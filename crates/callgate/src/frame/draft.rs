@@ -199,9 +199,9 @@ impl Draft {
         let (text, tape) = (reader.text(), reader.tape());
         let is_call = record.object.iter().any(|shape| {
             shape.is_call()
-                && claim(shape, text, tape).is_some()
-                && (named_arguments(shape, text, tape).is_some()
-                    || find(shape, &Content::Arguments, text, tape).is_some())
+                && claim(shape, text, tape).is_some_and(|claim| {
+                    claim.named_arguments.is_some() || find(shape, &Content::Arguments, text, tape).is_some()
+                })
         });
         let is_answer = record.object.iter().any(|shape| {
             !shape.is_call()

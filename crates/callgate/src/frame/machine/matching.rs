@@ -58,13 +58,13 @@ impl Machine {
             }
         }
         let can_start = |(_, body): &(&Thread, u16)| program.bodies[*body as usize].can_start(c);
-        let begins_body = self.threads.at_body(program).any(|at| can_start(&at));
-        let parks = begins_body && self.parked.is_empty();
-        if parks {
-            self.parked.extend(self.threads.at_body(program).filter(can_start).map(|(thread, _)| thread));
-            self.parked_at = self.held.len();
-        }
+        self.waiting.clear();
+        self.waiting.extend(self.threads.at_body(program).filter(can_start).map(|(thread, _)| thread));
         if self.step(gate, c) {
+            if self.parked.is_empty() {
+                std::mem::swap(&mut self.waiting, &mut self.parked);
+                self.parked_at = self.held.len();
+            }
             self.held.push(c);
             self.position += c.len_utf8();
             if self.held.len() > LONGEST_HEADER && self.draft.is_none() {
@@ -75,17 +75,13 @@ impl Machine {
             }
             return true;
         }
-        if begins_body {
-            // No thread reads on, so they are where they were.
-            self.waiting.clear();
-            self.waiting.extend(self.threads.at_body(program).filter(can_start).map(|(thread, _)| thread));
+        if !self.waiting.is_empty() {
             self.enter(gate, out);
             return false;
         }
         if !self.parked.is_empty() {
             let tail = self.held.split_off(self.parked_at);
             self.position -= tail.len();
-            self.waiting.clear();
             std::mem::swap(&mut self.waiting, &mut self.parked);
             self.enter(gate, out);
             self.run(gate, &tail, out);

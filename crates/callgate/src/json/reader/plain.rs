@@ -6,6 +6,7 @@
 //! that it could not settle. What it takes is written as it stands, apart from three repairs that need no look either:
 //! single quotes, bare keys and trailing commas.
 
+use super::probe::is_word;
 use super::scalars::number_length;
 use super::strings::ends_like_path;
 use super::structure::{Place, Shape};
@@ -343,7 +344,8 @@ impl Reader {
                 (is_key && key.quotes != Quotes::SingleMixed).then_some(key)
             }
             b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'$' | b'@' => {
-                let end = at + bytes[at..].iter().take_while(|byte| NAME[usize::from(**byte)]).count();
+                let is_part = |byte: &&u8| byte.is_ascii() && is_word(char::from(**byte));
+                let end = at + bytes[at..].iter().take_while(is_part).count();
                 let is_key = bytes.get(end) == Some(&b':') && !self.has_stop(&bytes[at..=end]);
                 is_key.then_some(Token { end, quotes: Quotes::None, path: false })
             }
@@ -425,18 +427,6 @@ fn after_space(bytes: &[u8], at: usize) -> usize {
     }
     at
 }
-
-/// The bytes with which a bare key may go on.
-static NAME: [bool; 256] = {
-    let mut set = [false; 256];
-    let mut byte = 0;
-    while byte < 128 {
-        let part = byte as u8;
-        set[byte] = part.is_ascii_alphanumeric() || matches!(part, b'_' | b'$' | b'@' | b'-' | b'.');
-        byte += 1;
-    }
-    set
-};
 
 /// The number or literal at `at`, if what follows it can only follow a value.
 fn plain_scalar(bytes: &[u8], at: usize) -> Option<(Kind, usize)> {

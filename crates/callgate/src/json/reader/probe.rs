@@ -371,6 +371,6 @@ fn is_closer(character: char) -> bool {
 }
 
 /// Whether a bare key or value may hold this character.
-fn is_word(character: char) -> bool {
+pub(super) fn is_word(character: char) -> bool {
     character.is_alphanumeric() || matches!(character, '_' | '-' | '$' | '@' | '.')
 }
