@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::lines::LineMarks;
 use super::marks::Marks;
 use super::stops::Stops;
+use super::ways::Ways;
 use crate::bytes::ByteSet;
 use crate::dialect::Slot;
 
@@ -191,6 +192,8 @@ pub(crate) struct Nested {
 #[derive(Debug)]
 pub(crate) struct Program {
     pub(crate) ops: Vec<Op>,
+    /// Where each instruction leads without reading a byte.
+    pub(crate) ways: Ways,
     pub(crate) patterns: Vec<Pattern>,
     pub(crate) bodies: Vec<Body>,
     /// Info words of fences, in lower case.

@@ -11,3 +11,4 @@ pub(crate) mod program;
 mod region;
 mod stops;
 pub(crate) mod threads;
+mod ways;

@@ -13,6 +13,7 @@ pub(crate) use super::instructions::{Body, Frame, FrameKind, Mark, Nested, Op, P
 use super::lines::LineMarks;
 use super::marks::Marks;
 use super::stops::Stops;
+use super::ways::Ways;
 
 /// The shortest literal that says by itself that a value before it has ended.
 const SHORTEST_SIGN: usize = 4;
@@ -32,6 +33,7 @@ pub(crate) fn compile(records: &[Listening]) -> Program {
     let mut compiler = Compiler {
         program: Program {
             ops: Vec::new(),
+            ways: Ways::default(),
             patterns: Vec::new(),
             bodies: Vec::new(),
             infos: Vec::new(),
@@ -57,6 +59,7 @@ pub(crate) fn compile(records: &[Listening]) -> Program {
     }
     let mut program = compiler.finish();
     join_spaces(&mut program.ops);
+    program.ways = Ways::of(&program.ops);
     program.stops = Stops::of_program(&program);
     program
 }

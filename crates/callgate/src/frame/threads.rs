@@ -5,6 +5,7 @@ use std::num::NonZeroU32;
 use crate::dialect::{Slot, is_word_character};
 
 use super::program::{Mark, Op, Pc, Program};
+use super::ways::{Way, begins_without_space, is_open};
 
 /// The longest name, key or id that is read.
 const LONGEST_WORD: usize = 256;
@@ -13,13 +14,14 @@ const LONGEST_WORD: usize = 256;
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     /// The text of all words read in this frame; threads point into it.
-    words: Vec<u8>,
-    /// One bit per instruction that has been visited in this step.
+    words: String,
+    /// Two bits per instruction: whether it has been visited in this step, without and with white space before it.
     visited: Vec<u64>,
     /// The words of `visited` that are not zero.
     touched: Vec<u32>,
     spare: Vec<Thread>,
-    ways: Vec<Thread>,
+    /// Threads on their ways, the preferred last, and whether each has arrived.
+    ways: Vec<(Thread, bool)>,
     /// The values that hold the elements that are being read, the outermost first.
     holders: Vec<Holder>,
 }
@@ -210,11 +212,15 @@ pub(crate) struct Threads {
     list: Vec<Thread>,
     /// Whether everything that follows from where they stand has been done.
     settled: bool,
+    /// Whether one of them is reading a word.
+    in_word: bool,
+    /// The preferred one of the last set, where none is left.
+    last: Option<Thread>,
 }
 
 impl Threads {
     pub(crate) fn of(list: Vec<Thread>) -> Self {
-        Threads { list, settled: false }
+        Threads { list, ..Threads::default() }
     }
 
     /// Adds threads as they are, after those that are there.
@@ -225,6 +231,18 @@ impl Threads {
 
     pub(crate) fn clear(&mut self) {
         self.list.clear();
+        self.in_word = false;
+        self.last = None;
+    }
+
+    /// The preferred one, or that of the last set if none is left.
+    pub(crate) fn lead(&self) -> Option<&Thread> {
+        self.list.first().or(self.last.as_ref())
+    }
+
+    /// Says which was the preferred one where none is left.
+    pub(crate) fn remember(&mut self, last: Option<Thread>) {
+        self.last = last;
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -279,7 +297,12 @@ impl Threads {
     /// Keeps the threads for which the test holds.
     pub(crate) fn retain(&mut self, test: impl FnMut(&Thread) -> bool) {
         self.settled = false;
+        let lead = self.list.first().copied();
         self.list.retain(test);
+        self.in_word = self.list.iter().any(|thread| thread.word.is_some());
+        if self.list.is_empty() {
+            self.last = lead;
+        }
     }
 
     /// Reads one byte at `position`. Words that end here are matched first.
@@ -290,7 +313,7 @@ impl Threads {
         byte: u8,
         position: usize,
     ) -> Step {
-        if self.in_word() && !is_word_byte(byte) {
+        if self.in_word && !is_word_byte(byte) {
             self.end_words(program, scratch, position);
         }
         if byte.is_ascii_whitespace()
@@ -306,8 +329,7 @@ impl Threads {
         let mut took_word = false;
         for thread in &self.list {
             if thread.spaced && byte.is_ascii_whitespace() {
-                // The free space before it is the instruction that it stands for.
-                if scratch.first_visit(thread.pc - 1) {
+                if scratch.first_visit(thread.pc, true) {
                     next.push(*thread);
                 }
                 continue;
@@ -365,7 +387,7 @@ impl Threads {
                 }
                 op @ (Op::Repeat(_) | Op::Suffix) if repeated(op, &thread).is_some() => {
                     let Some((from, to)) = repeated(op, &thread).map(Words::range) else { continue };
-                    if scratch.words.get((from + thread.offset) as usize) == Some(&byte) {
+                    if scratch.words.as_bytes().get((from + thread.offset) as usize) == Some(&byte) {
                         thread.offset += 1;
                         if from + thread.offset == to {
                             thread.pc += 1;
@@ -394,9 +416,7 @@ impl Threads {
             scratch.spare = next;
             return Step::Dead;
         }
-        if took_word {
-            scratch.words.push(byte);
-        }
+        self.in_word = took_word;
         self.settled = false;
         std::mem::swap(&mut self.list, &mut next);
         scratch.spare = next;
@@ -415,7 +435,8 @@ impl Threads {
         if !self.list.iter().any(|thread| thread.spaced) {
             return Some(Step::Dead);
         }
-        self.retain(|thread| thread.spaced);
+        self.settled = false;
+        self.list.retain(|thread| thread.spaced);
         Some(Step::Alive)
     }
 
@@ -424,9 +445,8 @@ impl Threads {
     pub(crate) fn plain_run(&self, program: &Program, scratch: &Scratch, bytes: &[u8]) -> usize {
         let is_literal = |pc: Pc| matches!(program.ops[pc as usize], Op::Byte(_));
         let mut run = if self.list.is_empty() || !self.settled { 0 } else { bytes.len() };
-        let in_word = self.in_word();
         for thread in &self.list {
-            if thread.start_pending || thread.word.is_some() != in_word {
+            if thread.start_pending || thread.word.is_some() != self.in_word {
                 return 0;
             }
             run = if let Some(word) = thread.word {
@@ -454,15 +474,18 @@ impl Threads {
         self.settled = true;
     }
 
-    /// Reads bytes that [`Threads::plain_run`] allows.
-    pub(crate) fn pass(&mut self, scratch: &mut Scratch, bytes: &[u8]) {
-        if self.in_word() {
-            scratch.words.extend_from_slice(bytes);
+    /// Reads text that [`Threads::plain_run`] allows.
+    pub(crate) fn pass(&mut self, scratch: &mut Scratch, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        if self.in_word {
+            scratch.words.push_str(text);
             return;
         }
         for thread in &mut self.list {
-            thread.pc += bytes.len() as Pc;
-            thread.spaced &= bytes.is_empty();
+            thread.pc += text.len() as Pc;
+            thread.spaced = false;
         }
     }
 
@@ -488,6 +511,10 @@ impl Threads {
             thread.pc += 1;
             follow(program, scratch, &mut next, thread, position);
         }
+        if next.is_empty() {
+            self.last = self.list.first().copied();
+        }
+        self.in_word = false;
         std::mem::swap(&mut self.list, &mut next);
         scratch.spare = next;
     }
@@ -508,7 +535,7 @@ impl Threads {
 
     /// Whether some thread is reading a word.
     pub(crate) fn in_word(&self) -> bool {
-        self.list.iter().any(|thread| thread.word.is_some())
+        self.in_word
     }
 
     /// Whether the frame could end here if only literals were missing.
@@ -521,13 +548,17 @@ impl Scratch {
     /// The text of a range.
     pub(crate) fn get(&self, words: Words) -> &str {
         let (from, to) = words.range();
-        let bytes = self.words.get(from as usize..to as usize).unwrap_or_default();
-        std::str::from_utf8(bytes).unwrap_or("")
+        self.words.get(from as usize..to as usize).unwrap_or_default()
     }
 
     pub(crate) fn reset(&mut self) {
         self.words.clear();
         self.holders.clear();
+    }
+
+    /// A character that threads have read as part of a word.
+    pub(crate) fn push_word(&mut self, c: char) {
+        self.words.push(c);
     }
 
     /// The same lists with nothing in them.
@@ -550,7 +581,7 @@ impl Scratch {
     /// Forgets which instructions have been visited, and makes room for those of this program.
     fn next_step(&mut self, program: &Program) {
         self.forget_visits();
-        self.visited.resize(program.ops.len().div_ceil(64), 0);
+        self.visited.resize(program.ops.len().div_ceil(32), 0);
     }
 
     fn forget_visits(&mut self) {
@@ -559,12 +590,13 @@ impl Scratch {
         }
     }
 
-    fn first_visit(&mut self, pc: Pc) -> bool {
-        let word = &mut self.visited[pc as usize / 64];
+    fn first_visit(&mut self, pc: Pc, spaced: bool) -> bool {
+        let place = pc * 2 + u32::from(spaced);
+        let word = &mut self.visited[place as usize / 64];
         if *word == 0 {
-            self.touched.push(pc / 64);
+            self.touched.push(place / 64);
         }
-        let bit = 1 << (pc % 64);
+        let bit = 1 << (place % 64);
         let is_first = *word & bit == 0;
         *word |= bit;
         is_first
@@ -592,77 +624,89 @@ fn repeated(op: Op, thread: &Thread) -> Option<Words> {
 
 /// Adds a thread and everything it can reach without reading a byte, the preferred way first.
 fn follow(program: &Program, scratch: &mut Scratch, list: &mut Vec<Thread>, thread: Thread, position: usize) {
-    let mut ways = std::mem::take(&mut scratch.ways);
-    ways.push(thread);
-    while let Some(mut thread) = ways.pop() {
-        // The preferred way is gone to its end; the others wait.
-        while thread.offset != 0 || scratch.first_visit(thread.pc) {
-            let op = program.ops[thread.pc as usize];
-            match op {
-                Op::Split(first, second) => {
-                    ways.push(Thread { pc: second, ..thread });
-                    thread.pc = first;
-                }
-                Op::Prompt(second) => {
-                    ways.push(Thread { pc: second, ..thread });
-                    thread.pc += 1;
-                }
-                Op::Jump(to) => thread.pc = to,
-                Op::Mark(mark) => {
-                    thread.pc += 1;
-                    apply(mark, &mut thread, position);
-                }
-                Op::Space if begins_without_space(program.ops[thread.pc as usize + 1]) => {
-                    thread.pc += 1;
-                    thread.spaced = true;
-                    list.push(thread);
-                    break;
-                }
-                Op::Space | Op::Line => {
-                    list.push(thread);
-                    thread.pc += 1;
-                    thread.malformed |= op == Op::Line;
-                }
-                Op::Suffix if thread.suffix.is_none() => {
-                    list.push(thread);
-                    let empty = scratch.words.len() as u32;
-                    thread.pc += 1;
-                    thread.suffix = Some(Words::new(empty, empty));
-                }
-                Op::Suffix | Op::Repeat(_) if repeated(op, &thread).is_none() => thread.pc += 1,
-                Op::Return => {
-                    let Some(holder) = scratch.holders.get((thread.level as usize).wrapping_sub(1)) else {
-                        break;
-                    };
-                    // What has been read since the last body counts for those that go on from here.
-                    let resume = |next: Thread| Thread {
-                        literals: thread.literals,
-                        skipped: thread.skipped,
-                        pieces: thread.pieces,
-                        ..next
-                    };
-                    ways.extend(holder.waiting.iter().rev().map(|outer| resume(outer.past_body())));
-                    if let Some(outer) = holder.waiting.first() {
-                        let another = holder.elements.iter().rev();
-                        ways.extend(another.map(|start| resume(outer.into_element(*start))));
-                    }
-                    break;
-                }
-                _ => {
-                    list.push(thread);
-                    break;
-                }
-            }
+    let ways = program.ways.from(thread.pc);
+    if ways.is_empty() {
+        arrive(program, scratch, list, thread, position);
+        return;
+    }
+    for (i, way) in ways.iter().enumerate() {
+        if way.is_open {
+            // What it leads to comes before the ways after it.
+            let arriving = |way: &Way| (along(program, thread, way, position), true);
+            scratch.ways.extend(ways[i..].iter().rev().map(arriving));
+            follow_waiting(program, scratch, list, position);
+            return;
+        }
+        if scratch.first_visit(way.pc, way.spaced) {
+            list.push(along(program, thread, way, position));
         }
     }
-    scratch.ways = ways;
 }
 
-/// Whether an instruction reads something that cannot begin with white space.
-fn begins_without_space(op: Op) -> bool {
-    match op {
-        Op::Byte(byte) => !byte.is_ascii_whitespace(),
-        _ => matches!(op, Op::Word(_) | Op::Body(_)),
+/// A thread at the end of a way.
+fn along(program: &Program, mut thread: Thread, way: &Way, position: usize) -> Thread {
+    thread.pc = way.pc;
+    thread.spaced = way.spaced;
+    thread.malformed |= way.malformed;
+    for mark in program.ways.marks(way) {
+        apply(*mark, &mut thread, position);
+    }
+    thread
+}
+
+/// Adds a thread that stands where it reads something, unless another one is there already.
+fn arrive(program: &Program, scratch: &mut Scratch, list: &mut Vec<Thread>, thread: Thread, position: usize) {
+    if is_open(program.ops[thread.pc as usize]) {
+        scratch.ways.push((thread, true));
+        follow_waiting(program, scratch, list, position);
+    } else if thread.offset != 0 || scratch.first_visit(thread.pc, thread.spaced) {
+        list.push(thread);
+    }
+}
+
+/// Follows the threads that wait on their ways: those that have arrived, and those that have yet to set out.
+fn follow_waiting(program: &Program, scratch: &mut Scratch, list: &mut Vec<Thread>, position: usize) {
+    while let Some((mut thread, has_arrived)) = scratch.ways.pop() {
+        let ways = program.ways.from(thread.pc);
+        if !has_arrived && !ways.is_empty() {
+            scratch
+                .ways
+                .extend(ways.iter().rev().map(|way| (along(program, thread, way, position), true)));
+            continue;
+        }
+        if thread.offset == 0 && !scratch.first_visit(thread.pc, thread.spaced) {
+            continue;
+        }
+        let op = program.ops[thread.pc as usize];
+        match op {
+            Op::Suffix if thread.suffix.is_none() => {
+                list.push(thread);
+                let empty = scratch.words.len() as u32;
+                thread.pc += 1;
+                thread.suffix = Some(Words::new(empty, empty));
+                scratch.ways.push((thread, false));
+            }
+            Op::Suffix | Op::Repeat(_) if repeated(op, &thread).is_none() => {
+                thread.pc += 1;
+                scratch.ways.push((thread, false));
+            }
+            Op::Return => {
+                let Some(holder) = scratch.holders.get((thread.level as usize).wrapping_sub(1)) else {
+                    continue;
+                };
+                // What has been read since the last body counts for those that go on from here.
+                let resume = |next: Thread| {
+                    let Thread { literals, skipped, pieces, .. } = thread;
+                    (Thread { literals, skipped, pieces, ..next }, false)
+                };
+                scratch.ways.extend(holder.waiting.iter().rev().map(|outer| resume(outer.past_body())));
+                if let Some(outer) = holder.waiting.first() {
+                    let another = holder.elements.iter().rev();
+                    scratch.ways.extend(another.map(|start| resume(outer.into_element(*start))));
+                }
+            }
+            _ => list.push(thread),
+        }
     }
 }
 

@@ -341,7 +341,6 @@ impl Machine {
         let after = self.waiting.iter().map(|thread| thread.past_body());
         self.threads.start(&gate.program, &mut self.scratch, after, self.position);
         self.waiting.clear();
-        self.lead = self.threads.iter().next().copied();
         self.state = State::Matching;
         if !self.speculative {
             self.held.clear();

@@ -170,9 +170,8 @@ impl Machine {
             .threads
             .iter()
             .find(|thread| thread.committed)
-            .or_else(|| self.threads.iter().next())
-            .copied()
-            .or(self.lead);
+            .or_else(|| self.threads.lead())
+            .copied();
         let (Some(draft), Some(thread)) = (&mut self.draft, thread) else {
             self.held_is_text(gate, out);
             return;
@@ -371,7 +370,7 @@ impl Machine {
             // A header alone is not a call: something must have been read as its arguments, or it was complete.
             thread.name.is_some() || self.draft.as_ref().is_some_and(|d| !matches!(d.body, DraftBody::None))
         });
-        let last = self.threads.iter().next().copied().or(self.lead);
+        let last = self.threads.lead().copied();
         let Some(draft) = &mut self.draft else { return };
         match thread {
             Some(thread) if thread.call_end.is_some() || !matches!(draft.body, DraftBody::None) => {

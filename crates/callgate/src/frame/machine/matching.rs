@@ -21,7 +21,6 @@ impl Machine {
             let run = self.pass(gate, &rest[used..], LONGEST_HEADER.saturating_sub(self.held.len()));
             if run > 0 {
                 self.held.push_str(&rest[used..used + run]);
-                self.lead = self.threads.iter().next().copied();
                 used += run;
             }
             let Some(c) = rest[used..].chars().next() else { break };
@@ -41,7 +40,7 @@ impl Machine {
         while !rest.is_char_boundary(run) {
             run -= 1;
         }
-        self.threads.pass(&mut self.scratch, &bytes[..run]);
+        self.threads.pass(&mut self.scratch, &rest[..run]);
         self.position += run;
         run
     }
@@ -97,12 +96,14 @@ impl Machine {
                 return false;
             }
         }
+        if self.threads.in_word() {
+            self.scratch.push_word(c);
+        }
         true
     }
 
     /// After a character was read: is a call certain, is the frame over, does a body begin?
     pub(super) fn after_step(&mut self, gate: &Compiled, out: &mut Out<'_, '_>) {
-        self.lead = self.threads.iter().next().copied();
         // A frame cannot end before a call that has begun in it.
         let begun = self.draft.as_ref().map_or(0, |draft| draft.call);
         if let Some(thread) = self.threads.matched(&gate.program).filter(|thread| thread.calls >= begun) {
@@ -302,8 +303,8 @@ impl Machine {
     pub(super) fn mismatch(&mut self, gate: &Compiled, c: char, out: &mut Out<'_, '_>) -> bool {
         let only_closers = self.held.chars().all(|c| c.is_whitespace() || matches!(c, '}' | ']' | ')'));
         // Around an object that nothing marks, a bracket belongs to the text.
-        let is_marked = self.lead.is_some_and(|lead| {
-            let frame = self.frame_of(gate, &lead);
+        let is_marked = self.threads.lead().is_some_and(|lead| {
+            let frame = self.frame_of(gate, lead);
             !frame.unmarked || frame.fence
         });
         let is_closer = matches!(c, '}' | ']' | ')') && only_closers && is_marked;
@@ -380,10 +381,10 @@ impl Machine {
             self.held_is_text(gate, out);
             return;
         }
-        let last = self.lead.filter(|lead| self.held_start <= lead.call_start && self.is_marker(gate, lead));
-        let marker = self.threads.iter().find(|thread| self.is_marker(gate, thread)).copied().or(last);
+        let last = self.threads.lead().filter(|lead| self.is_marker(gate, lead));
+        let marker = self.threads.iter().find(|thread| self.is_marker(gate, thread)).or(last);
         if let Some(thread) = marker {
-            let record = &gate.records[self.frame_of(gate, &thread).record].record;
+            let record = &gate.records[self.frame_of(gate, thread).record].record;
             let code = if record.lines && thread.name.is_some() {
                 Some(Code::IncompleteDirective)
             } else {

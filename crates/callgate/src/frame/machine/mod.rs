@@ -120,8 +120,6 @@ pub(crate) struct Machine {
     /// Threads at a body that could have begun while others were still reading literals, and where that was.
     parked: Vec<Thread>,
     parked_at: usize,
-    /// The preferred thread of the last set that had one.
-    lead: Option<Thread>,
     /// The best end of the frame so far: the thread, and how much of the held text belongs to it.
     best: Option<(Thread, usize)>,
     held: String,
@@ -174,7 +172,6 @@ impl Machine {
             stops: Stops::default(),
             parked: Vec::new(),
             parked_at: 0,
-            lead: None,
             best: None,
             held: String::new(),
             held_start: 0,

@@ -154,7 +154,8 @@ impl Machine {
                 if self.threads.is_empty() {
                     // All that is asked of the threads is whether one of them has read a marker.
                     let mut threads = openers.threads(self.opener, self.held_start);
-                    self.lead = threads.find(|thread| self.is_marker(gate, thread));
+                    let marker = threads.find(|thread| self.is_marker(gate, thread));
+                    self.threads.remember(marker);
                     self.state = State::Matching;
                 } else {
                     self.take_up(gate);
@@ -187,7 +188,6 @@ impl Machine {
     /// Takes up the threads of the table, after those that run already.
     pub(super) fn take_up(&mut self, gate: &Compiled) {
         self.threads.add(gate.openers.threads(self.opener, self.held_start));
-        self.lead = self.threads.iter().next().copied();
         self.state = State::Matching;
     }
 
