@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 
 use crate::dialect::{Slot, is_word_character};
 
-use super::program::{Mark, Op, Pc, Program};
+use super::program::{Body, Mark, Op, Pc, Program};
 use super::ways::{Way, begins_without_space, is_open};
 
 /// The longest name, key or id that is read.
@@ -159,6 +159,39 @@ impl Thread {
         }
     }
 
+    /// Goes to the end of a way.
+    fn go(&mut self, program: &Program, way: &Way, position: usize) {
+        self.pc = way.pc;
+        self.spaced = way.spaced;
+        self.malformed |= way.malformed;
+        for mark in program.ways.marks(way) {
+            self.apply(*mark, position);
+        }
+    }
+
+    fn apply(&mut self, mark: Mark, position: usize) {
+        match mark {
+            Mark::Piece => self.pieces += 1,
+            Mark::Literal => self.literals += 1,
+            Mark::Commit => self.committed = true,
+            Mark::Skipped => self.skipped = true,
+            Mark::Opened => self.opened = true,
+            Mark::CallStart => {
+                self.name = None;
+                self.key = None;
+                self.id = None;
+                self.index = None;
+                self.odd = false;
+                self.calls += 1;
+                if self.calls > 1 || self.opened {
+                    self.start_pending = true;
+                    self.committed = false;
+                }
+            }
+            Mark::CallEnd => self.call_end = Some(position),
+        }
+    }
+
     /// The same thread in a frame that began this much later.
     pub(crate) fn moved(mut self, by: usize) -> Self {
         self.call_start += by;
@@ -195,6 +228,18 @@ impl Thread {
         self.skipped = false;
         self
     }
+}
+
+/// What the threads of a set have come to, all of them looked at once.
+pub(crate) struct Survey<'t> {
+    /// The preferred thread that has reached the end of its frame.
+    pub(crate) matched: Option<&'t Thread>,
+    /// Whether every thread has.
+    pub(crate) all_matched: bool,
+    /// Whether every thread has passed the point after which this can only be a call.
+    pub(crate) all_committed: bool,
+    /// Whether all stand at bodies that can begin with anything.
+    pub(crate) all_raw: bool,
 }
 
 /// Where a set stands after a byte.
@@ -266,9 +311,24 @@ impl Threads {
         self.list.iter().find(|thread| program.ops[thread.pc as usize] == Op::Match)
     }
 
-    /// Whether every thread has reached the end of its frame.
-    pub(crate) fn all_matched(&self, program: &Program) -> bool {
-        !self.list.is_empty() && self.list.iter().all(|thread| program.ops[thread.pc as usize] == Op::Match)
+    /// What they have come to.
+    pub(crate) fn survey(&self, program: &Program) -> Survey<'_> {
+        let mut survey =
+            Survey { matched: None, all_matched: !self.list.is_empty(), all_committed: true, all_raw: true };
+        for thread in &self.list {
+            survey.all_committed &= thread.committed;
+            let op = program.ops[thread.pc as usize];
+            if op == Op::Match {
+                survey.matched = survey.matched.or(Some(thread));
+            } else {
+                survey.all_matched = false;
+            }
+            let is_raw = |body: u16| {
+                !matches!(program.bodies[body as usize], Body::Object | Body::Arguments { .. })
+            };
+            survey.all_raw &= matches!(op, Op::Body(body) if is_raw(body));
+        }
+        survey
     }
 
     /// Whether all threads are in the middle of literals, so that nothing has to be decided.
@@ -290,7 +350,7 @@ impl Threads {
         self.settled = false;
         scratch.next_step(program);
         for thread in threads {
-            follow(program, scratch, &mut self.list, thread, position);
+            follow(program, scratch, &mut self.list, &thread, position);
         }
     }
 
@@ -353,26 +413,26 @@ impl Threads {
             match op {
                 Op::Byte(_) => {
                     thread.pc += 1;
-                    follow(program, scratch, &mut next, thread, position + 1);
+                    follow(program, scratch, &mut next, &thread, position + 1);
                 }
                 Op::Space if byte.is_ascii_whitespace() => {
-                    follow(program, scratch, &mut next, thread, position + 1);
+                    follow(program, scratch, &mut next, &thread, position + 1);
                 }
                 Op::Space1 | Op::Line if byte.is_ascii_whitespace() => {
                     // What is needed once is followed by free space, so only the first such byte is read here.
                     let is_enough = op == Op::Space1 || byte == b'\n';
                     thread.pc += u32::from(is_enough);
-                    follow(program, scratch, &mut next, thread, position + 1);
+                    follow(program, scratch, &mut next, &thread, position + 1);
                 }
                 Op::RestOfLine => {
                     thread.pc += u32::from(byte == b'\n');
-                    follow(program, scratch, &mut next, thread, position + 1);
+                    follow(program, scratch, &mut next, &thread, position + 1);
                 }
                 Op::Fence(info) if read_fence(&mut thread, program.infos[info as usize].as_bytes(), byte) => {
-                    follow(program, scratch, &mut next, thread, position + 1);
+                    follow(program, scratch, &mut next, &thread, position + 1);
                 }
                 Op::FenceEnd if read_fence_end(&mut thread, byte) => {
-                    follow(program, scratch, &mut next, thread, position + 1);
+                    follow(program, scratch, &mut next, &thread, position + 1);
                 }
                 Op::Word(_) => {
                     let start = thread.word.map_or(word_at, Start::get);
@@ -393,7 +453,7 @@ impl Threads {
                             thread.pc += 1;
                             thread.offset = 0;
                         }
-                        follow(program, scratch, &mut next, thread, position + 1);
+                        follow(program, scratch, &mut next, &thread, position + 1);
                     }
                 }
                 Op::Suffix => {
@@ -443,8 +503,11 @@ impl Threads {
     /// How many of these bytes all threads read alike without anything to decide: the middle of literals, whose last
     /// byte is not among them, or of words. None, unless they are settled.
     pub(crate) fn plain_run(&self, program: &Program, scratch: &Scratch, bytes: &[u8]) -> usize {
+        if self.list.is_empty() || !self.settled {
+            return 0;
+        }
         let is_literal = |pc: Pc| matches!(program.ops[pc as usize], Op::Byte(_));
-        let mut run = if self.list.is_empty() || !self.settled { 0 } else { bytes.len() };
+        let mut run = bytes.len();
         for thread in &self.list {
             if thread.start_pending || thread.word.is_some() != self.in_word {
                 return 0;
@@ -498,7 +561,7 @@ impl Threads {
         for thread in &self.list {
             let mut thread = *thread;
             let Some(start) = thread.word else {
-                follow(program, scratch, &mut next, thread, position);
+                follow(program, scratch, &mut next, &thread, position);
                 continue;
             };
             thread.word = None;
@@ -509,7 +572,7 @@ impl Threads {
                 _ => {}
             }
             thread.pc += 1;
-            follow(program, scratch, &mut next, thread, position);
+            follow(program, scratch, &mut next, &thread, position);
         }
         if next.is_empty() {
             self.last = self.list.first().copied();
@@ -622,8 +685,10 @@ fn repeated(op: Op, thread: &Thread) -> Option<Words> {
     words.filter(|words| words.length > 0)
 }
 
-/// Adds a thread and everything it can reach without reading a byte, the preferred way first.
-fn follow(program: &Program, scratch: &mut Scratch, list: &mut Vec<Thread>, thread: Thread, position: usize) {
+/// Adds a thread and everything it can reach without reading a byte, the preferred way first. Threads are large, so one
+/// is copied to where it stays and changed there.
+#[inline(never)]
+fn follow(program: &Program, scratch: &mut Scratch, list: &mut Vec<Thread>, thread: &Thread, position: usize) {
     let ways = program.ways.from(thread.pc);
     if ways.is_empty() {
         arrive(program, scratch, list, thread, position);
@@ -632,35 +697,37 @@ fn follow(program: &Program, scratch: &mut Scratch, list: &mut Vec<Thread>, thre
     for (i, way) in ways.iter().enumerate() {
         if way.is_open {
             // What it leads to comes before the ways after it.
-            let arriving = |way: &Way| (along(program, thread, way, position), true);
-            scratch.ways.extend(ways[i..].iter().rev().map(arriving));
+            for way in ways[i..].iter().rev() {
+                scratch.ways.push((*thread, true));
+                if let Some((thread, _)) = scratch.ways.last_mut() {
+                    thread.go(program, way, position);
+                }
+            }
             follow_waiting(program, scratch, list, position);
             return;
         }
         if scratch.first_visit(way.pc, way.spaced) {
-            list.push(along(program, thread, way, position));
+            list.push(*thread);
+            if let Some(thread) = list.last_mut() {
+                thread.go(program, way, position);
+            }
         }
     }
 }
 
-/// A thread at the end of a way.
-fn along(program: &Program, mut thread: Thread, way: &Way, position: usize) -> Thread {
-    thread.pc = way.pc;
-    thread.spaced = way.spaced;
-    thread.malformed |= way.malformed;
-    for mark in program.ways.marks(way) {
-        apply(*mark, &mut thread, position);
-    }
-    thread
-}
-
 /// Adds a thread that stands where it reads something, unless another one is there already.
-fn arrive(program: &Program, scratch: &mut Scratch, list: &mut Vec<Thread>, thread: Thread, position: usize) {
+fn arrive(
+    program: &Program,
+    scratch: &mut Scratch,
+    list: &mut Vec<Thread>,
+    thread: &Thread,
+    position: usize,
+) {
     if is_open(program.ops[thread.pc as usize]) {
-        scratch.ways.push((thread, true));
+        scratch.ways.push((*thread, true));
         follow_waiting(program, scratch, list, position);
-    } else if thread.offset != 0 || scratch.first_visit(thread.pc, thread.spaced) {
-        list.push(thread);
+    } else if scratch.first_visit(thread.pc, thread.spaced) {
+        list.push(*thread);
     }
 }
 
@@ -669,9 +736,11 @@ fn follow_waiting(program: &Program, scratch: &mut Scratch, list: &mut Vec<Threa
     while let Some((mut thread, has_arrived)) = scratch.ways.pop() {
         let ways = program.ways.from(thread.pc);
         if !has_arrived && !ways.is_empty() {
-            scratch
-                .ways
-                .extend(ways.iter().rev().map(|way| (along(program, thread, way, position), true)));
+            for way in ways.iter().rev() {
+                let mut next = thread;
+                next.go(program, way, position);
+                scratch.ways.push((next, true));
+            }
             continue;
         }
         if thread.offset == 0 && !scratch.first_visit(thread.pc, thread.spaced) {
@@ -710,34 +779,12 @@ fn follow_waiting(program: &Program, scratch: &mut Scratch, list: &mut Vec<Threa
     }
 }
 
-fn apply(mark: Mark, thread: &mut Thread, position: usize) {
-    match mark {
-        Mark::Piece => thread.pieces += 1,
-        Mark::Literal => thread.literals += 1,
-        Mark::Commit => thread.committed = true,
-        Mark::Skipped => thread.skipped = true,
-        Mark::Opened => thread.opened = true,
-        Mark::CallStart => {
-            thread.name = None;
-            thread.key = None;
-            thread.id = None;
-            thread.index = None;
-            thread.odd = false;
-            thread.calls += 1;
-            if thread.calls > 1 || thread.opened {
-                thread.start_pending = true;
-                thread.committed = false;
-            }
-        }
-        Mark::CallEnd => thread.call_end = Some(position),
-    }
-}
-
 /// Matches a finished word against its pattern and binds its slots.
 fn bind(program: &Program, scratch: &Scratch, thread: &mut Thread, pattern: u16, run: (u32, u32)) -> bool {
     let text = scratch.get(Words::new(run.0, run.1));
     // A slash makes a closing tag, never a name.
-    if text.is_empty() || text.starts_with(['/', '!', '?']) || !text.chars().all(is_word_character) {
+    if text.is_empty() || text.starts_with(['/', '!', '?']) || !text.is_ascii() && !text.chars().all(is_word_character)
+    {
         return false;
     }
     let slots = &program.patterns[pattern as usize].slots;

@@ -12,7 +12,7 @@ use super::super::marks::Marks;
 use super::super::params::ValueStart;
 use super::super::program::{Body, Frame, FrameKind, Nested, Op};
 use super::super::stops::Stops;
-use super::super::threads::{Holder, Scratch, Thread, Threads};
+use super::super::threads::{Holder, Scratch, Survey, Thread, Threads};
 use super::{Context, LONGEST_HEADER, Machine, State, give_back};
 
 impl Machine {
@@ -346,8 +346,9 @@ impl Machine {
             self.held.clear();
             self.held_start = self.position;
         }
-        self.best = self.threads.matched(&gate.program).map(|thread| (*thread, self.held.len()));
-        if self.threads.all_matched(&gate.program)
+        let Survey { matched, all_matched, .. } = self.threads.survey(&gate.program);
+        self.best = matched.map(|thread| (*thread, self.held.len()));
+        if all_matched
             && let Some((thread, _)) = self.best
         {
             self.frame_done(gate, thread, self.position, out);

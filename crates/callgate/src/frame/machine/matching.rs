@@ -10,7 +10,7 @@ use crate::policy::{Foreign, Position, Quote, Region};
 use super::super::draft::DraftBody;
 use super::super::program::{Body, Frame, FrameKind, Op};
 use super::super::region::Change;
-use super::super::threads::{Step, Thread};
+use super::super::threads::{Step, Survey, Thread};
 use super::{Admission, LONGEST_HEADER, Machine, State, give_back};
 
 impl Machine {
@@ -37,6 +37,9 @@ impl Machine {
     pub(super) fn pass(&mut self, gate: &Compiled, rest: &str, most: usize) -> usize {
         let bytes = rest.as_bytes();
         let mut run = self.threads.plain_run(&gate.program, &self.scratch, &bytes[..most.min(bytes.len())]);
+        if run == 0 {
+            return 0;
+        }
         while !rest.is_char_boundary(run) {
             run -= 1;
         }
@@ -56,9 +59,12 @@ impl Machine {
                 return false;
             }
         }
-        let can_start = |(_, body): &(&Thread, u16)| program.bodies[*body as usize].can_start(c);
         self.waiting.clear();
-        self.waiting.extend(self.threads.at_body(program).filter(can_start).map(|(thread, _)| thread));
+        for (thread, body) in self.threads.at_body(program) {
+            if program.bodies[body as usize].can_start(c) {
+                self.waiting.push(*thread);
+            }
+        }
         if self.step(gate, c) {
             if self.parked.is_empty() {
                 std::mem::swap(&mut self.waiting, &mut self.parked);
@@ -91,10 +97,12 @@ impl Machine {
 
     pub(super) fn step(&mut self, gate: &Compiled, c: char) -> bool {
         let mut buffer = [0; 4];
-        for (position, byte) in (self.position..).zip(c.encode_utf8(&mut buffer).bytes()) {
+        let mut position = self.position;
+        for byte in c.encode_utf8(&mut buffer).bytes() {
             if self.threads.step(&gate.program, &mut self.scratch, byte, position) == Step::Dead {
                 return false;
             }
+            position += 1;
         }
         if self.threads.in_word() {
             self.scratch.push_word(c);
@@ -106,36 +114,19 @@ impl Machine {
     pub(super) fn after_step(&mut self, gate: &Compiled, out: &mut Out<'_, '_>) {
         // A frame cannot end before a call that has begun in it.
         let begun = self.draft.as_ref().map_or(0, |draft| draft.call);
-        if let Some(thread) = self.threads.matched(&gate.program).filter(|thread| thread.calls >= begun) {
+        let Survey { matched, all_matched, all_committed, all_raw } = self.threads.survey(&gate.program);
+        if let Some(thread) = matched.filter(|thread| thread.calls >= begun) {
             self.best = Some((*thread, self.held.len()));
         }
-        let ends_otherwise = self.ends_otherwise(gate);
-        let all_committed =
-            !ends_otherwise && self.parked.is_empty() && self.threads.iter().all(|thread| thread.committed);
-        let lead = self.threads.iter().next().copied().filter(|_| all_committed);
-        // Where the frame could have ended, another call begins only once it has a name or a body.
-        let begins_another = self.best.zip(lead).is_some_and(|((best, _), lead)| best.calls != lead.calls);
-        let is_named = lead.is_some_and(|lead| lead.name.is_some()) && !self.threads.in_word();
-        if let Some(lead) = lead.filter(|_| !begins_another || is_named) {
-            if begins_another {
-                self.best = None;
-            }
-            if !self.ensure_draft(gate, lead, out) {
-                return;
-            }
-            self.announce(gate, lead, out);
+        if all_committed && self.parked.is_empty() && !self.ends_otherwise(gate) && !self.commit(gate, out) {
+            return;
         }
-        if self.threads.all_matched(&gate.program) {
+        if all_matched {
             if let Some((thread, _)) = self.best {
                 self.frame_done(gate, thread, self.position, out);
             }
             return;
         }
-        let program = &gate.program;
-        let all_raw = self.threads.iter().all(|thread| match program.ops[thread.pc as usize] {
-            Op::Body(body) => !matches!(program.bodies[body as usize], Body::Object | Body::Arguments { .. }),
-            _ => false,
-        });
         if all_raw {
             self.waiting.clear();
             self.waiting.extend(self.threads.iter());
@@ -143,10 +134,32 @@ impl Machine {
         }
     }
 
+    /// Whatever comes now, this is a call. False if it is in a place where there can be none.
+    fn commit(&mut self, gate: &Compiled, out: &mut Out<'_, '_>) -> bool {
+        let Some(lead) = self.threads.iter().next() else { return true };
+        // Where the frame could have ended, another call begins only once it has a name or a body.
+        let begins_another = self.best.as_ref().is_some_and(|(best, _)| best.calls != lead.calls);
+        if begins_another && (lead.name.is_none() || self.threads.in_word()) {
+            return true;
+        }
+        if begins_another {
+            self.best = None;
+        }
+        if self.draft.as_ref().is_some_and(|draft| draft.call == lead.calls && draft.started) {
+            return true;
+        }
+        let lead = *lead;
+        if !self.ensure_draft(gate, lead, out) {
+            return false;
+        }
+        self.announce(gate, lead, out);
+        true
+    }
+
     /// Whether something else than a call could end here: as long as that is so, no call is certain.
     fn ends_otherwise(&self, gate: &Compiled) -> bool {
-        self.best.is_some_and(|(best, _)| {
-            !matches!(self.frame_of(gate, &best).kind, FrameKind::Calls | FrameKind::Wrapperless)
+        self.best.as_ref().is_some_and(|(best, _)| {
+            !matches!(self.frame_of(gate, best).kind, FrameKind::Calls | FrameKind::Wrapperless)
         })
     }
 
