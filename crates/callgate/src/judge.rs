@@ -82,39 +82,40 @@ pub(crate) fn judge(gate: &Compiled, attempt: &mut Attempt) -> (Verdict, Vec<Fin
     findings.append(&mut attempt.findings);
     judge_repairs(gate, attempt, 0, &mut findings);
     let read = attempt.repairs.len();
-    let mut arguments = judge_arguments(gate, attempt, &mut findings);
+    let tool = name.as_ref().and_then(|name| gate.tool(name));
+    let (mut arguments, fits) = match judge_arguments(gate, attempt, tool, &mut findings) {
+        Some((text, fits)) => (Some(text), fits),
+        None => (None, false),
+    };
     judge_repairs(gate, attempt, read, &mut findings);
     let tape = std::mem::take(&mut attempt.tape);
     let mut coercions = Vec::new();
-    let mut checked = false;
-    if let (Some(name), Some(registry)) = (&name, &gate.registry) {
-        match registry.get(name) {
-            None => findings.push(unknown_tool(gate, name)),
-            Some(tool) => {
-                checked = true;
-                if let Some(text) = &arguments {
-                    let fit =
-                        tool.fit(text, &tape, gate.policy.coerce, gate.policy.extra_args, attempt.text_born);
-                    coercions = fit.coercions;
-                    let changed = if fit.findings.is_empty() || !findings.is_empty() {
-                        findings.extend(fit.findings);
-                        fit.arguments
-                    } else if let Some(inner) = inner_envelope(gate, tool, attempt, text, &tape) {
-                        Some(inner)
-                    } else {
-                        findings.extend(fit.findings);
-                        None
-                    };
-                    if changed.is_some() {
-                        arguments = changed;
-                    }
+    match (&name, tool) {
+        (Some(name), None) if gate.registry.is_some() => findings.push(unknown_tool(gate, name)),
+        (_, Some(tool)) => {
+            if let Some(text) = arguments.as_ref().filter(|_| !fits) {
+                let fit =
+                    tool.fit(text, &tape, gate.policy.coerce, gate.policy.extra_args, attempt.text_born);
+                coercions = fit.coercions;
+                let changed = if fit.findings.is_empty() || !findings.is_empty() {
+                    findings.extend(fit.findings);
+                    fit.arguments
+                } else if let Some(inner) = inner_envelope(gate, tool, attempt, text, &tape) {
+                    Some(inner)
+                } else {
+                    findings.extend(fit.findings);
+                    None
+                };
+                if changed.is_some() {
+                    arguments = changed;
                 }
             }
         }
-    } else if let Some(text) = &arguments
-        && tape.value(text, 0).is_none()
-    {
-        findings.push(Finding::new(Code::NumberRange));
+        _ => {
+            if arguments.as_ref().is_some_and(|text| tape.value(text, 0).is_none()) {
+                findings.push(Finding::new(Code::NumberRange));
+            }
+        }
     }
     attempt.tape = tape;
     let name = name.map(|name| match name {
@@ -130,7 +131,7 @@ pub(crate) fn judge(gate: &Compiled, attempt: &mut Attempt) -> (Verdict, Vec<Fin
             id: attempt.id.take().unwrap_or_default(),
             name,
             arguments,
-            checked,
+            checked: tool.is_some(),
             dialect: attempt.dialect.clone(),
             span: attempt.span,
             repairs: std::mem::take(&mut attempt.repairs),
@@ -261,8 +262,14 @@ fn affixes(record: &Record) -> Vec<String> {
     found
 }
 
-/// The arguments as the text of an object, to which the tape of the attempt belongs, or what is wrong with them.
-fn judge_arguments(gate: &Compiled, attempt: &mut Attempt, findings: &mut Vec<Finding>) -> Option<String> {
+/// The arguments as the text of an object, to which the tape of the attempt belongs, or what is wrong with them. Also
+/// says whether they are already known to fit the tool.
+fn judge_arguments(
+    gate: &Compiled,
+    attempt: &mut Attempt,
+    tool: Option<&CompiledTool>,
+    findings: &mut Vec<Finding>,
+) -> Option<(String, bool)> {
     let mut text = match std::mem::replace(&mut attempt.arguments, Arguments::Broken) {
         Arguments::Json(text) => text,
         Arguments::Broken => return None,
@@ -283,7 +290,7 @@ fn judge_arguments(gate: &Compiled, attempt: &mut Attempt, findings: &mut Vec<Fi
             }
             let text = "{}".to_owned();
             attempt.tape = Tape::parse(&text)?;
-            return Some(text);
+            return Some((text, false));
         }
     };
     let kind = attempt.tape.nodes().first().map(|root| root.kind);
@@ -319,6 +326,9 @@ fn judge_arguments(gate: &Compiled, attempt: &mut Attempt, findings: &mut Vec<Fi
         );
         return None;
     }
+    if tool.is_some_and(|tool| tool.fits_at_sight(&text, tape)) {
+        return Some((text, true));
+    }
     if let Some(node) = tape.duplicate(&text) {
         let pointer = tape.pointer(&text, node);
         if gate.policy.duplicate_keys == DuplicateKeys::Reject {
@@ -337,7 +347,7 @@ fn judge_arguments(gate: &Compiled, attempt: &mut Attempt, findings: &mut Vec<Fi
             count: 1,
         });
     }
-    Some(text)
+    Some((text, false))
 }
 
 /// Whether the policy allows the repairs that were made, from the one at `from` on.

@@ -78,7 +78,20 @@ const IN_WORDS: [bool; 128] = {
         in_words[byte as usize] = (byte as u8).is_ascii_graphic()
             && !matches!(
                 byte as u8,
-                b'"' | b'\'' | b'`' | b'<' | b'>' | b'[' | b']' | b'{' | b'}' | b'(' | b')' | b'|' | b'=' | b',' | b';'
+                b'"' | b'\''
+                    | b'`'
+                    | b'<'
+                    | b'>'
+                    | b'['
+                    | b']'
+                    | b'{'
+                    | b'}'
+                    | b'('
+                    | b')'
+                    | b'|'
+                    | b'='
+                    | b','
+                    | b';'
             );
         byte += 1;
     }

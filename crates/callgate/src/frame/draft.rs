@@ -1,5 +1,6 @@
 //! Drafts: an attempt while it is being read, from its first marker to the arguments as JSON text.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::dialect::{Content, Record, Shape};
@@ -524,6 +525,12 @@ fn resolve(
         attempt.findings.push(Finding::new(Code::Malformed).message("the call is not an object"));
         return None;
     }
+    if let Some((name, arguments)) = only_name_and_arguments(record, text, tape)
+        && let Some(name) = tape.string(text, name)
+    {
+        attempt.name = written_name(seen, name);
+        return Some(begin_arguments(attempt, tape, arguments));
+    }
     if let Some(node) = tape.repeated_member(text, 0) {
         // Keys of the arguments are judged with the arguments; here it is about the call itself.
         attempt.findings.push(Finding::new(Code::DuplicateKey).path(tape.pointer(text, node)));
@@ -563,9 +570,7 @@ fn resolve(
         None => {
             let name = match claimed.name {
                 Some(node) => match tape.string(text, node) {
-                    Some(name) => {
-                        Name::Written(seen.filter(|seen| *seen == name).unwrap_or_else(|| name.into_owned()))
-                    }
+                    Some(name) => written_name(seen, name),
                     None if tape.nodes()[node].kind == Kind::Null => Name::Missing,
                     None => Name::Other(tape.raw(text, node).to_owned()),
                 },
@@ -587,9 +592,35 @@ fn resolve(
         attempt.meaning = Meaning::Data;
     }
     let node = arguments.filter(|node| tape.nodes()[*node].kind != Kind::Null)?;
+    Some(begin_arguments(attempt, tape, node))
+}
+
+/// The name that stands in an object; most often it is what was seen first.
+fn written_name(seen: Option<String>, name: Cow<'_, str>) -> Name {
+    Name::Written(seen.filter(|seen| *seen == name).unwrap_or_else(|| name.into_owned()))
+}
+
+/// Notes where the arguments begin.
+fn begin_arguments(attempt: &mut Attempt, tape: &Tape, node: usize) -> usize {
     let start = tape.nodes()[node].start();
     attempt.body_start = attempt.body_start.map(|base| base + start);
-    Some(node)
+    node
+}
+
+/// Name and arguments of an object that has no other members, in a dialect whose objects have no others. Most calls are
+/// like that, and nothing in them can be missing, misplaced or there twice.
+fn only_name_and_arguments(record: &Record, text: &str, tape: &Tape) -> Option<(usize, usize)> {
+    let ([shape], []) = (&record.object[..], &record.error[..]) else { return None };
+    let [name, arguments] = &shape.members[..] else { return None };
+    let ([names], [others]) = (&name.path[..], &arguments.path[..]) else { return None };
+    if name.content != Content::Name || arguments.content != Content::Arguments {
+        return None;
+    }
+    let mut children = tape.children(0);
+    let (first, second) = (children.next()?, children.next()?);
+    let is = |node: usize, keys: &[String]| tape.key_among(text, node, keys).is_some();
+    let is_whole = children.next().is_none() && is(first, names) && is(second, others);
+    (is_whole && tape.nodes()[second].kind != Kind::Null).then_some((first, second))
 }
 
 /// The ids that an object waits for; a finding where they are no list of strings.
@@ -710,9 +741,7 @@ fn at_path(path: &[Vec<String>], text: &str, tape: &Tape) -> Option<usize> {
             return None;
         }
         // Of several spellings the first counts, and of several members with it the last.
-        let written =
-            tape.children(node).filter_map(|child| Some((tape.key_among(text, child, spellings)?, child)));
-        node = written.min_by_key(|(spelling, child)| (*spelling, std::cmp::Reverse(*child)))?.1;
+        node = spellings.iter().find_map(|key| tape.member(text, node, key))?;
     }
     Some(node)
 }

@@ -112,6 +112,11 @@ pub(crate) enum Body {
 }
 
 impl Body {
+    /// Whether it can begin with anything, white space included.
+    pub(crate) fn is_raw(&self) -> bool {
+        !matches!(self, Body::Object | Body::Arguments { .. })
+    }
+
     /// Whether it can begin with this character.
     pub(crate) fn can_start(&self, c: char) -> bool {
         match self {

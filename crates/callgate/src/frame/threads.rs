@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 
 use crate::dialect::{Slot, is_word_character};
 
-use super::program::{Body, Mark, Op, Pc, Program};
+use super::program::{Mark, Op, Pc, Program};
 use super::ways::{Way, begins_without_space, is_open};
 
 /// The longest name, key or id that is read.
@@ -157,6 +157,12 @@ impl Thread {
             line: FenceLine::Before,
             odd: false,
         }
+    }
+
+    /// Whether white space leaves it as it is, and cannot be the start of a body.
+    fn passes_space(&self, program: &Program) -> bool {
+        let is_raw = |body: u16| program.bodies[body as usize].is_raw();
+        self.spaced && !matches!(program.ops[self.pc as usize], Op::Body(body) if is_raw(body))
     }
 
     /// Goes to the end of a way.
@@ -323,9 +329,7 @@ impl Threads {
             } else {
                 survey.all_matched = false;
             }
-            let is_raw = |body: u16| {
-                !matches!(program.bodies[body as usize], Body::Object | Body::Arguments { .. })
-            };
+            let is_raw = |body: u16| program.bodies[body as usize].is_raw();
             survey.all_raw &= matches!(op, Op::Body(body) if is_raw(body));
         }
         survey
@@ -500,30 +504,58 @@ impl Threads {
         Some(Step::Alive)
     }
 
-    /// How many of these bytes all threads read alike without anything to decide: the middle of literals, whose last
-    /// byte is not among them, or of words. None, unless they are settled.
-    pub(crate) fn plain_run(&self, program: &Program, scratch: &Scratch, bytes: &[u8]) -> usize {
-        if self.list.is_empty() || !self.settled {
+    /// Reads what all threads read alike without anything to decide: white space that they pass over, the middle of words,
+    /// and the middle of literals, whose last byte is not a part of it. Says how many bytes that is; none, unless they
+    /// are settled.
+    pub(crate) fn pass(&mut self, program: &Program, scratch: &mut Scratch, text: &str) -> usize {
+        if !self.settled || self.list.is_empty() {
             return 0;
         }
-        let is_literal = |pc: Pc| matches!(program.ops[pc as usize], Op::Byte(_));
+        if self.in_word {
+            let run = self.word_run(program, scratch, text.as_bytes());
+            scratch.words.push_str(&text[..run]);
+            return run;
+        }
+        let mut space = text.bytes().take_while(u8::is_ascii_whitespace).count();
+        if space > 0 && !self.list.iter().all(|thread| thread.passes_space(program)) {
+            space = 0;
+        }
+        let rest = &text[space..];
+        let mut run = self.literal_run(program, rest.as_bytes());
+        while !rest.is_char_boundary(run) {
+            run -= 1;
+        }
+        if run > 0 {
+            for thread in &mut self.list {
+                thread.pc += run as Pc;
+                thread.spaced = false;
+            }
+        }
+        space + run
+    }
+
+    fn word_run(&self, program: &Program, scratch: &Scratch, bytes: &[u8]) -> usize {
+        let is_word = |byte: &u8| byte.is_ascii() && is_word_byte(*byte);
+        let mut run = bytes.iter().copied().take_while(is_word).count();
+        for thread in &self.list {
+            let (Some(word), Op::Word(_)) = (thread.word, program.ops[thread.pc as usize]) else { return 0 };
+            let room = LONGEST_WORD.saturating_sub(scratch.words.len() - word.get() as usize);
+            run = run.min(room);
+        }
+        run
+    }
+
+    fn literal_run(&self, program: &Program, bytes: &[u8]) -> usize {
         let mut run = bytes.len();
         for thread in &self.list {
-            if thread.start_pending || thread.word.is_some() != self.in_word {
+            if thread.start_pending {
                 return 0;
             }
-            run = if let Some(word) = thread.word {
-                let is_word = |byte: &&u8| byte.is_ascii() && is_word_byte(**byte);
-                let room = LONGEST_WORD.saturating_sub(scratch.words.len() - word.get() as usize);
-                match program.ops[thread.pc as usize] {
-                    Op::Word(_) => bytes[..run].iter().take(room).take_while(is_word).count(),
-                    _ => 0,
-                }
-            } else {
-                let ops = program.ops[thread.pc as usize..].iter();
-                let same = ops.zip(&bytes[..run]).take_while(|(op, byte)| **op == Op::Byte(**byte)).count();
-                if is_literal(thread.pc + same as Pc) { same } else { same.saturating_sub(1) }
-            };
+            let ops = &program.ops[thread.pc as usize..];
+            let same =
+                ops.iter().zip(&bytes[..run]).take_while(|(op, byte)| **op == Op::Byte(**byte)).count();
+            let goes_on = matches!(ops.get(same), Some(Op::Byte(_)));
+            run = if goes_on { same } else { same.saturating_sub(1) };
             if run == 0 {
                 break;
             }
@@ -531,25 +563,10 @@ impl Threads {
         run
     }
 
-    /// Says that everything that follows from where they stand has been done, so that the middle of a literal or word
-    /// may be passed over.
+    /// Says that everything that follows from where they stand has been done, so that what decides nothing may be passed
+    /// over.
     pub(crate) fn settle(&mut self) {
         self.settled = true;
-    }
-
-    /// Reads text that [`Threads::plain_run`] allows.
-    pub(crate) fn pass(&mut self, scratch: &mut Scratch, text: &str) {
-        if text.is_empty() {
-            return;
-        }
-        if self.in_word {
-            scratch.words.push_str(text);
-            return;
-        }
-        for thread in &mut self.list {
-            thread.pc += text.len() as Pc;
-            thread.spaced = false;
-        }
     }
 
     /// Ends the words that are being read: the byte at `position` is none of theirs.
@@ -688,7 +705,13 @@ fn repeated(op: Op, thread: &Thread) -> Option<Words> {
 /// Adds a thread and everything it can reach without reading a byte, the preferred way first. Threads are large, so one
 /// is copied to where it stays and changed there.
 #[inline(never)]
-fn follow(program: &Program, scratch: &mut Scratch, list: &mut Vec<Thread>, thread: &Thread, position: usize) {
+fn follow(
+    program: &Program,
+    scratch: &mut Scratch,
+    list: &mut Vec<Thread>,
+    thread: &Thread,
+    position: usize,
+) {
     let ways = program.ways.from(thread.pc);
     if ways.is_empty() {
         arrive(program, scratch, list, thread, position);
@@ -783,7 +806,9 @@ fn follow_waiting(program: &Program, scratch: &mut Scratch, list: &mut Vec<Threa
 fn bind(program: &Program, scratch: &Scratch, thread: &mut Thread, pattern: u16, run: (u32, u32)) -> bool {
     let text = scratch.get(Words::new(run.0, run.1));
     // A slash makes a closing tag, never a name.
-    if text.is_empty() || text.starts_with(['/', '!', '?']) || !text.is_ascii() && !text.chars().all(is_word_character)
+    if text.is_empty()
+        || text.starts_with(['/', '!', '?'])
+        || !text.is_ascii() && !text.chars().all(is_word_character)
     {
         return false;
     }

@@ -145,9 +145,7 @@ pub(super) fn is_open(op: Op) -> bool {
 
 /// Whether a thread stays at an instruction, at least for now.
 fn is_end(op: Op) -> bool {
-    let goes_on = matches!(
-        op,
-        Op::Split(..) | Op::Prompt(_) | Op::Jump(_) | Op::Mark(_) | Op::Space | Op::Line
-    );
+    let goes_on =
+        matches!(op, Op::Split(..) | Op::Prompt(_) | Op::Jump(_) | Op::Mark(_) | Op::Space | Op::Line);
     !goes_on
 }

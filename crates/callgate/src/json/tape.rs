@@ -58,6 +58,12 @@ impl Node {
         (self.key.1 > 0).then_some((self.key.0 as usize, self.key.1 as usize))
     }
 
+    /// Its key as it is written, without its quotes.
+    pub(crate) fn written_key<'t>(&self, text: &'t str) -> Option<&'t [u8]> {
+        let (start, end) = (self.key.0 as usize, self.key.1 as usize);
+        text.as_bytes().get(start + 1..end.wrapping_sub(1)).filter(|_| end > 0)
+    }
+
     /// Its first byte in the text.
     pub fn start(&self) -> usize {
         self.start as usize
@@ -146,30 +152,30 @@ impl Tape {
 
     /// The member of an object with this key; the last one if there are several.
     pub fn member(&self, text: &str, node: usize, key: &str) -> Option<usize> {
-        let has_key = |child: &usize| match self.plain_key(text, *child) {
-            Some(plain) => plain == key,
-            None => self.key(text, *child).is_some_and(|written| written == key),
-        };
-        self.children(node).filter(has_key).last()
+        self.children(node).filter(|child| self.has_key(text, *child, key)).last()
     }
 
-    /// The key of a member as it is written, without its quotes, if no escape is in it: most are compared that way.
-    pub(crate) fn plain_key<'t>(&self, text: &'t str, node: usize) -> Option<&'t str> {
-        let (start, end) = self.nodes.get(node)?.key()?;
-        // Where no escape is in it, the first special byte is the quote at its end.
-        let plain = start + 1 + plain_length(text.as_bytes().get(start + 1..)?, b'"');
-        if plain + 1 == end { text.get(start + 1..plain) } else { None }
+    /// Whether a member has this key.
+    fn has_key(&self, text: &str, node: usize, key: &str) -> bool {
+        let Some(written) = self.written_key(text, node) else { return false };
+        // An escape is longer than what it stands for, so most keys are told apart by their length.
+        if written.len() == key.len() {
+            written == key.as_bytes() && !written.contains(&b'\\')
+        } else {
+            written.len() > key.len()
+                && written.contains(&b'\\')
+                && self.key(text, node).is_some_and(|unescaped| unescaped == key)
+        }
+    }
+
+    /// The key of a member as it is written, without its quotes.
+    fn written_key<'t>(&self, text: &'t str, node: usize) -> Option<&'t [u8]> {
+        self.nodes.get(node)?.written_key(text)
     }
 
     /// Whether a member has one of these keys, and which.
     pub(crate) fn key_among(&self, text: &str, node: usize, keys: &[String]) -> Option<usize> {
-        match self.plain_key(text, node) {
-            Some(key) => keys.iter().position(|other| *other == key),
-            None => {
-                let key = self.key(text, node)?;
-                keys.iter().position(|other| *other == key)
-            }
-        }
+        keys.iter().position(|key| self.has_key(text, node, key))
     }
 
     /// The value as `serde_json` holds it; `None` if a number in it is too large for a 64-bit float, or if the value
@@ -227,10 +233,11 @@ impl Tape {
         if self.nodes.get(object)?.kind != Kind::Object {
             return None;
         }
-        let mut few = [""; FEW];
+        let mut few: [&[u8]; FEW] = [&[]; FEW];
         for (count, child) in self.children(object).enumerate() {
             // Few keys without escapes are compared sooner than hashed.
-            let Some(key) = self.plain_key(text, child).filter(|_| count < FEW) else {
+            let written = self.written_key(text, child);
+            let Some(key) = written.filter(|key| count < FEW && !key.contains(&b'\\')) else {
                 return self.repeated_among_many(text, object);
             };
             if few[..count].contains(&key) {

@@ -27,6 +27,12 @@ pub struct Fit {
 }
 
 impl CompiledTool {
+    /// Whether it can be seen without decoding them that arguments fit the schema as they are, and that no key stands
+    /// twice in an object. False says nothing.
+    pub(crate) fn fits_at_sight(&self, arguments: &str, tape: &Tape) -> bool {
+        self.quick.as_ref().is_some_and(|quick| quick.accepts(arguments, tape))
+    }
+
     /// Judges arguments, and fits them to the schema as far as the policy allows.
     ///
     /// `arguments` is valid JSON and `tape` its layout; `text_born` says that the values were written as text. Values
@@ -41,7 +47,7 @@ impl CompiledTool {
         extra: ExtraArgs,
         text_born: bool,
     ) -> Fit {
-        if self.quick.as_ref().is_some_and(|quick| quick.accepts(arguments, tape)) {
+        if self.fits_at_sight(arguments, tape) {
             return Fit::default();
         }
         let Some(mut value) = tape.value(arguments, 0) else {

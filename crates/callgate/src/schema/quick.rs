@@ -15,6 +15,9 @@ const REMARKS: &[&str] = &["$comment", "$schema", "default", "description", "exa
 /// The most members that a schema of the simple kind names: they are looked at one by one, and each has a bit.
 const MEMBERS: usize = 64;
 
+/// How deep the values may be nested into which it looks.
+const DEPTH: usize = 8;
+
 /// The longest spelling of a number that is certainly in the range of all types.
 const DIGITS: usize = 15;
 
@@ -105,7 +108,8 @@ impl Quick {
                     _ => return None,
                 }
             }
-            if node.members.len() > MEMBERS {
+            // Keys are compared as they are written, so none may need an escape.
+            if node.members.len() > MEMBERS || node.members.iter().any(|(key, _)| key.contains('\\')) {
                 return None;
             }
             for key in required {
@@ -118,25 +122,134 @@ impl Quick {
         Some(Quick { nodes })
     }
 
-    /// Whether the schema certainly accepts these arguments, and mentions all of them.
+    /// Whether the schema certainly accepts these arguments, and mentions all of them, and no key stands twice in an
+    /// object.
     pub(super) fn accepts(&self, text: &str, tape: &Tape) -> bool {
-        let is_whole = |root: &json::Node| root.kind == Kind::Object && root.after() == tape.nodes().len();
-        if !tape.nodes().first().is_some_and(is_whole) {
+        let nodes = tape.nodes();
+        let is_whole = |root: &json::Node| root.kind == Kind::Object && root.after() == nodes.len();
+        if !nodes.first().is_some_and(is_whole) {
             return false;
         }
-        let mut look = Look { schemas: &self.nodes, text, tape, open: Vec::new() };
-        let allows_objects = |says: &Node| says.types.contains(TypeSet::OBJECT) && says.choices.is_none();
-        if !self.nodes.first().is_some_and(allows_objects) {
-            return false;
-        }
-        let mut next = Some((0, 0));
-        while let Some((value, schema)) = next {
-            if !look.accepts_inside(value, schema) {
+        // The containers around the value at hand, innermost last.
+        let mut around: [Container<'_>; DEPTH] = [const { Container::NONE }; DEPTH];
+        let mut depth = 0;
+        for (index, node) in nodes.iter().enumerate() {
+            while depth > 0 && around[depth - 1].after == index {
+                depth -= 1;
+                if !around[depth].ends_well(text, tape) {
+                    return false;
+                }
+            }
+            let says = if depth == 0 {
+                self.nodes.first()
+            } else {
+                match around[depth - 1].next(&self.nodes, text, node, depth == 1) {
+                    Some(says) => says,
+                    None => return false,
+                }
+            };
+            if !is_allowed(says, text, node) {
                 return false;
             }
-            next = look.open.pop();
+            if matches!(node.kind, Kind::Object | Kind::Array) {
+                if depth == DEPTH {
+                    return false;
+                }
+                around[depth] = Container { says, node: index, after: node.after(), ..Container::NONE };
+                around[depth].is_object = node.kind == Kind::Object;
+                depth += 1;
+            }
         }
-        true
+        around[..depth].iter().rev().all(|container| container.ends_well(text, tape))
+    }
+}
+
+/// Whether a value is certainly right, but for what is inside of it. Where nothing is said, everything is accepted that
+/// is a value at all.
+fn is_allowed(says: Option<&Node>, text: &str, node: &json::Node) -> bool {
+    let raw = || text.get(node.start()..node.end()).unwrap_or_default();
+    let allows = |types: TypeSet| says.is_none_or(|says| says.types.contains(types));
+    match node.kind {
+        Kind::String => allows(TypeSet::STRING) && says.is_none_or(|says| says.allows_string(raw())),
+        _ if says.is_some_and(|says| says.choices.is_some()) => false,
+        Kind::Number => {
+            let raw = raw();
+            let is_whole = raw.bytes().all(|byte| matches!(byte, b'-' | b'0'..=b'9'));
+            let types = if is_whole { TypeSet::INTEGER } else { TypeSet::NUMBER };
+            allows(types)
+                && raw.len() <= DIGITS
+                && (is_whole || !raw.contains(['e', 'E']))
+                && says.is_none_or(|says| says.allows_number(raw))
+        }
+        Kind::Bool => allows(TypeSet::BOOLEAN),
+        Kind::Null => allows(TypeSet::NULL),
+        Kind::Array => allows(TypeSet::ARRAY),
+        Kind::Object => allows(TypeSet::OBJECT),
+    }
+}
+
+/// An object or array that is being looked into.
+struct Container<'q> {
+    /// What is said about it, if anything.
+    says: Option<&'q Node>,
+    is_object: bool,
+    /// Its place on the tape, and the first that is not inside of it.
+    node: usize,
+    after: usize,
+    /// One bit for each mentioned member that is there.
+    seen: u64,
+    /// How many members are not mentioned, or how many elements there are.
+    count: usize,
+}
+
+impl<'q> Container<'q> {
+    const NONE: Container<'static> =
+        Container { says: None, is_object: false, node: 0, after: 0, seen: 0, count: 0 };
+
+    /// What is said about the next value in it, if anything; nothing if that is not certain.
+    fn next(
+        &mut self,
+        schemas: &'q [Node],
+        text: &str,
+        node: &json::Node,
+        is_root: bool,
+    ) -> Option<Option<&'q Node>> {
+        if !self.is_object {
+            self.count += 1;
+            return Some(self.says.and_then(|says| schemas.get(says.items?)));
+        }
+        let key = node.written_key(text)?;
+        if let Some(says) = self.says
+            && let Some(place) = says.members.iter().position(|(member, _)| member.as_bytes() == key)
+        {
+            let bit = 1 << place;
+            if self.seen & bit != 0 {
+                return None;
+            }
+            self.seen |= bit;
+            return Some(schemas.get(says.members[place].1));
+        }
+        // With an escape in it, it may still be one of them. And an argument that is not mentioned is a matter of the
+        // policy, too.
+        if is_root || key.contains(&b'\\') {
+            return None;
+        }
+        self.count += 1;
+        match self.says {
+            Some(says) => says.others.map(|schema| schemas.get(schema)),
+            None => Some(None),
+        }
+    }
+
+    /// Whether everything that must be in it is, and no more than may be.
+    fn ends_well(&self, text: &str, tape: &Tape) -> bool {
+        if !self.is_object {
+            let (least, most) = self.says.map_or(ANY_COUNT, |says| says.elements);
+            return (least..=most).contains(&self.count);
+        }
+        self.says.is_none_or(|says| says.required & !self.seen == 0)
+            // Of the members that are not mentioned, none has been compared with the others.
+            && (self.count < 2 || tape.repeated_member(text, self.node).is_none())
     }
 }
 
@@ -162,84 +275,5 @@ impl Node {
     fn allows_number(&self, raw: &str) -> bool {
         let (least, most) = self.range;
         self.range == ANY_NUMBER || raw.parse().is_ok_and(|number: i64| (least..=most).contains(&number))
-    }
-}
-
-/// One look at arguments.
-struct Look<'a> {
-    schemas: &'a [Node],
-    text: &'a str,
-    tape: &'a Tape,
-    /// Objects and arrays that still have to be looked into, with their schemas.
-    open: Vec<(usize, usize)>,
-}
-
-impl Look<'_> {
-    /// Whether a value is certainly right, but for what is inside of it, which is left for later.
-    fn accepts(&mut self, value: usize, schema: usize) -> bool {
-        let Some(node) = self.tape.nodes().get(value) else { return false };
-        // Where nothing is said, everything is accepted that is a value at all.
-        let says = self.schemas.get(schema);
-        let allows = |types: TypeSet| says.is_none_or(|says| says.types.contains(types));
-        match node.kind {
-            Kind::String => {
-                allows(TypeSet::STRING)
-                    && says.is_none_or(|says| says.allows_string(self.tape.raw(self.text, value)))
-            }
-            _ if says.is_some_and(|says| says.choices.is_some()) => false,
-            Kind::Number => {
-                let raw = self.tape.raw(self.text, value);
-                let is_whole = raw.bytes().all(|byte| matches!(byte, b'-' | b'0'..=b'9'));
-                let types = if is_whole { TypeSet::INTEGER } else { TypeSet::NUMBER };
-                allows(types)
-                    && raw.len() <= DIGITS
-                    && !raw.contains(['e', 'E'])
-                    && says.is_none_or(|says| says.allows_number(raw))
-            }
-            Kind::Bool => allows(TypeSet::BOOLEAN),
-            Kind::Null => allows(TypeSet::NULL),
-            Kind::Array | Kind::Object => {
-                self.open.push((value, schema));
-                allows(if node.kind == Kind::Array { TypeSet::ARRAY } else { TypeSet::OBJECT })
-            }
-        }
-    }
-
-    /// Whether everything that is directly inside of an object or array is certainly right.
-    fn accepts_inside(&mut self, value: usize, schema: usize) -> bool {
-        let tape = self.tape;
-        let says = self.schemas.get(schema);
-        if tape.nodes().get(value).is_some_and(|node| node.kind == Kind::Array) {
-            let items = says.and_then(|says| says.items).unwrap_or(usize::MAX);
-            let (least, most) = says.map_or(ANY_COUNT, |says| says.elements);
-            let mut count = 0;
-            for item in tape.children(value) {
-                count += 1;
-                if !self.accepts(item, items) {
-                    return false;
-                }
-            }
-            return (least..=most).contains(&count);
-        }
-        let Some(says) = says else {
-            return tape.children(value).all(|member| self.accepts(member, usize::MAX));
-        };
-        let mut missing = says.required;
-        for child in tape.children(value) {
-            let Some(key) = tape.plain_key(self.text, child) else { return false };
-            let known = says.members.iter().position(|(member, _)| member == key);
-            let schema = match known {
-                Some(place) => {
-                    missing &= !(1 << place);
-                    Some(says.members[place].1)
-                }
-                // An argument that is not mentioned is a matter of the policy, too.
-                None => says.others.filter(|_| value != 0),
-            };
-            if !schema.is_some_and(|schema| self.accepts(child, schema)) {
-                return false;
-            }
-        }
-        missing == 0
     }
 }

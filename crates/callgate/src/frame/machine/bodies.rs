@@ -348,9 +348,8 @@ impl Machine {
         }
         let Survey { matched, all_matched, .. } = self.threads.survey(&gate.program);
         self.best = matched.map(|thread| (*thread, self.held.len()));
-        if all_matched
-            && let Some((thread, _)) = self.best
-        {
+        self.threads.settle();
+        if all_matched && let Some((thread, _)) = self.best {
             self.frame_done(gate, thread, self.position, out);
         }
     }

@@ -166,12 +166,8 @@ impl Machine {
 
     /// The call is broken: it is skipped to its end.
     pub(super) fn refuse(&mut self, gate: &Compiled, finding: Option<Finding>, out: &mut Out<'_, '_>) {
-        let thread = self
-            .threads
-            .iter()
-            .find(|thread| thread.committed)
-            .or_else(|| self.threads.lead())
-            .copied();
+        let thread =
+            self.threads.iter().find(|thread| thread.committed).or_else(|| self.threads.lead()).copied();
         let (Some(draft), Some(thread)) = (&mut self.draft, thread) else {
             self.held_is_text(gate, out);
             return;

@@ -32,18 +32,13 @@ impl Machine {
         used
     }
 
-    /// Passes over the middle of literals and words that all threads read alike: nothing is decided there. Says how
-    /// many bytes it has passed, at most so many.
+    /// Passes over what all threads read alike: nothing is decided there. Says how many bytes that is, at most so many.
     pub(super) fn pass(&mut self, gate: &Compiled, rest: &str, most: usize) -> usize {
-        let bytes = rest.as_bytes();
-        let mut run = self.threads.plain_run(&gate.program, &self.scratch, &bytes[..most.min(bytes.len())]);
-        if run == 0 {
-            return 0;
+        let mut most = most.min(rest.len());
+        while !rest.is_char_boundary(most) {
+            most -= 1;
         }
-        while !rest.is_char_boundary(run) {
-            run -= 1;
-        }
-        self.threads.pass(&mut self.scratch, &rest[..run]);
+        let run = self.threads.pass(&gate.program, &mut self.scratch, &rest[..most]);
         self.position += run;
         run
     }

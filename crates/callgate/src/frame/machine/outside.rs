@@ -180,6 +180,7 @@ impl Machine {
                 _ => self.state = State::Matching,
             }
             self.after_step(gate, out);
+            self.threads.settle();
             break;
         }
         used
