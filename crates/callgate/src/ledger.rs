@@ -141,12 +141,15 @@ impl Out<'_, '_> {
             return;
         }
         self.ledger.has_text = true;
-        // The closing line of a fence that is the whole response is no text after the call.
-        let closes_fence =
-            self.ledger.pending == Some(Pending::Sole) && text.trim().chars().all(|c| matches!(c, '`' | '~'));
-        if !reasoning && !text.trim().is_empty() && !closes_fence {
-            for entry in &mut self.ledger.entries {
-                entry.followed = true;
+        if !reasoning && !self.ledger.entries.is_empty() {
+            // The closing line of a fence that is the whole response is no text after the call.
+            let words = text.trim();
+            let closes_fence =
+                self.ledger.pending == Some(Pending::Sole) && words.chars().all(|c| matches!(c, '`' | '~'));
+            if !words.is_empty() && !closes_fence {
+                for entry in &mut self.ledger.entries {
+                    entry.followed = true;
+                }
             }
         }
         let event = if reasoning {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::lines::LineMarks;
 use super::marks::Marks;
 use super::stops::Stops;
+use super::threads::Thread;
 use super::ways::Ways;
 use crate::bytes::ByteSet;
 use crate::dialect::Slot;
@@ -218,4 +219,16 @@ pub(crate) struct Program {
     pub(crate) marks: Marks,
     /// The most white space that any template writes before an opener.
     pub(crate) before: usize,
+}
+
+impl Program {
+    /// The frame to which an instruction belongs.
+    pub(crate) fn frame_at(&self, pc: Pc) -> &Frame {
+        &self.frames[self.owner[pc as usize] as usize]
+    }
+
+    /// The frame that a thread reads.
+    pub(crate) fn frame_of(&self, thread: &Thread) -> &Frame {
+        self.frame_at(thread.pc)
+    }
 }

@@ -5,6 +5,9 @@ use crate::bytes::ByteSet;
 /// How far a search for one group of bytes goes before the other groups have their turn.
 const BLOCK: usize = 512;
 
+/// Below so many bytes a search by vectors is not worth its while.
+const SHORT: usize = 16;
+
 /// Bytes at which a scan has to look closer.
 #[derive(Clone, Debug)]
 pub(crate) struct Marks {
@@ -27,6 +30,9 @@ impl Marks {
 
     /// Where the first of them stands in these bytes, or how many there are.
     pub(crate) fn find(&self, bytes: &[u8]) -> usize {
+        if bytes.len() < SHORT {
+            return bytes.iter().position(|byte| self.set.has(*byte)).unwrap_or(bytes.len());
+        }
         if let [[one, two, three]] = *self.groups {
             return memchr::memchr3(one, two, three, bytes).unwrap_or(bytes.len());
         }

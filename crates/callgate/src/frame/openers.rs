@@ -211,7 +211,7 @@ impl Builder<'_> {
         let program = self.program;
         let starts = program.starts[byte as usize]
             .iter()
-            .filter(|pc| place.admits(&program.frames[program.owner[**pc as usize] as usize]))
+            .filter(|pc| place.admits(program.frame_at(**pc)))
             .map(|pc| Thread::new(*pc, 0));
         let mut threads = Threads::default();
         threads.start(program, &mut self.scratch, starts, 0);

@@ -100,7 +100,14 @@ impl Regions {
     /// Passes over text without backticks and tildes. What came before must be [calm](Regions::is_calm), and nobody may
     /// wait for the end of a line.
     pub(crate) fn pass(&mut self, text: &str) {
-        let Some(at) = memchr::memrchr(b'\n', text.as_bytes()) else { return };
+        let bytes = text.as_bytes();
+        // In a small piece a loop is done before a search by vectors has begun.
+        let last = if bytes.len() < 16 {
+            bytes.iter().rposition(|byte| *byte == b'\n')
+        } else {
+            memchr::memrchr(b'\n', bytes)
+        };
+        let Some(at) = last else { return };
         self.line = self.new_line();
         for c in text[at + 1..].chars() {
             if self.is_calm() {

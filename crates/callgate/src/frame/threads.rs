@@ -165,6 +165,40 @@ impl Thread {
         self.spaced && !matches!(program.ops[self.pc as usize], Op::Body(body) if is_raw(body))
     }
 
+    /// Reads one byte as the only thread of its set, where that makes no others: it needs no list. Nothing if it may.
+    fn step_alone(&mut self, program: &Program, byte: u8, position: usize) -> Option<Step> {
+        let wanted = match program.ops[self.pc as usize] {
+            Op::Byte(wanted) => wanted,
+            Op::Body(_) | Op::Match => return Some(Step::Dead),
+            _ => return None,
+        };
+        if wanted != byte {
+            return Some(Step::Dead);
+        }
+        let next = self.pc + 1;
+        match program.ways.from(next) {
+            [] if !is_open(program.ops[next as usize]) => {
+                self.leave_space(byte, position);
+                self.pc = next;
+            }
+            [way] if !way.is_open => {
+                self.leave_space(byte, position);
+                self.go(program, way, position + 1);
+            }
+            _ => return None,
+        }
+        Some(Step::Alive)
+    }
+
+    /// Notes that a byte is read: the white space before it is over.
+    fn leave_space(&mut self, byte: u8, position: usize) {
+        self.spaced = false;
+        if self.start_pending && !byte.is_ascii_whitespace() {
+            self.start_pending = false;
+            self.call_start = position;
+        }
+    }
+
     /// Goes to the end of a way.
     fn go(&mut self, program: &Program, way: &Way, position: usize) {
         self.pc = way.pc;
@@ -385,6 +419,13 @@ impl Threads {
         {
             return step;
         }
+        if let [thread] = &mut self.list[..]
+            && let Some(step) = thread.step_alone(program, byte, position)
+        {
+            self.settled = false;
+            self.in_word = false;
+            return step;
+        }
         let mut next = std::mem::take(&mut scratch.spare);
         next.clear();
         next.reserve(self.list.len());
@@ -409,11 +450,7 @@ impl Threads {
                 continue;
             }
             let mut thread = *thread;
-            thread.spaced = false;
-            if thread.start_pending && !byte.is_ascii_whitespace() {
-                thread.start_pending = false;
-                thread.call_start = position;
-            }
+            thread.leave_space(byte, position);
             match op {
                 Op::Byte(_) => {
                     thread.pc += 1;

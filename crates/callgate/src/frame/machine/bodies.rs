@@ -29,8 +29,7 @@ impl Machine {
         self.best = None;
         let same = |thread: &Thread| match program.ops[thread.pc as usize] {
             Op::Body(other) => {
-                let owner =
-                    &gate.records[program.frames[program.owner[thread.pc as usize] as usize].record].record;
+                let owner = &gate.records[program.frame_of(thread).record].record;
                 program.bodies[other as usize] == *body
                     && thread.level == first.level
                     && owner.syntax == record.syntax
@@ -129,15 +128,17 @@ impl Machine {
     /// The name from the header, where the header has one.
     pub(super) fn announce_name(&mut self, gate: &Compiled, thread: Thread, out: &mut Out<'_, '_>) {
         let Some(name) = thread.name else { return };
-        let name = self.scratch.get(name).to_owned();
-        let source = Self::source(gate, self.frame_of(gate, &thread));
+        let name = self.scratch.get(name);
+        let frame = gate.program.frame_of(&thread);
         let Some(draft) = &mut self.draft else { return };
         draft.odd = thread.odd;
         draft.id = thread.id.map(|id| self.scratch.get(id).to_owned());
         if !std::mem::replace(&mut draft.started, true) {
-            out.started(draft.number, &name, source);
+            out.started(draft.number, name, Self::source(gate, frame));
         }
-        draft.name = Some(name);
+        if draft.name.as_deref() != Some(name) {
+            draft.name = Some(name.to_owned());
+        }
     }
 
     pub(super) fn open_context(
@@ -271,7 +272,7 @@ impl Machine {
         out: &mut Out<'_, '_>,
     ) -> bool {
         let Some(thread) = self.waiting.first().copied() else { return true };
-        let record = gate.records[self.frame_of(gate, &thread).record].record.clone();
+        let record = gate.records[gate.program.frame_of(&thread).record].record.clone();
         let Some(draft) = &mut self.draft else { return true };
         let mut is_call = draft.is_certain(&record, |name| gate.knows(name));
         if !is_call && state == ReaderState::Done {
@@ -324,7 +325,7 @@ impl Machine {
 
     /// Looks for the name and the arguments in what has been read of an object.
     fn look_at_object(&mut self, gate: &Compiled, out: &mut Out<'_, '_>) {
-        let frame = self.waiting.first().map(|thread| self.frame_of(gate, thread));
+        let frame = self.waiting.first().map(|thread| gate.program.frame_of(thread));
         let (Some(draft), Some(frame)) = (&mut self.draft, frame) else { return };
         draft.look_at_object(&gate.records[frame.record].record);
         if !draft.started
@@ -359,7 +360,7 @@ impl Machine {
     pub(super) fn lines(&mut self, gate: &Compiled, rest: &str, out: &mut Out<'_, '_>) -> usize {
         let limits = &gate.policy.limits;
         let Some(thread) = self.waiting.first().copied() else { return rest.len() };
-        let record = &gate.records[self.frame_of(gate, &thread).record].record;
+        let record = &gate.records[gate.program.frame_of(&thread).record].record;
         let position = self.position;
         let Some(draft) = &mut self.draft else { return rest.len() };
         let start = draft.body_start.unwrap_or(position);
@@ -456,7 +457,7 @@ impl Machine {
     /// The threads that look for an element inside the value, where one may begin here.
     fn elements(&mut self, gate: &Compiled) -> Vec<Thread> {
         let Some(first) = self.waiting.first() else { return Vec::new() };
-        let Some(nested) = &self.frame_of(gate, first).nested else { return Vec::new() };
+        let Some(nested) = &gate.program.frame_of(first).nested else { return Vec::new() };
         let Some(draft) = &mut self.draft else { return Vec::new() };
         let Some(params) = draft.params() else { return Vec::new() };
         let (object, list) = params.may_hold();
@@ -607,7 +608,7 @@ impl Machine {
 impl Machine {
     /// The value that is being read holds elements, of which this thread has begun the first.
     fn hold_elements(&mut self, gate: &Compiled, element: Thread) {
-        let Some(nested) = self.frame_of(gate, &element).nested.clone() else { return };
+        let Some(nested) = gate.program.frame_of(&element).nested.clone() else { return };
         let is_item = |thread: &Thread| thread.pc >= nested.item;
         let is_list = is_item(&element);
         self.threads.retain(|thread| thread.level == element.level && is_item(thread) == is_list);

@@ -44,7 +44,7 @@ impl Machine {
                 draft.keep(text, gate.policy.limits.raw);
             }
         }
-        let frame = self.frame_of(gate, &thread);
+        let frame = gate.program.frame_of(&thread);
         let record = &gate.records[frame.record].record;
         let Some(mut draft) = self.draft.take() else { return };
         // Where the next call ends this one, the thread already knows that one's name.
@@ -94,7 +94,7 @@ impl Machine {
 
     /// A frame has been read to its end.
     pub(super) fn frame_done(&mut self, gate: &Compiled, thread: Thread, end: usize, out: &mut Out<'_, '_>) {
-        let frame = self.frame_of(gate, &thread);
+        let frame = gate.program.frame_of(&thread);
         match frame.kind {
             FrameKind::Calls | FrameKind::Wrapperless => {
                 if !self.ensure_draft(gate, thread, out) {
@@ -179,7 +179,7 @@ impl Machine {
             draft.name = Some(self.scratch.get(name).to_owned());
         }
         let name = draft.name.clone().unwrap_or_default();
-        let frame = self.frame_of(gate, &thread);
+        let frame = gate.program.frame_of(&thread);
         let fill = |literals: &[String], resync: Resync| -> Vec<(String, Resync)> {
             literals.iter().map(|literal| (literal.replace("{name}", &name), resync)).collect()
         };
@@ -280,7 +280,7 @@ impl Machine {
             self.leave_frame(end, false);
             return length;
         }
-        let next = thread.going_on_at(self.frame_of(gate, &thread).next_call);
+        let next = thread.going_on_at(gate.program.frame_of(&thread).next_call);
         self.threads.clear();
         self.threads.start(&gate.program, &mut self.scratch, [next], end);
         self.state = State::Matching;
@@ -385,7 +385,7 @@ impl Machine {
         if self.speculative {
             // What can only be a call is one even if its end never came.
             let is_call = self.waiting.first().is_some_and(|thread| {
-                let record = &gate.records[self.frame_of(gate, thread).record].record;
+                let record = &gate.records[gate.program.frame_of(thread).record].record;
                 self.draft.as_ref().is_some_and(|draft| draft.is_certain(record, |name| gate.knows(name)))
             });
             if !is_call || !self.settle_speculation(gate, ReaderState::Reading, out) {
@@ -432,7 +432,7 @@ impl Machine {
     fn finish_lines(&mut self, gate: &Compiled, reason: FinishReason, out: &mut Out<'_, '_>) {
         let end = self.position;
         let thread = self.waiting.first().copied();
-        let record = thread.map(|thread| &gate.records[self.frame_of(gate, &thread).record].record);
+        let record = thread.map(|thread| &gate.records[gate.program.frame_of(&thread).record].record);
         let (Some(draft), Some(record)) = (&mut self.draft, record) else {
             self.abandon(gate, None, end, out);
             return;

@@ -154,7 +154,7 @@ impl Machine {
     /// Whether something else than a call could end here: as long as that is so, no call is certain.
     fn ends_otherwise(&self, gate: &Compiled) -> bool {
         self.best.as_ref().is_some_and(|(best, _)| {
-            !matches!(self.frame_of(gate, best).kind, FrameKind::Calls | FrameKind::Wrapperless)
+            !matches!(gate.program.frame_of(best).kind, FrameKind::Calls | FrameKind::Wrapperless)
         })
     }
 
@@ -162,7 +162,7 @@ impl Machine {
     pub(super) fn drop_unknown(&mut self, gate: &Compiled) {
         let scratch = &self.scratch;
         self.threads.retain(|thread| {
-            let frame = &gate.program.frames[gate.program.owner[thread.pc as usize] as usize];
+            let frame = gate.program.frame_of(thread);
             if !gate.records[frame.record].record.known {
                 return true;
             }
@@ -175,7 +175,7 @@ impl Machine {
     /// In formats whose marker is the tool's own name, a known name is already a call.
     pub(super) fn note_known(&mut self, gate: &Compiled, out: &mut Out<'_, '_>) {
         let lead = self.threads.iter().find(|thread| {
-            let frame = self.frame_of(gate, thread);
+            let frame = gate.program.frame_of(thread);
             gate.records[frame.record].record.known
                 && thread.name.is_some_and(|name| gate.knows(self.scratch.get(name)))
         });
@@ -211,7 +211,7 @@ impl Machine {
 
     /// Decides by its place whether a frame of calls is read. False: it became text.
     pub(super) fn admit(&mut self, gate: &Compiled, thread: Thread, out: &mut Out<'_, '_>) -> bool {
-        let frame = self.frame_of(gate, &thread);
+        let frame = gate.program.frame_of(&thread);
         let record = &gate.records[frame.record].record;
         let admission = self.admission(gate, frame, record);
         match admission {
@@ -290,15 +290,15 @@ impl Machine {
             return;
         }
         let name = self.scratch.get(name);
-        let record = self.frame_of(gate, &lead).record;
+        let record = gate.program.frame_of(&lead).record;
         let agreed = self.threads.iter().filter(|thread| thread.committed).all(|thread| {
-            self.frame_of(gate, thread).record == record
+            gate.program.frame_of(thread).record == record
                 && thread.name.is_some_and(|other| self.scratch.get(other) == name)
         });
         if !agreed {
             return;
         }
-        let source = Self::source(gate, self.frame_of(gate, &lead));
+        let source = Self::source(gate, gate.program.frame_of(&lead));
         let name = name.to_owned();
         if let Some(draft) = &mut self.draft {
             draft.started = true;
@@ -312,7 +312,7 @@ impl Machine {
         let only_closers = self.held.chars().all(|c| c.is_whitespace() || matches!(c, '}' | ']' | ')'));
         // Around an object that nothing marks, a bracket belongs to the text.
         let is_marked = self.threads.lead().is_some_and(|lead| {
-            let frame = self.frame_of(gate, lead);
+            let frame = gate.program.frame_of(lead);
             !frame.unmarked || frame.fence
         });
         let is_closer = matches!(c, '}' | ']' | ')') && only_closers && is_marked;
@@ -392,7 +392,7 @@ impl Machine {
         let last = self.threads.lead().filter(|lead| self.is_marker(gate, lead));
         let marker = self.threads.iter().find(|thread| self.is_marker(gate, thread)).or(last);
         if let Some(thread) = marker {
-            let record = &gate.records[self.frame_of(gate, thread).record].record;
+            let record = &gate.records[gate.program.frame_of(thread).record].record;
             let code = if record.lines && thread.name.is_some() {
                 Some(Code::IncompleteDirective)
             } else {
@@ -422,7 +422,7 @@ impl Machine {
 
     /// Whether a thread has read the marker of a call.
     pub(super) fn is_marker(&self, gate: &Compiled, thread: &Thread) -> bool {
-        let frame = self.frame_of(gate, thread);
+        let frame = gate.program.frame_of(thread);
         thread.pieces > 0 && frame.kind == FrameKind::Calls && !frame.unmarked
     }
 

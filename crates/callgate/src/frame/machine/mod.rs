@@ -293,8 +293,4 @@ impl Machine {
         let choice = if frame.chosen { Choice::Named } else { Choice::Marker(frame.marker.clone()) };
         (gate.records[frame.record].record.name.clone(), choice)
     }
-
-    fn frame_of<'g>(&self, gate: &'g Compiled, thread: &Thread) -> &'g Frame {
-        &gate.program.frames[gate.program.owner[thread.pc as usize] as usize]
-    }
 }

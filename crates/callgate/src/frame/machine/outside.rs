@@ -218,7 +218,7 @@ impl Machine {
         if text.is_empty() {
             return;
         }
-        let words_end = text.trim_end_matches(|c: char| c.is_ascii_whitespace()).len();
+        let words_end = text.trim_ascii_end().len();
         if words_end > 0 {
             let glued = self.space.is_empty();
             self.flush_space(out);
