@@ -57,7 +57,7 @@ pub(crate) fn compile(records: &[Listening]) -> Program {
     for (index, listening) in records.iter().enumerate() {
         compiler.record(index, listening, &mut seen_texts);
     }
-    let mut program = compiler.finish();
+    let mut program = compiler.finish(records);
     join_spaces(&mut program.ops);
     program.ways = Ways::of(&program.ops);
     program.stops = Stops::of_program(&program);
@@ -623,10 +623,13 @@ impl Compiler {
         }
     }
 
-    fn finish(mut self) -> Program {
+    fn finish(mut self, records: &[Listening]) -> Program {
         let program = &mut self.program;
         let mut anchors = ByteSet::default();
         for frame in 0..program.frames.len() {
+            if (0..frame).any(|earlier| stands_for(program, records, earlier, frame)) {
+                continue;
+            }
             let start = program.frames[frame].start;
             let chosen = program.frames[frame].chosen;
             for (byte, via_prompt) in first_bytes(&program.ops, start) {
@@ -690,6 +693,33 @@ fn join_spaces(ops: &mut [Op]) {
             ops[pc] = Op::Jump(pc as Pc + 1);
         }
     }
+}
+
+/// Whether a frame is read just like a later one, which then can never be preferred and need not listen: many models
+/// write the same format.
+fn stands_for(program: &Program, records: &[Listening], earlier: usize, later: usize) -> bool {
+    let (one, two) = (&program.frames[earlier], &program.frames[later]);
+    let known = |frame: &Frame| records[frame.record].record.known;
+    if one.marker != two.marker
+        || (one.kind, one.fence, one.unmarked, one.line_start, known(one))
+            != (two.kind, two.fence, two.unmarked, two.line_start, known(two))
+        || two.chosen && !one.chosen
+    {
+        return false;
+    }
+    let end =
+        |frame: usize| program.frames.get(frame + 1).map_or(program.ops.len(), |next| next.start as usize);
+    let ops = |frame: usize| &program.ops[program.frames[frame].start as usize..end(frame)];
+    let same_place = |a: Pc, b: Pc| a.wrapping_sub(one.start) == b.wrapping_sub(two.start);
+    let is_same = |(a, b): (&Op, &Op)| match (*a, *b) {
+        (Op::Split(a, c), Op::Split(b, d)) => same_place(a, b) && same_place(c, d),
+        (Op::Prompt(a), Op::Prompt(b)) | (Op::Jump(a), Op::Jump(b)) => same_place(a, b),
+        (Op::Word(a), Op::Word(b)) => program.patterns[a as usize] == program.patterns[b as usize],
+        (Op::Body(a), Op::Body(b)) => program.bodies[a as usize] == program.bodies[b as usize],
+        (Op::Fence(a), Op::Fence(b)) => program.infos[a as usize] == program.infos[b as usize],
+        (a, b) => a == b,
+    };
+    ops(earlier).len() == ops(later).len() && ops(earlier).iter().zip(ops(later)).all(is_same)
 }
 
 /// The bytes with which a frame can start, and whether the prompt was taken as read.
