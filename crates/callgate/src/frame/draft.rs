@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::dialect::{Content, Record, Shape};
 use crate::finding::{Code, Finding, Span};
-use crate::json::{End, Kind, Reader, Repair, RepairCode, Safety, Tape};
+use crate::json::{End, Kind, Node, Reader, Repair, RepairCode, Safety, Tape};
 use crate::schema::CompiledTool;
 
 use super::lines::{LineMarks, LineReader, Reading};
@@ -121,6 +121,8 @@ pub(crate) struct Draft {
     pub(crate) body_start: Option<usize>,
     /// Whether the value that is being read is at the start of a line.
     at_line_start: bool,
+    /// How many values of the object there were, and where the last ended, when name and arguments were last looked for.
+    looked: (usize, usize),
 }
 
 /// What has been read of the body.
@@ -157,6 +159,7 @@ impl Draft {
             shown: 0,
             body_start: None,
             at_line_start: false,
+            looked: (0, 0),
         }
     }
 
@@ -254,6 +257,11 @@ impl Draft {
             return;
         }
         let (text, tape) = (reader.text(), reader.tape());
+        // What is looked for shows with the start or the end of a value, and most chunks bring neither.
+        let read = (tape.nodes().len(), tape.nodes().last().map_or(0, Node::end));
+        if std::mem::replace(&mut self.looked, read) == read {
+            return;
+        }
         if self.name.is_none() {
             for shape in record.object.iter().filter(|shape| shape.is_call()) {
                 if let Some(node) = find_first(shape, &Content::Name, text, tape)
