@@ -96,25 +96,80 @@ pub(crate) fn make_room(text: &mut String, more: usize) {
     }
 }
 
-/// How many bytes come before the first double quote, backslash, control character or `quote`.
+/// How many bytes are looked at one word at a time before whole blocks of as many are.
+const LONG: usize = 32;
+
+/// How many bytes come before the first double quote, backslash, control character or `quote`, which is ASCII.
+#[inline]
 pub(super) fn plain_length(bytes: &[u8], quote: u8) -> usize {
+    // Most keys and many strings end within the first word.
+    match bytes.split_first_chunk() {
+        Some((word, rest)) => match specials(word, quote) {
+            0 => size_of_val(word) + plain_length_beyond(rest, quote),
+            special => first_marked(special),
+        },
+        None => plain_bytes(bytes, quote),
+    }
+}
+
+/// The same beyond the first word. It is kept out of line so that the first word stays cheap to look at.
+#[inline(never)]
+fn plain_length_beyond(bytes: &[u8], quote: u8) -> usize {
+    let mut at = 0;
+    while let Some(word) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
+        let special = specials(word, quote);
+        if special != 0 {
+            return at + first_marked(special);
+        }
+        at += size_of_val(word);
+        if at == LONG {
+            return at + plain_blocks(&bytes[at..], quote);
+        }
+    }
+    at + plain_bytes(&bytes[at..], quote)
+}
+
+/// The same for a long run.
+#[inline(never)]
+fn plain_blocks(bytes: &[u8], quote: u8) -> usize {
+    let is_plain = |block: &&[u8; LONG]| {
+        // Every byte is looked at, without a branch between them, so that it is done for many at once.
+        !block.iter().fold(false, |found, byte| found | is_special(*byte, quote))
+    };
+    let (blocks, tail) = bytes.as_chunks();
+    let plain = blocks.iter().take_while(is_plain).count();
+    let last = blocks.get(plain).map_or(tail, |block| block);
+    plain * LONG + plain_bytes(last, quote)
+}
+
+/// The same for a few bytes.
+fn plain_bytes(bytes: &[u8], quote: u8) -> usize {
+    bytes.iter().position(|byte| is_special(*byte, quote)).unwrap_or(bytes.len())
+}
+
+/// Whether plain text ends before this byte.
+fn is_special(byte: u8, quote: u8) -> bool {
+    // With one bit changed the double quote is among the control characters.
+    (byte ^ 2 < b'!') | (byte == b'\\') | (byte == quote)
+}
+
+/// Marks the high bit of each byte that is special. A byte after such a one may be marked falsely, never one before it.
+#[inline]
+fn specials(word: &[u8; 8], quote: u8) -> u64 {
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
     const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);
-    // The high bit of each byte that is zero. A byte after a zero one may be marked falsely, never one before it.
-    let zeros = |word: u64| word.wrapping_sub(ONES) & !word & HIGHS;
-    let equal = |word: u64, byte: u8| zeros(word ^ (ONES * u64::from(byte)));
-    let mut at = 0;
-    for eight in bytes.as_chunks().0 {
-        let word = u64::from_le_bytes(*eight);
-        let control = word.wrapping_sub(ONES * 0x20) & !word & HIGHS;
-        let special = control | equal(word, b'"') | equal(word, b'\\') | equal(word, quote);
-        if special != 0 {
-            return at + special.trailing_zeros() as usize / 8;
-        }
-        at += 8;
-    }
-    let is_special = |byte: &u8| *byte < 0x20 || matches!(byte, b'"' | b'\\') || *byte == quote;
-    bytes[at..].iter().position(is_special).map_or(bytes.len(), |tail| at + tail)
+    // A double quote is found among the control characters.
+    let quote = if quote == b'"' { b'\\' } else { quote };
+    let word = u64::from_le_bytes(*word);
+    let changed = |by: u8| word ^ (ONES * u64::from(by));
+    // What is less than this goes below zero, which only means something for ASCII.
+    let less = |word: u64, than: u8| word.wrapping_sub(ONES * u64::from(than));
+    (less(changed(2), b'!') | less(changed(b'\\'), 1) | less(changed(quote), 1)) & !word & HIGHS
+}
+
+/// The place of the first byte that is marked.
+fn first_marked(specials: u64) -> usize {
+    specials.trailing_zeros() as usize / 8
 }
 
 /// Writes one quote, backslash or control character as an escape.

@@ -120,8 +120,9 @@ impl Reader {
             Style::Double | Style::Typographic(_) | Style::Escaped | Style::Unquoted => b'"',
         };
         let rest = cursor.rest();
-        let mut plain = plain_length(rest.as_bytes(), quote_start);
-        if matches!(open.style, Style::Typographic(_)) {
+        let is_wide = matches!(open.style, Style::Typographic(_)) || !quote_start.is_ascii();
+        let mut plain = plain_length(rest.as_bytes(), if is_wide { b'"' } else { quote_start });
+        if is_wide {
             // Its quotes are characters beyond ASCII.
             plain = rest.bytes().take(plain).position(|byte| byte >= 0x80).unwrap_or(plain);
         }
