@@ -289,17 +289,47 @@ impl Reader {
 
     /// Forgets everything read, to read another value in the same way.
     pub fn reset(&mut self) {
-        let fresh = Reader::new(self.grammar.syntax);
-        let old = std::mem::replace(self, fresh);
-        self.grammar = old.grammar;
-        // The buffers keep their room.
-        (self.window, self.gap, self.levels) = (old.window, old.gap, old.levels);
-        (self.output, self.repairs) = (old.output, old.repairs);
-        self.window.clear();
-        self.gap.clear();
-        self.levels.clear();
-        self.output.clear();
-        self.repairs.clear();
+        // Every field is named, so that none is forgotten. The buffers keep their room.
+        let Reader {
+            grammar: _,
+            window,
+            base,
+            state,
+            end,
+            passed,
+            closing,
+            cut,
+            place,
+            levels,
+            open_brackets,
+            gap,
+            comma,
+            key,
+            string,
+            backslashes,
+            comment,
+            probe,
+            scan,
+            output,
+            around,
+            repairs,
+            failure,
+            tracker,
+        } = self;
+        window.clear();
+        gap.clear();
+        levels.clear();
+        output.clear();
+        repairs.clear();
+        (*base, *passed) = (0, 0);
+        (*state, *place, *end) = (State::Reading, Place::Start, None);
+        (*closing, *cut) = (false, false);
+        (*comma, *key, *string, *comment, *probe, *failure) = (None, None, None, None, None, None);
+        *open_brackets = OpenBrackets::default();
+        *backslashes = Backslashes::default();
+        *scan = scalars::Scan::default();
+        *around = Around::default();
+        *tracker = Tracker::default();
     }
 
     /// Forgets everything read and everything it was told, to read a value with this grammar.
