@@ -357,10 +357,18 @@ impl Tape {
         self.nodes.len() - 1
     }
 
-    /// Adds a value that has nothing inside it, in an object or array.
+    /// Adds a value that has nothing inside it, in an object or array. Only the reader does, and it takes no text in
+    /// which a place would not fit.
+    #[inline]
     pub(super) fn add_leaf(&mut self, kind: Kind, key: Option<(usize, usize)>, start: usize, end: usize) {
-        let after = small(self.nodes.len() + 1);
-        self.nodes.push(Node { end: small(end), after, ..Node::new(kind, key, start) });
+        let key = key.map_or((0, 0), |(from, to)| (from as u32, to as u32));
+        let after = self.nodes.len() as u32 + 1;
+        self.nodes.push(Node { kind, key, start: start as u32, end: end as u32, after });
+    }
+
+    /// Takes back the last value, and says what its key was.
+    pub(super) fn take_back(&mut self) -> Option<(usize, usize)> {
+        self.nodes.pop()?.key()
     }
 
     /// Ends a value, with everything that was started since being inside it.

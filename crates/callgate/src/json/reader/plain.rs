@@ -21,119 +21,145 @@ const ROOM: usize = 256;
 
 impl Reader {
     /// Takes plain JSON from here on. False if there is nothing that it could settle.
+    #[inline(never)]
     fn read_plain(&mut self, cursor: &mut Cursor<'_>) -> bool {
         let text = cursor.text;
         let bytes = text.as_bytes();
         let start = cursor.at;
-        let opens = matches!(bytes.get(after_space(bytes, start)), Some(b'{' | b'['));
+        let (first, opener) = token_at(bytes, start);
         let mut in_object = match self.shape() {
             Some(Shape::Brace) => true,
             Some(Shape::Bracket) => false,
             // Outside of brackets nothing else shows where a value ends.
-            None if opens => false,
+            None if matches!(opener, b'{' | b'[') => false,
             _ => return false,
         };
-        let mut taken = Taken { text, base: cursor.base, written: start };
-        // A comma that an earlier step holds back, and one that stands here.
-        let mut held_comma = self.comma.is_some();
-        let mut comma = None;
-        // A string of which only what follows shows that it ends there.
-        let mut waiting = None;
-        let (mut settled, mut settled_place) = (start, self.place);
-        let (mut at, mut place) = (settled, settled_place);
+        if self.comma.is_some() && matches!(opener, b'}' | b']') {
+            // The comma that an earlier step holds back is one too many.
+            return false;
+        }
+        let mut taken = self.taken(text, cursor.base, start);
+        // How far everything is taken, and what is expected there.
+        let (mut at, mut place) = match (self.place, opener) {
+            (Place::Colon, b':') => (first + 1, Place::Value),
+            (Place::Colon, _) => return false,
+            (place, _) => (start, place),
+        };
+        // The same before the last string, while nothing that follows shows that it ends where it seems to.
+        let mut before_string = None;
         loop {
-            at = after_space(bytes, at);
-            let Some(mut byte) = bytes.get(at).copied() else { break };
+            let (mut here, mut byte) = token_at(bytes, at);
+            let (mut comma, mut expected) = (None, place);
             if place == Place::After && byte == b',' {
-                comma = Some(at);
-                place = if in_object { Place::Key } else { Place::Value };
-                at = after_space(bytes, at + 1);
-                let Some(next) = bytes.get(at).copied() else { break };
-                byte = next;
+                comma = Some(here);
+                expected = if in_object { Place::Key } else { Place::Value };
+                (here, byte) = token_at(bytes, here + 1);
             }
-            // What is settled by this byte, and what is expected after it.
-            (settled, settled_place) = match (place, byte) {
-                (Place::Colon, b':') => (at + 1, Place::Value),
-                (Place::After | Place::Key, b'}') | (Place::After | Place::Value, b']')
-                    if in_object == (byte == b'}') && !held_comma =>
-                {
-                    self.take_waiting(&mut taken, &mut waiting);
-                    let Some(level) = self.pop_level() else { break };
-                    if let Some(comma) = comma {
-                        self.leave_comma(&mut taken, comma);
-                    }
-                    self.output.tape.close(level.node(), self.out(&taken, at + 1));
-                    self.count_value();
-                    in_object = match self.shape() {
-                        Some(Shape::Brace) => true,
-                        Some(Shape::Bracket) => false,
-                        _ => {
-                            (settled, settled_place) = (at + 1, Place::After);
-                            break;
-                        }
-                    };
-                    (at + 1, Place::After)
+            if byte == closer(in_object) && !(in_object && expected == Place::Value) {
+                let Some(level) = self.pop_level() else { break };
+                if let Some(comma) = comma {
+                    self.leave_comma(&mut taken, comma);
                 }
-                (Place::Key, _) => {
-                    let Some(key) = self.plain_key(text, at) else { break };
-                    self.take_waiting(&mut taken, &mut waiting);
-                    self.key = Some(self.take_token(&mut taken, at, key));
-                    (after_space(bytes, key.end) + 1, Place::Value)
-                }
-                (Place::Value, b'{' | b'[') => {
-                    if self.levels.len() >= self.grammar.max_depth {
-                        break;
-                    }
-                    self.take_waiting(&mut taken, &mut waiting);
-                    let (opened, kind, inside) = if byte == b'{' {
-                        (Shape::Brace, Kind::Object, Place::Key)
-                    } else {
-                        (Shape::Bracket, Kind::Array, Place::Value)
-                    };
-                    let node = self.output.tape.open(kind, self.key.take(), self.out(&taken, at));
-                    self.push_level(opened, node);
+                self.output.tape.close(level.node(), taken.out(here + 1));
+                self.count_value();
+                (at, place, before_string) = (here + 1, Place::After, None);
+                in_object = match self.shape() {
+                    Some(Shape::Brace) => true,
+                    Some(Shape::Bracket) => false,
+                    _ => break,
+                };
+                continue;
+            }
+            if expected == Place::Key {
+                let Some((key, value)) = self.plain_key(text, here, byte) else { break };
+                self.key = Some(self.take_token(&mut taken, here, key));
+                (at, place, before_string) = (value, Place::Value, None);
+                (here, byte) = token_at(bytes, at);
+            } else if expected == Place::After {
+                break;
+            }
+            (at, place, before_string) = match byte {
+                b'{' | b'[' if self.levels.len() < self.grammar.max_depth => {
                     in_object = byte == b'{';
-                    (at + 1, inside)
+                    let (opened, kind, inside) = match in_object {
+                        true => (Shape::Brace, Kind::Object, Place::Key),
+                        false => (Shape::Bracket, Kind::Array, Place::Value),
+                    };
+                    let node = self.output.tape.open(kind, self.key.take(), taken.out(here));
+                    self.push_level(opened, node);
+                    (here + 1, inside, None)
                 }
                 // Three quotes are told from one only where three bytes are there.
-                (Place::Value, b'"' | b'\'') if bytes.len() - at >= 3 => {
-                    let Some(string) = self.plain_string(text, at) else { break };
-                    if let Some(end) = self.take_waiting(&mut taken, &mut waiting) {
-                        (settled, settled_place) = (end, Place::After);
-                    }
-                    waiting = Some((at, string));
-                    (at, place) = (string.end, Place::After);
-                    (held_comma, comma) = (false, None);
-                    continue;
-                }
-                (Place::Value, b'-' | b'0'..=b'9' | b't' | b'f' | b'n') if waiting.is_none() => {
-                    let Some((kind, end)) = plain_scalar(bytes, at) else { break };
-                    if self.has_stop(&bytes[at..end]) {
+                b'"' | b'\'' if bytes.len() - here >= 3 => {
+                    let Some(string) = self.plain_string(text, here, byte) else { break };
+                    // It shows that the one before it has ended.
+                    before_string = None;
+                    let can_be_taken_back = string.quotes == Quotes::Double && !string.path;
+                    if !can_be_taken_back && !self.ends_string(text, string.end, in_object) {
                         break;
                     }
-                    self.take_value(kind, self.out(&taken, at), self.out(&taken, end));
-                    (end, Place::After)
+                    let (from, to) = self.take_token(&mut taken, here, string);
+                    self.take_value(Kind::String, from, to);
+                    (string.end, Place::After, can_be_taken_back.then_some((at, place)))
+                }
+                b'-' | b'0'..=b'9' | b't' | b'f' | b'n' if before_string.is_none() => {
+                    let Some((kind, end)) = plain_scalar(bytes, here) else { break };
+                    if self.has_stop(&bytes[here..end]) {
+                        break;
+                    }
+                    self.take_value(kind, taken.out(here), taken.out(end));
+                    (end, Place::After, None)
                 }
                 _ => break,
             };
-            (at, place) = (settled, settled_place);
-            (held_comma, comma) = (false, None);
         }
-        if settled == start {
+        if let Some(before) = before_string {
+            self.take_back_string();
+            (at, place) = before;
+        }
+        if at == start {
             return false;
         }
-        self.write_up_to(&mut taken, settled);
-        cursor.at = settled;
-        self.place = settled_place;
+        self.write_up_to(&mut taken, at);
+        cursor.at = at;
+        self.place = place;
         if self.levels.is_empty() {
             self.value_done();
         }
         true
     }
 
-    /// Where a place of the text will stand in the output.
-    fn out(&self, taken: &Taken<'_>, at: usize) -> usize {
-        self.output.text.len() + self.gap.len() + (at - taken.written)
+    /// Whether what follows a string shows that it ends before this place, and was not meant to go on.
+    #[inline(never)]
+    fn ends_string(&self, text: &str, end: usize, in_object: bool) -> bool {
+        let bytes = text.as_bytes();
+        let (mut next, mut byte) = token_at(bytes, end);
+        let has_comma = byte == b',';
+        if has_comma {
+            (next, byte) = token_at(bytes, next + 1);
+        }
+        match byte {
+            _ if byte == closer(in_object) => true,
+            _ if !has_comma => false,
+            _ if in_object => self.plain_key(text, next, byte).is_some(),
+            b'{' | b'[' => self.levels.len() < self.grammar.max_depth,
+            b'"' | b'\'' => bytes.len() - next >= 3 && self.plain_string(text, next, byte).is_some(),
+            _ => false,
+        }
+    }
+
+    /// Takes back the last string, which nothing was written for yet.
+    fn take_back_string(&mut self) {
+        self.key = self.output.tape.take_back();
+        if let Some(level) = self.levels.last_mut() {
+            level.items -= 1;
+        }
+    }
+
+    /// The text at hand, of which all before `start` is written.
+    fn taken<'t>(&self, text: &'t str, base: usize, start: usize) -> Taken<'t> {
+        let out = self.output.text.len() + self.gap.len();
+        Taken { text, base, written: start, shift: out.wrapping_sub(start) }
     }
 
     /// Writes the text as it stands, up to this place.
@@ -141,13 +167,13 @@ impl Reader {
     fn write_up_to(&mut self, taken: &mut Taken<'_>, at: usize) {
         self.flush_gap();
         self.output.text.push_str(&taken.text[taken.written..at]);
-        taken.written = at;
+        taken.go_on_at(at, self.output.text.len());
     }
 
     /// Leaves out a comma before a closer.
     fn leave_comma(&mut self, taken: &mut Taken<'_>, at: usize) {
         self.write_up_to(taken, at);
-        taken.written = at + 1;
+        taken.go_on_at(at + 1, self.output.text.len());
         self.repair(RepairCode::TrailingComma, Span::new(taken.base + at, taken.base + at + 1));
     }
 
@@ -155,7 +181,7 @@ impl Reader {
     fn take_token(&mut self, taken: &mut Taken<'_>, start: usize, token: Token) -> (usize, usize) {
         self.backslashes.in_path |= token.path;
         if token.quotes == Quotes::Double {
-            return (self.out(taken, start), self.out(taken, token.end));
+            return (taken.out(start), taken.out(token.end));
         }
         self.requote(taken, start, token)
     }
@@ -181,22 +207,8 @@ impl Reader {
         } else {
             self.write_quoted(content);
         }
-        taken.written = end;
+        taken.go_on_at(end, self.output.text.len());
         (from, self.output.text.len())
-    }
-
-    /// Takes a string that ends where it seemed to, if there is one. Says where in the text that is.
-    #[inline]
-    fn take_waiting(&mut self, taken: &mut Taken<'_>, waiting: &mut Option<(usize, Token)>) -> Option<usize> {
-        let (start, string) = waiting.take()?;
-        self.take_string(taken, start, string);
-        Some(string.end)
-    }
-
-    /// Takes a string that is a value.
-    fn take_string(&mut self, taken: &mut Taken<'_>, start: usize, string: Token) {
-        let (from, to) = self.take_token(taken, start, string);
-        self.take_value(Kind::String, from, to);
     }
 
     /// Takes plain keyword arguments from here on, each a name and a scalar. False if there is nothing that it could
@@ -282,18 +294,21 @@ impl Reader {
     }
 
     /// A string without anything odd in it, whose opening quote is at `at`.
-    fn plain_string(&self, text: &str, at: usize) -> Option<Token> {
+    #[inline(always)]
+    fn plain_string(&self, text: &str, at: usize, quote: u8) -> Option<Token> {
         let bytes = text.as_bytes();
-        let (content, quote) = (at + 1, bytes[at]);
-        let quotes = if quote == b'"' { Quotes::Double } else { Quotes::Single };
-        if quotes == Quotes::Single && self.grammar.stops.has(b'\'') {
+        let content = at + 1;
+        if quote == b'"' {
+            let end = content + plain_length(&bytes[content..], b'"');
+            if bytes.get(end) == Some(&b'"') {
+                return Some(Token { end: end + 1, quotes: Quotes::Double, path: false });
+            }
+            return self.odder_string(text, at, end, Quotes::Double);
+        }
+        if self.grammar.stops.has(b'\'') {
             return None;
         }
-        let end = content + plain_length(&bytes[content..], quote);
-        if bytes.get(end) == Some(&quote) {
-            return Some(Token { end: end + 1, quotes, path: false });
-        }
-        self.odder_string(text, at, end, quotes)
+        self.odder_string(text, at, content, Quotes::Single)
     }
 
     /// The same for a string with escapes or other quotes, of which all before `end` is plain. It is kept out of line
@@ -304,6 +319,7 @@ impl Reader {
         let (content, quote) = (at + 1, bytes[at]);
         let mut path = false;
         loop {
+            end += plain_length(bytes.get(end..)?, quote);
             match (bytes.get(end)?, bytes.get(end + 1)) {
                 (byte, _) if *byte == quote => break,
                 (b'"', _) => {
@@ -325,7 +341,6 @@ impl Reader {
                 }
                 _ => return None,
             }
-            end += plain_length(bytes.get(end..)?, quote);
         }
         if path && self.backslashes.kept {
             return None;
@@ -333,24 +348,27 @@ impl Reader {
         Some(Token { end: end + 1, quotes, path })
     }
 
-    /// The key that starts at `at`, if its colon follows.
-    fn plain_key(&self, text: &str, at: usize) -> Option<Token> {
-        let bytes = text.as_bytes();
-        match bytes.get(at)? {
-            b'"' | b'\'' => {
-                let key = self.plain_string(text, at)?;
-                let is_key = bytes.get(after_space(bytes, key.end)) == Some(&b':');
-                // A double quote in single ones may be the one that ends the key.
-                (is_key && key.quotes != Quotes::SingleMixed).then_some(key)
-            }
-            b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'$' | b'@' => {
-                let is_part = |byte: &&u8| byte.is_ascii() && is_word(char::from(**byte));
-                let end = at + bytes[at..].iter().take_while(is_part).count();
-                let is_key = bytes.get(end) == Some(&b':') && !self.has_stop(&bytes[at..=end]);
-                is_key.then_some(Token { end, quotes: Quotes::None, path: false })
-            }
-            _ => None,
+    /// The key that starts at `at` with this byte, and the place after its colon, if that follows.
+    #[inline(always)]
+    fn plain_key(&self, text: &str, at: usize, byte: u8) -> Option<(Token, usize)> {
+        if !matches!(byte, b'"' | b'\'') {
+            return self.bare_key(text.as_bytes(), at);
         }
+        let key = self.plain_string(text, at, byte)?;
+        let (colon, byte) = token_at(text.as_bytes(), key.end);
+        // A double quote in single ones may be the one that ends the key.
+        (byte == b':' && key.quotes != Quotes::SingleMixed).then_some((key, colon + 1))
+    }
+
+    /// The same for a key without quotes.
+    #[inline(never)]
+    fn bare_key(&self, bytes: &[u8], at: usize) -> Option<(Token, usize)> {
+        let is_start = |byte: &u8| byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'$' | b'@');
+        bytes.get(at).filter(|byte| is_start(byte))?;
+        let is_part = |byte: &&u8| byte.is_ascii() && is_word(char::from(**byte));
+        let end = at + bytes[at..].iter().take_while(is_part).count();
+        let is_key = bytes.get(end) == Some(&b':') && !self.has_stop(&bytes[at..=end]);
+        is_key.then_some((Token { end, quotes: Quotes::None, path: false }, end + 1))
     }
 
     /// Whether one of these bytes may start what follows the value.
@@ -379,6 +397,21 @@ struct Taken<'t> {
     base: usize,
     /// How far it has been written.
     written: usize,
+    /// How much further on the rest of it will stand in the output; less than zero where something was dropped.
+    shift: usize,
+}
+
+impl Taken<'_> {
+    /// Where a place of the text that is not written yet will stand in the output.
+    fn out(&self, at: usize) -> usize {
+        at.wrapping_add(self.shift)
+    }
+
+    /// Says that the text goes on here, where the output ends.
+    fn go_on_at(&mut self, at: usize, out: usize) {
+        self.written = at;
+        self.shift = out.wrapping_sub(at);
+    }
 }
 
 /// A string or key in the text at hand.
@@ -418,14 +451,26 @@ fn write_requoted(out: &mut String, content: &str) {
     }
 }
 
+/// What closes the innermost bracket.
+fn closer(in_object: bool) -> u8 {
+    if in_object { b'}' } else { b']' }
+}
+
 /// The place of the first byte from `at` on that is no white space.
 fn after_space(bytes: &[u8], at: usize) -> usize {
-    let space = |byte: &u8| matches!(byte, b' ' | b'\n' | b'\r' | b'\t');
-    let mut at = at;
-    while bytes.get(at).is_some_and(space) {
+    token_at(bytes, at).0
+}
+
+/// The first byte from `at` on that is no white space, and its place. At the end it is zero, which is never plain.
+#[inline]
+fn token_at(bytes: &[u8], mut at: usize) -> (usize, u8) {
+    loop {
+        let byte = bytes.get(at).copied().unwrap_or(0);
+        if !matches!(byte, b' ' | b'\n' | b'\r' | b'\t') {
+            return (at, byte);
+        }
         at += 1;
     }
-    at
 }
 
 /// The number or literal at `at`, if what follows it can only follow a value.

@@ -277,22 +277,25 @@ fn rewritten_number(word: &str) -> Option<String> {
 
 /// How long the number is with which the bytes begin, as JSON writes numbers.
 pub(super) fn number_length(bytes: &[u8]) -> Option<usize> {
+    // The end of the digits from here on, if there are any.
     let digits = |from: usize| {
-        let digits = bytes.get(from..)?.iter().take_while(|byte| byte.is_ascii_digit());
-        Some(digits.count()).filter(|count| *count > 0)
+        let mut end = from;
+        while bytes.get(end).is_some_and(u8::is_ascii_digit) {
+            end += 1;
+        }
+        (end > from).then_some(end)
     };
     let sign = usize::from(bytes.first() == Some(&b'-'));
-    let whole = digits(sign)?;
-    if whole > 1 && bytes[sign] == b'0' {
+    let mut end = digits(sign)?;
+    if end > sign + 1 && bytes[sign] == b'0' {
         return None;
     }
-    let mut end = sign + whole;
     if bytes.get(end) == Some(&b'.') {
-        end += 1 + digits(end + 1)?;
+        end = digits(end + 1)?;
     }
     if matches!(bytes.get(end), Some(b'e' | b'E')) {
         end += 1 + usize::from(matches!(bytes.get(end + 1), Some(b'+' | b'-')));
-        end += digits(end)?;
+        end = digits(end)?;
     }
     Some(end)
 }
