@@ -103,54 +103,63 @@ const LONG: usize = 32;
 #[inline]
 pub(super) fn plain_length(bytes: &[u8], quote: u8) -> usize {
     // Most keys and many strings end within the first word.
-    match bytes.split_first_chunk() {
-        Some((word, rest)) => match specials(word, quote) {
-            0 => size_of_val(word) + plain_length_beyond(rest, quote),
+    match bytes.first_chunk() {
+        Some(word) => match specials(word, quote) {
+            0 => plain_length_beyond(bytes, size_of_val(word), quote),
             special => first_marked(special),
         },
-        None => plain_bytes(bytes, quote),
+        None => plain_length_at_end(bytes, 0, quote),
     }
 }
 
-/// The same beyond the first word. It is kept out of line so that the first word stays cheap to look at.
+/// The same if the first bytes are plain. It is kept out of line so that the first word stays cheap to look at.
 #[inline(never)]
-fn plain_length_beyond(bytes: &[u8], quote: u8) -> usize {
-    let mut at = 0;
-    while let Some(word) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
+fn plain_length_beyond(bytes: &[u8], mut plain: usize, quote: u8) -> usize {
+    while let Some(word) = bytes.get(plain..).and_then(<[u8]>::first_chunk) {
         let special = specials(word, quote);
         if special != 0 {
-            return at + first_marked(special);
+            return plain + first_marked(special);
         }
-        at += size_of_val(word);
-        if at == LONG {
-            return at + plain_blocks(&bytes[at..], quote);
+        plain += size_of_val(word);
+        if plain == LONG {
+            return plain_length_in_blocks(bytes, plain, quote);
         }
     }
-    at + plain_bytes(&bytes[at..], quote)
+    plain_length_at_end(bytes, plain, quote)
 }
 
-/// The same for a long run.
+/// The same for many bytes.
 #[inline(never)]
-fn plain_blocks(bytes: &[u8], quote: u8) -> usize {
+fn plain_length_in_blocks(bytes: &[u8], plain: usize, quote: u8) -> usize {
     let is_plain = |block: &&[u8; LONG]| {
         // Every byte is looked at, without a branch between them, so that it is done for many at once.
-        !block.iter().fold(false, |found, byte| found | is_special(*byte, quote))
+        block.iter().fold(0, |found, byte| found | u8::from(is_special(*byte, quote))) == 0
     };
-    let (blocks, tail) = bytes.as_chunks();
-    let plain = blocks.iter().take_while(is_plain).count();
-    let last = blocks.get(plain).map_or(tail, |block| block);
-    plain * LONG + plain_bytes(last, quote)
+    let (blocks, tail) = bytes[plain..].as_chunks();
+    let count = blocks.iter().take_while(is_plain).count();
+    let last = blocks.get(count).map_or(tail, |block| block);
+    let length = last.iter().position(|byte| is_special(*byte, quote)).unwrap_or(last.len());
+    plain + count * LONG + length
 }
 
-/// The same for a few bytes.
-fn plain_bytes(bytes: &[u8], quote: u8) -> usize {
-    bytes.iter().position(|byte| is_special(*byte, quote)).unwrap_or(bytes.len())
+/// The same where less than a word is left.
+#[inline(never)]
+fn plain_length_at_end(bytes: &[u8], plain: usize, quote: u8) -> usize {
+    let rest = &bytes[plain..];
+    if let (Some(first), Some(last)) = (rest.first_chunk::<4>(), rest.last_chunk::<4>()) {
+        // The two halves of a word overlap, and what is missing at its end is zero, which is special.
+        let last = u64::from(u32::from_le_bytes(*last)) << (8 * (rest.len() - last.len()));
+        let word = u64::from(u32::from_le_bytes(*first)) | last;
+        return plain + first_marked(specials(&word.to_le_bytes(), quote));
+    }
+    plain + rest.iter().position(|byte| is_special(*byte, quote)).unwrap_or(rest.len())
 }
 
 /// Whether plain text ends before this byte.
 fn is_special(byte: u8, quote: u8) -> bool {
     // With one bit changed the double quote is among the control characters.
-    (byte ^ 2 < b'!') | (byte == b'\\') | (byte == quote)
+    let is_control_or_quote = byte ^ 2 < b'!';
+    is_control_or_quote | (byte == b'\\') | (byte == quote)
 }
 
 /// Marks the high bit of each byte that is special. A byte after such a one may be marked falsely, never one before it.
