@@ -382,6 +382,10 @@ impl Reader {
     }
 
     fn take(&mut self, text: &str) -> usize {
+        if self.output.text.is_empty() && text.len() < SLACK {
+            // Beginning with a small piece, it would grow several times before it holds a usual call.
+            self.output.text.reserve(2 * SLACK);
+        }
         make_room(&mut self.output.text, text.len() + SLACK);
         if self.window.is_empty() {
             let inside = self.take_content(text);
@@ -393,12 +397,20 @@ impl Reader {
             self.window.push_str(&rest[at..seen]);
             return inside + seen;
         }
+        if self.probe.as_mut().is_some_and(|probe| probe.passes_over(text)) {
+            self.window.push_str(text);
+            return text.len();
+        }
         let held = self.window.len();
         let mut window = std::mem::take(&mut self.window);
         window.push_str(text);
         let (at, seen) = self.run(&window, false);
-        window.truncate(seen);
-        window.drain(..at);
+        if at == seen {
+            window.clear();
+        } else {
+            window.truncate(seen);
+            window.drain(..at);
+        }
         self.window = window;
         seen.saturating_sub(held)
     }
@@ -497,7 +509,12 @@ impl Reader {
         let mut cursor = Cursor { text, at: 0, base: self.base, last };
         let mut seen = text.len();
         while self.state == State::Reading {
-            if self.take_plain(&mut cursor) {
+            if cursor.at == text.len() && !last && self.place != Place::Around {
+                // Every step would ask for more. Only around a value something may be left to do.
+                break;
+            }
+            // Where nothing more is plain, trying again would not help: a step comes next.
+            if self.take_plain(&mut cursor) && (cursor.at == text.len() || self.state != State::Reading) {
                 continue;
             }
             match self.step(&mut cursor) {

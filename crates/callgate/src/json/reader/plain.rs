@@ -7,6 +7,7 @@
 //! single quotes, bare keys and trailing commas.
 
 use super::probe::is_word;
+use super::quotes::Style;
 use super::scalars::number_length;
 use super::strings::ends_like_path;
 use super::structure::{Place, Shape};
@@ -47,6 +48,8 @@ impl Reader {
         };
         // The same before the last string, while nothing that follows shows that it ends where it seems to.
         let mut before_string = None;
+        // Where a string or key starts that is not plain, and what was expected there.
+        let mut odd = None;
         loop {
             let (mut here, mut byte) = token_at(bytes, at);
             let (mut comma, mut expected) = (None, place);
@@ -71,7 +74,10 @@ impl Reader {
                 continue;
             }
             if expected == Place::Key {
-                let Some((key, value)) = self.plain_key(text, here, byte) else { break };
+                let Some((key, value)) = self.plain_key(text, here, byte) else {
+                    odd = Some((here, Place::Key));
+                    break;
+                };
                 self.key = Some(self.take_token(&mut taken, here, key));
                 (at, place, before_string) = (value, Place::Value, None);
                 (here, byte) = token_at(bytes, at);
@@ -89,10 +95,15 @@ impl Reader {
                     self.push_level(opened, node);
                     (here + 1, inside, None)
                 }
-                // Three quotes are told from one only where three bytes are there.
-                b'"' | b'\'' if bytes.len() - here >= 3 => {
-                    let Some(string) = self.plain_string(text, here, byte) else { break };
-                    // It shows that the one before it has ended.
+                b'"' | b'\'' if is_quote_told(&bytes[here..]) => {
+                    if byte == b'"' {
+                        // In an array nothing more is needed to show that the string before it has ended.
+                        before_string = None;
+                    }
+                    let Some(string) = self.plain_string(text, here, byte) else {
+                        odd = Some((here, Place::Value));
+                        break;
+                    };
                     before_string = None;
                     let can_be_taken_back = string.quotes == Quotes::Double && !string.path;
                     if !can_be_taken_back && !self.ends_string(text, string.end, in_object) {
@@ -116,6 +127,14 @@ impl Reader {
         if let Some(before) = before_string {
             self.take_back_string();
             (at, place) = before;
+        } else if let Some((here, expected)) = odd
+            && is_cut_string(&bytes[here..])
+        {
+            self.write_up_to(&mut taken, here);
+            cursor.at = here;
+            self.place = expected;
+            self.open_cut_string(cursor);
+            return true;
         }
         if at == start {
             return false;
@@ -131,7 +150,7 @@ impl Reader {
 
     /// Whether what follows a string shows that it ends before this place, and was not meant to go on.
     #[inline(never)]
-    fn ends_string(&self, text: &str, end: usize, in_object: bool) -> bool {
+    pub(super) fn ends_string(&self, text: &str, end: usize, in_object: bool) -> bool {
         let bytes = text.as_bytes();
         let (mut next, mut byte) = token_at(bytes, end);
         let has_comma = byte == b',';
@@ -143,9 +162,17 @@ impl Reader {
             _ if !has_comma => false,
             _ if in_object => self.plain_key(text, next, byte).is_some(),
             b'{' | b'[' => self.levels.len() < self.grammar.max_depth,
-            b'"' | b'\'' => bytes.len() - next >= 3 && self.plain_string(text, next, byte).is_some(),
+            b'"' => is_quote_told(&bytes[next..]),
+            b'\'' => is_quote_told(&bytes[next..]) && self.plain_string(text, next, byte).is_some(),
             _ => false,
         }
+    }
+
+    /// Opens the string or key here, which goes on beyond the text at hand.
+    fn open_cut_string(&mut self, cursor: &mut Cursor<'_>) {
+        self.open_string(cursor, Style::Double, 1);
+        self.output.text.push_str(cursor.rest());
+        cursor.at = cursor.text.len();
     }
 
     /// Takes back the last string, which nothing was written for yet.
@@ -300,10 +327,10 @@ impl Reader {
         let content = at + 1;
         if quote == b'"' {
             let end = content + plain_length(&bytes[content..], b'"');
-            if bytes.get(end) == Some(&b'"') {
-                return Some(Token { end: end + 1, quotes: Quotes::Double, path: false });
-            }
-            return self.odder_string(text, at, end, Quotes::Double);
+            return match bytes.get(end)? {
+                b'"' => Some(Token { end: end + 1, quotes: Quotes::Double, path: false }),
+                _ => self.odder_string(text, at, end, Quotes::Double),
+            };
         }
         if self.grammar.stops.has(b'\'') {
             return None;
@@ -451,6 +478,20 @@ fn write_requoted(out: &mut String, content: &str) {
     }
 }
 
+/// Whether it is clear how many quotes stand here: three in a row are another kind of quote.
+fn is_quote_told(bytes: &[u8]) -> bool {
+    match bytes {
+        [quote, next, ..] if quote != next => true,
+        _ => bytes.len() >= 3,
+    }
+}
+
+/// Whether the end of the text cuts off a string that starts here, after some content with nothing odd in it.
+fn is_cut_string(bytes: &[u8]) -> bool {
+    matches!(bytes, [b'"', content @ ..]
+        if !content.is_empty() && plain_length(content, b'"') == content.len())
+}
+
 /// What closes the innermost bracket.
 fn closer(in_object: bool) -> u8 {
     if in_object { b'}' } else { b']' }
@@ -463,7 +504,7 @@ fn after_space(bytes: &[u8], at: usize) -> usize {
 
 /// The first byte from `at` on that is no white space, and its place. At the end it is zero, which is never plain.
 #[inline]
-fn token_at(bytes: &[u8], mut at: usize) -> (usize, u8) {
+pub(super) fn token_at(bytes: &[u8], mut at: usize) -> (usize, u8) {
     loop {
         let byte = bytes.get(at).copied().unwrap_or(0);
         if !matches!(byte, b' ' | b'\n' | b'\r' | b'\t') {

@@ -7,6 +7,7 @@ use super::quotes::{Opening, Style};
 use super::structure::{Level, Shape};
 use super::{Cursor, Grammar, OpenBrackets, Reader};
 use crate::json::repair::Safety;
+use crate::json::text::plain_length;
 
 /// How far a look goes. Beyond it, the reading that valid text would have is taken.
 const LIMIT: usize = 4096;
@@ -69,7 +70,7 @@ struct Setting<'r> {
     grammar: &'r Grammar,
     shape: Option<Shape>,
     key: bool,
-    open_brackets: OpenBrackets,
+    open_brackets: &'r OpenBrackets,
     /// Stop bytes nearer than this are part of the value.
     passed: usize,
     last: bool,
@@ -116,18 +117,17 @@ impl Reader {
             grammar: &self.grammar,
             shape: self.levels.last().map(Level::shape),
             key: self.string.as_ref().is_some_and(|open| open.key),
-            open_brackets: self.open_brackets,
+            open_brackets: &self.open_brackets,
             passed: self.passed.saturating_sub(cursor.base + from),
             last: cursor.last,
         };
-        let mut probe = self.probe.take().unwrap_or_else(|| Probe::new(phase));
+        let probe = self.probe.get_or_insert_with(|| Probe::new(phase));
         let verdict = probe.run(&cursor.text[from..], &setting);
-        if matches!(verdict, Verdict::More | Verdict::Stop(_)) {
-            self.probe = Some(probe);
-        } else {
+        if !matches!(verdict, Verdict::More | Verdict::Stop(_)) {
             // What the look has gone past was part of its reading, and may have come in an earlier piece of input:
             // it is too late to stop there.
             self.passed = self.passed.max(cursor.base + from + probe.at);
+            self.probe = None;
         }
         verdict
     }
@@ -138,13 +138,20 @@ impl Probe {
         Probe { at: 0, phase, spaced: false, newline: false, escaped: false, second: None, overruled: false }
     }
 
+    /// Whether it has looked at anything.
+    pub(super) fn has_begun(&self) -> bool {
+        self.at > 0
+    }
+
     /// Says that the stop byte ahead is part of the value, so that the quote may well have been data.
     pub(super) fn overrule(&mut self) {
         self.overruled = true;
     }
 
     fn run(&mut self, tail: &str, setting: &Setting<'_>) -> Verdict {
-        while let Some(character) = tail[self.at..].chars().next() {
+        loop {
+            self.skip_content(tail);
+            let Some(character) = tail[self.at..].chars().next() else { break };
             if self.at >= LIMIT {
                 return self.beyond_limit(setting);
             }
@@ -157,6 +164,38 @@ impl Probe {
             self.at += character.len_utf8();
         }
         if setting.last { Verdict::End } else { Verdict::More }
+    }
+
+    /// Goes past what can only be content of another string, as far as a look goes.
+    fn skip_content(&mut self, tail: &str) {
+        if let Some(quote) = self.inside_quotes()
+            && let Some(content) = tail.as_bytes().get(self.at..LIMIT.min(tail.len()))
+        {
+            self.at += plain_length(content, quote);
+            while !tail.is_char_boundary(self.at) {
+                self.at += 1;
+            }
+        }
+    }
+
+    /// Goes past the next piece of the input, if all of it can only be content of another string.
+    pub(super) fn passes_over(&mut self, text: &str) -> bool {
+        let passes = self.at + text.len() <= LIMIT
+            && self.inside_quotes().is_some_and(|quote| plain_length(text.as_bytes(), quote) == text.len());
+        if passes {
+            self.at += text.len();
+        }
+        passes
+    }
+
+    /// What may end the other string that the look is inside of, unless what comes next is escaped.
+    fn inside_quotes(&self) -> Option<u8> {
+        match (self.phase, self.second) {
+            _ if self.escaped => None,
+            (Phase::Quoted { .. }, Some((_, Style::Double))) => Some(b'"'),
+            (Phase::Quoted { .. }, Some((_, Style::Single))) => Some(b'\''),
+            _ => None,
+        }
     }
 
     /// What is taken when the look has gone far enough: what valid text would be.

@@ -1,9 +1,10 @@
 //! Inside strings: what is copied, what is escaped, and where the string ends.
 
-use super::probe::Verdict;
+use super::plain::token_at;
+use super::probe::{Probe, Verdict};
 use super::quotes::Style;
 use super::scalars::{StringPrefix, is_identifier};
-use super::structure::Place;
+use super::structure::{Place, Shape};
 use super::{Cursor, Reader, Step, Syntax};
 use crate::finding::{Code, Span};
 use crate::json::repair::{RepairCode, Safety};
@@ -160,11 +161,11 @@ impl Reader {
             _ => {}
         }
         if open.style.may_close(character) || (open.key && open.style == Style::Single && character == '"') {
-            return self.read_quote(cursor, open, character.len_utf8());
+            return self.read_quote(cursor, &open, character.len_utf8());
         }
         match character {
             '\\' if open.raw => self.read_raw_backslash(cursor),
-            '\\' => self.read_escape(cursor, open),
+            '\\' => self.read_escape(cursor, &open),
             '"' if open.style == Style::Escaped => {
                 self.guess(RepairCode::UnescapedQuote, cursor.span(1));
                 self.write_character(cursor, character);
@@ -190,25 +191,20 @@ impl Reader {
     }
 
     /// Decides what a quote is that may close the string; it has `len` bytes.
-    fn read_quote(&mut self, cursor: &mut Cursor<'_>, open: OpenString, len: usize) -> Step {
-        let verdict = if self.levels.is_empty() && !self.grammar.document {
-            Verdict::End
-        } else {
-            self.look_beyond_quote(cursor, cursor.at + len)
-        };
+    fn read_quote(&mut self, cursor: &mut Cursor<'_>, open: &OpenString, len: usize) -> Step {
+        let from = cursor.at + len;
+        let verdict =
+            if (self.levels.is_empty() && !self.grammar.document) || self.ends_plainly(cursor.text, from) {
+                self.probe = None;
+                Verdict::End
+            } else {
+                self.look_beyond_quote(cursor, from)
+            };
         match verdict {
             Verdict::More => Step::More,
             Verdict::Stop(at) => Step::Stop(cursor.at + len + at),
             Verdict::End => {
-                if open.doubts.quotes % 2 == 1 {
-                    self.guess(RepairCode::UnescapedQuote, cursor.span(len));
-                }
-                if open.doubts.kept_backslash && open.doubts.escaped_quotes % 2 == 1 {
-                    self.guess(RepairCode::InvalidEscape, cursor.span(len));
-                }
-                if open.doubts.raw_line && open.doubts.escaped_line {
-                    self.guess(RepairCode::RawControlChar, cursor.span(len));
-                }
+                self.list_doubts(cursor.span(len));
                 cursor.at += len;
                 self.close_string();
                 Step::Go
@@ -271,8 +267,41 @@ impl Reader {
         }
     }
 
+    /// Lists the guesses that the open string needs which ends with this quote.
+    fn list_doubts(&mut self, quote: Span) {
+        let Some(OpenString { doubts, .. }) = self.string else { return };
+        if doubts.quotes % 2 == 1 {
+            self.guess(RepairCode::UnescapedQuote, quote);
+        }
+        if doubts.kept_backslash && doubts.escaped_quotes % 2 == 1 {
+            self.guess(RepairCode::InvalidEscape, quote);
+        }
+        if doubts.raw_line && doubts.escaped_line {
+            self.guess(RepairCode::RawControlChar, quote);
+        }
+    }
+
+    /// Whether what follows a quote in JSON shows already that it ends its string, so that no look is needed.
+    fn ends_plainly(&self, text: &str, from: usize) -> bool {
+        let in_object = match self.shape() {
+            Some(Shape::Brace) => true,
+            Some(Shape::Bracket) => false,
+            _ => return false,
+        };
+        let is_json = matches!(self.grammar.syntax, Syntax::Json | Syntax::Lines);
+        // A look that has begun goes on, so that nothing is looked at again and again.
+        let has_begun = self.probe.as_ref().is_some_and(Probe::has_begun);
+        if has_begun || !is_json || self.grammar.quote.is_some() {
+            return false;
+        }
+        match &self.string {
+            Some(open) if open.key => token_at(text.as_bytes(), from).1 == b':',
+            _ => self.ends_string(text, from, in_object),
+        }
+    }
+
     /// A key whose closing quote is missing ends before its colon, and the quote here opens the value.
-    fn end_key_before_colon(&mut self, cursor: &Cursor<'_>, open: OpenString) -> bool {
+    fn end_key_before_colon(&mut self, cursor: &Cursor<'_>, open: &OpenString) -> bool {
         let content = &self.output.text[open.start + 1..];
         let Some(name) = content.trim_end_matches([' ', '\t']).strip_suffix(':') else { return false };
         if !is_identifier(name) {
@@ -356,7 +385,7 @@ impl Reader {
     }
 
     /// Reads an escape, which may be valid, foreign, or none at all.
-    fn read_escape(&mut self, cursor: &mut Cursor<'_>, open: OpenString) -> Step {
+    fn read_escape(&mut self, cursor: &mut Cursor<'_>, open: &OpenString) -> Step {
         let rest = cursor.rest();
         let python = self.grammar.python();
         let Some(next) = rest.chars().nth(1) else { return Step::More };
@@ -396,8 +425,8 @@ impl Reader {
         }
     }
 
-    /// Takes the start of `text` as far as it is nothing but content of the open string: with most pieces of a stream
-    /// that is all of it. Says how many bytes.
+    /// Takes the start of `text` as far as it is nothing but content of the open string, with most pieces of a stream
+    /// that is all of it, and the quote after it if that certainly ends the string. Says how many bytes.
     pub(super) fn take_content(&mut self, text: &str) -> usize {
         let is_plain = |open: &OpenString| open.style == Style::Double && !open.raw;
         if !self.string.as_ref().is_some_and(is_plain) || self.probe.is_some() {
@@ -417,6 +446,11 @@ impl Reader {
             self.note_escape(char::from(*next), Span::new(self.base + plain, self.base + plain + 2));
             taken += 2;
             self.output.text.push_str(&text[plain..taken]);
+        }
+        if bytes.get(taken) == Some(&b'"') && self.ends_plainly(text, taken + 1) {
+            self.list_doubts(Span::new(self.base + taken, self.base + taken + 1));
+            self.close_string();
+            taken += 1;
         }
         self.base += taken;
         taken
@@ -515,7 +549,7 @@ impl Reader {
         match next {
             b'"' => {
                 let Some(open) = self.string else { return Step::Go };
-                self.read_quote(cursor, open, 2)
+                self.read_quote(cursor, &open, 2)
             }
             b'n' | b'r' | b't' => self.copy(cursor, 2),
             b'\\' => match (rest.get(2), rest.get(3)) {
