@@ -6,7 +6,6 @@
 //! that it could not settle. What it takes is written as it stands, apart from three repairs that need no look either:
 //! single quotes, bare keys and trailing commas.
 
-use super::probe::is_word;
 use super::quotes::Style;
 use super::scalars::number_length;
 use super::strings::ends_like_path;
@@ -190,7 +189,7 @@ impl Reader {
     }
 
     /// Writes the text as it stands, up to this place.
-    #[inline]
+    #[inline(always)]
     fn write_up_to(&mut self, taken: &mut Taken<'_>, at: usize) {
         self.flush_gap();
         self.output.text.push_str(&taken.text[taken.written..at]);
@@ -332,10 +331,21 @@ impl Reader {
                 _ => self.odder_string(text, at, end, Quotes::Double),
             };
         }
+        self.single_string(text, at)
+    }
+
+    /// The same for a string in single quotes. It is kept out of line, since valid text has none.
+    #[inline(never)]
+    fn single_string(&self, text: &str, at: usize) -> Option<Token> {
         if self.grammar.stops.has(b'\'') {
             return None;
         }
-        self.odder_string(text, at, content, Quotes::Single)
+        let bytes = text.as_bytes();
+        let end = at + 1 + plain_length(&bytes[at + 1..], b'\'');
+        match bytes.get(end)? {
+            b'\'' => Some(Token { end: end + 1, quotes: Quotes::Single, path: false }),
+            _ => self.odder_string(text, at, end, Quotes::Single),
+        }
     }
 
     /// The same for a string with escapes or other quotes, of which all before `end` is plain. It is kept out of line
@@ -346,7 +356,6 @@ impl Reader {
         let (content, quote) = (at + 1, bytes[at]);
         let mut path = false;
         loop {
-            end += plain_length(bytes.get(end..)?, quote);
             match (bytes.get(end)?, bytes.get(end + 1)) {
                 (byte, _) if *byte == quote => break,
                 (b'"', _) => {
@@ -368,6 +377,7 @@ impl Reader {
                 }
                 _ => return None,
             }
+            end += plain_length(bytes.get(end..)?, quote);
         }
         if path && self.backslashes.kept {
             return None;
@@ -390,11 +400,12 @@ impl Reader {
     /// The same for a key without quotes.
     #[inline(never)]
     fn bare_key(&self, bytes: &[u8], at: usize) -> Option<(Token, usize)> {
-        let is_start = |byte: &u8| byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'$' | b'@');
-        bytes.get(at).filter(|byte| is_start(byte))?;
-        let is_part = |byte: &&u8| byte.is_ascii() && is_word(char::from(**byte));
-        let end = at + bytes[at..].iter().take_while(is_part).count();
-        let is_key = bytes.get(end) == Some(&b':') && !self.has_stop(&bytes[at..=end]);
+        let starts = bytes.get(at).is_some_and(|byte| byte.is_ascii_alphabetic() || b"_$@".contains(byte));
+        let mut end = at;
+        while starts && bytes.get(end).is_some_and(|byte| WORD[usize::from(*byte)]) {
+            end += 1;
+        }
+        let is_key = starts && bytes.get(end) == Some(&b':') && !self.has_stop(&bytes[at..=end]);
         is_key.then_some((Token { end, quotes: Quotes::None, path: false }, end + 1))
     }
 
@@ -477,6 +488,18 @@ fn write_requoted(out: &mut String, content: &str) {
         rest = &rest[plain + len..];
     }
 }
+
+/// For each byte whether a bare key may hold it, apart from characters beyond ASCII.
+static WORD: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 128 {
+        table[byte] =
+            (byte as u8).is_ascii_alphanumeric() || matches!(byte as u8, b'_' | b'-' | b'$' | b'@' | b'.');
+        byte += 1;
+    }
+    table
+};
 
 /// Whether it is clear how many quotes stand here: three in a row are another kind of quote.
 fn is_quote_told(bytes: &[u8]) -> bool {
