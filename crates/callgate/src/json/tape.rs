@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use serde_json::{Map, Number, Value};
 
 use super::reader::{End, Reader, Syntax};
-use super::text::{escape_into, plain_length, unescape};
+use super::text::{escape_into, plain_length, unescape, unescape_body};
 
 /// The place of something that has not ended yet.
 const OPEN: u32 = u32::MAX;
@@ -188,13 +188,16 @@ impl Tape {
             let here = &self.nodes[index];
             let mut value = match here.kind {
                 Kind::Object | Kind::Array => {
-                    let count = self.children(index).count();
-                    let container = Container::new(index, here, count);
-                    if count > 0 {
-                        around.push(container);
+                    let value = match here.kind {
+                        Kind::Object => Value::Object(Map::new()),
+                        _ => Value::Array(Vec::with_capacity(self.children(index).count())),
+                    };
+                    let after = here.after();
+                    if after != index + 1 {
+                        around.push(Container { node: index, after, value });
                         continue;
                     }
-                    container.value
+                    value
                 }
                 Kind::String => Value::String(content(text, here.start(), here.end())?),
                 Kind::Number => Value::Number(number(self.raw(text, index))?),
@@ -397,35 +400,26 @@ struct Container {
     value: Value,
 }
 
-impl Container {
-    /// The empty container of this node, with room for `count` values.
-    fn new(index: usize, node: &Node, count: usize) -> Self {
-        let value = match node.kind {
-            Kind::Object => Value::Object(Map::with_capacity(count)),
-            _ => Value::Array(Vec::with_capacity(count)),
-        };
-        Container { node: index, after: node.after(), value }
-    }
-}
-
 /// The content of the string or key that stands here, quotes included.
+#[inline(always)]
 fn content(text: &str, start: usize, end: usize) -> Option<String> {
     // Most strings hold no escape, so the first special byte in them is the quote at their end.
     let first = start + 1;
-    let plain = first + plain_length(text.as_bytes().get(first..)?, b'"');
-    if plain + 1 == end {
-        return text.get(first..plain).map(str::to_owned);
-    }
-    Some(unescape(text.get(start..end)?).into_owned())
+    let plain = plain_length(text.as_bytes().get(first..)?, b'"');
+    let body = text.get(first..end.checked_sub(1)?)?;
+    if plain == body.len() { Some(body.to_owned()) } else { Some(unescape_body(body, plain.min(body.len()))) }
 }
 
 /// The number of a JSON spelling, if a 64-bit float can hold its size.
 fn number(spelling: &str) -> Option<Number> {
     /// As many digits always fit into 64 bits.
     const SHORT: usize = 18;
-    let bytes = spelling.as_bytes();
-    if (1..=SHORT).contains(&bytes.len()) && bytes.iter().all(u8::is_ascii_digit) {
-        return Some(bytes.iter().fold(0u64, |value, digit| value * 10 + u64::from(digit - b'0')).into());
+    let add_digit =
+        |value: u64, digit: &u8| digit.is_ascii_digit().then(|| value * 10 + u64::from(digit - b'0'));
+    if (1..=SHORT).contains(&spelling.len())
+        && let Some(value) = spelling.as_bytes().iter().try_fold(0, add_digit)
+    {
+        return Some(value.into());
     }
     if !spelling.contains(['.', 'e', 'E']) {
         if let Ok(small) = spelling.parse::<i64>() {

@@ -200,51 +200,74 @@ pub(super) fn escape_byte(out: &mut String, byte: u8) {
 pub fn unescape(json_string: &str) -> Cow<'_, str> {
     let body = json_string.strip_prefix('"').unwrap_or(json_string);
     let body = body.strip_suffix('"').unwrap_or(body);
-    if memchr::memchr(b'\\', body.as_bytes()).is_none() {
-        return Cow::Borrowed(body);
+    match memchr::memchr(b'\\', body.as_bytes()) {
+        Some(plain) => Cow::Owned(unescape_body(body, plain)),
+        None => Cow::Borrowed(body),
     }
+}
+
+/// The same without the quotes, if no escape is among the first `plain` bytes.
+pub(super) fn unescape_body(body: &str, plain: usize) -> String {
+    let bytes = body.as_bytes();
     let mut out = String::with_capacity(body.len());
-    let mut rest = body;
-    while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
-        out.push_str(&rest[..at]);
-        rest = &rest[at + 1..];
-        let Some(escape) = rest.chars().next() else {
-            out.push('\\');
-            break;
-        };
-        let mut used = escape.len_utf8();
-        match escape {
-            'n' => out.push('\n'),
-            'r' => out.push('\r'),
-            't' => out.push('\t'),
-            'b' => out.push('\u{8}'),
-            'f' => out.push('\u{c}'),
-            '"' | '\\' | '/' => out.push(escape),
-            'u' => match code_unit(rest.as_bytes(), 1) {
-                Some(unit) => {
-                    used = 5;
-                    let low = rest.as_bytes().get(5..7).filter(|next| next == b"\\u");
-                    let low = low.and_then(|_| code_unit(rest.as_bytes(), 7));
-                    match (char::from_u32(unit), low.and_then(|low| pair(unit, low))) {
-                        (Some(character), _) => out.push(character),
-                        (None, Some(character)) => {
-                            used = 11;
-                            out.push(character);
-                        }
-                        (None, None) => out.push('\u{fffd}'),
-                    }
-                }
-                None => out.push_str("\\u"),
-            },
-            _ => {
-                out.push('\\');
-                out.push(escape);
+    // How much is written, and how much is known to hold no further escape.
+    let (mut written, mut looked) = (0, plain);
+    while let Some(at) = next_backslash(bytes, looked) {
+        out.push_str(&body[written..at]);
+        let character = match bytes.get(at + 1) {
+            Some(b'n') => '\n',
+            Some(b'r') => '\r',
+            Some(b't') => '\t',
+            Some(b'b') => '\u{8}',
+            Some(b'f') => '\u{c}',
+            Some(b'u') => {
+                let (character, length) = unescape_unicode(bytes, at);
+                (written, looked) = (at + length, at + length.max(2));
+                out.extend(character);
+                continue;
             }
-        }
-        rest = &rest[used..];
+            Some(b'"' | b'\\' | b'/') => {
+                // What is escaped is written with what follows it.
+                (written, looked) = (at + 1, at + 2);
+                continue;
+            }
+            _ => {
+                // So is a backslash that stands for itself.
+                (written, looked) = (at, at + 1);
+                continue;
+            }
+        };
+        out.push(character);
+        (written, looked) = (at + 2, at + 2);
     }
-    out.push_str(rest);
-    Cow::Owned(out)
+    out.push_str(&body[written..]);
+    out
+}
+
+/// The character of the hexadecimal escape here and how long the escape is; none if it is no valid one.
+fn unescape_unicode(bytes: &[u8], at: usize) -> (Option<char>, usize) {
+    let Some(unit) = code_unit(bytes, at + 2) else { return (None, 0) };
+    if let Some(character) = char::from_u32(unit) {
+        return (Some(character), 6);
+    }
+    let low = bytes.get(at + 6..at + 8).filter(|next| next == b"\\u");
+    match low.and_then(|_| code_unit(bytes, at + 8)).and_then(|low| pair(unit, low)) {
+        Some(character) => (Some(character), 12),
+        None => (Some('\u{fffd}'), 6),
+    }
+}
+
+/// Where the next backslash is, from here on.
+fn next_backslash(bytes: &[u8], from: usize) -> Option<usize> {
+    let mut at = from;
+    loop {
+        // In a valid string nothing else is special.
+        at += plain_length(bytes.get(at..)?, b'\\');
+        match bytes.get(at)? {
+            b'\\' => return Some(at),
+            _ => at += 1,
+        }
+    }
 }
 
 /// The value of four hexadecimal digits, if that is what stands there.
