@@ -387,6 +387,7 @@ impl Reader {
             self.output.text.reserve(2 * SLACK);
         }
         make_room(&mut self.output.text, text.len() + SLACK);
+        self.take_held_quote(text);
         if self.window.is_empty() {
             let inside = self.take_content(text);
             if inside == text.len() {

@@ -112,6 +112,11 @@ impl Reader {
         self.look(cursor, from, Phase::Word)
     }
 
+    /// Begins to look beyond a quote of which nothing that follows is there yet.
+    pub(super) fn begin_look(&mut self) {
+        self.probe = Some(Probe::new(Phase::Next));
+    }
+
     fn look(&mut self, cursor: &Cursor<'_>, from: usize, phase: Phase) -> Verdict {
         let setting = Setting {
             grammar: &self.grammar,

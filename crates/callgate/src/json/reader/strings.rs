@@ -428,8 +428,7 @@ impl Reader {
     /// Takes the start of `text` as far as it is nothing but content of the open string, with most pieces of a stream
     /// that is all of it, and the quote after it if that certainly ends the string. Says how many bytes.
     pub(super) fn take_content(&mut self, text: &str) -> usize {
-        let is_plain = |open: &OpenString| open.style == Style::Double && !open.raw;
-        if !self.string.as_ref().is_some_and(is_plain) || self.probe.is_some() {
+        if !self.is_in_plain_string() || self.probe.is_some() {
             return 0;
         }
         let bytes = text.as_bytes();
@@ -447,13 +446,42 @@ impl Reader {
             taken += 2;
             self.output.text.push_str(&text[plain..taken]);
         }
-        if bytes.get(taken) == Some(&b'"') && self.ends_plainly(text, taken + 1) {
-            self.list_doubts(Span::new(self.base + taken, self.base + taken + 1));
-            self.close_string();
+        self.base += taken;
+        if bytes.get(taken) != Some(&b'"') {
+            return taken;
+        }
+        if self.ends_plainly(text, taken + 1) {
+            self.close_plainly();
+            taken += 1;
+        } else if taken + 1 == text.len() && (!self.levels.is_empty() || self.grammar.document) {
+            // Only the next piece can say what the quote is.
+            self.begin_look();
+            self.window.push('"');
             taken += 1;
         }
-        self.base += taken;
         taken
+    }
+
+    /// Ends the open string with the quote that an earlier piece of the input ended with, if it is clear from the next
+    /// piece that it does.
+    pub(super) fn take_held_quote(&mut self, next: &str) {
+        if self.window == "\"" && self.is_in_plain_string() && self.ends_plainly(next, 0) {
+            self.window.clear();
+            self.close_plainly();
+        }
+    }
+
+    /// Ends the open string with the quote that comes next.
+    fn close_plainly(&mut self) {
+        self.list_doubts(Span::new(self.base, self.base + 1));
+        self.probe = None;
+        self.close_string();
+        self.base += 1;
+    }
+
+    /// Whether the next byte is inside of a string in double quotes.
+    fn is_in_plain_string(&self) -> bool {
+        self.string.as_ref().is_some_and(|open| open.style == Style::Double && !open.raw)
     }
 
     /// Remembers what an escape that JSON has says about the string.
