@@ -165,31 +165,6 @@ impl Thread {
         self.spaced && !matches!(program.ops[self.pc as usize], Op::Body(body) if is_raw(body))
     }
 
-    /// Reads one byte as the only thread of its set, where that makes no others: it needs no list. Nothing if it may.
-    fn step_alone(&mut self, program: &Program, byte: u8, position: usize) -> Option<Step> {
-        let wanted = match program.ops[self.pc as usize] {
-            Op::Byte(wanted) => wanted,
-            Op::Body(_) | Op::Match => return Some(Step::Dead),
-            _ => return None,
-        };
-        if wanted != byte {
-            return Some(Step::Dead);
-        }
-        let next = self.pc + 1;
-        match program.ways.from(next) {
-            [] if !is_open(program.ops[next as usize]) => {
-                self.leave_space(byte, position);
-                self.pc = next;
-            }
-            [way] if !way.is_open => {
-                self.leave_space(byte, position);
-                self.go(program, way, position + 1);
-            }
-            _ => return None,
-        }
-        Some(Step::Alive)
-    }
-
     /// Notes that a byte is read: the white space before it is over.
     fn leave_space(&mut self, byte: u8, position: usize) {
         self.spaced = false;
@@ -386,8 +361,16 @@ impl Threads {
         position: usize,
     ) {
         self.settled = false;
+        let mut threads = threads.into_iter();
+        let (first, second) = (threads.next(), threads.next());
+        if let (Some(only), None) = (&first, &second)
+            && self.list.is_empty()
+            && spread(program, &mut self.list, only, position)
+        {
+            return;
+        }
         scratch.next_step(program);
-        for thread in threads {
+        for thread in first.into_iter().chain(second).chain(threads) {
             follow(program, scratch, &mut self.list, &thread, position);
         }
     }
@@ -419,11 +402,7 @@ impl Threads {
         {
             return step;
         }
-        if let [thread] = &mut self.list[..]
-            && let Some(step) = thread.step_alone(program, byte, position)
-        {
-            self.settled = false;
-            self.in_word = false;
+        if let Some(step) = self.step_alone(program, scratch, byte, position) {
             return step;
         }
         let mut next = std::mem::take(&mut scratch.spare);
@@ -522,6 +501,45 @@ impl Threads {
         std::mem::swap(&mut self.list, &mut next);
         scratch.spare = next;
         Step::Alive
+    }
+
+    /// Reads one byte where there is only one thread: nothing has to be compared with what others have come to. Nothing if
+    /// what it reads depends on more than the byte.
+    fn step_alone(
+        &mut self,
+        program: &Program,
+        scratch: &Scratch,
+        byte: u8,
+        position: usize,
+    ) -> Option<Step> {
+        let [thread] = &mut self.list[..] else { return None };
+        match program.ops[thread.pc as usize] {
+            Op::Body(_) | Op::Match => return Some(Step::Dead),
+            Op::Byte(wanted) if wanted != byte => return Some(Step::Dead),
+            Op::Byte(_) => {
+                let mut next = *thread;
+                next.leave_space(byte, position);
+                next.pc += 1;
+                self.list.clear();
+                if !spread(program, &mut self.list, &next, position + 1) {
+                    next.pc -= 1;
+                    self.list.push(next);
+                    return None;
+                }
+                self.in_word = false;
+            }
+            Op::Word(_) if thread.word.is_none() => {
+                if !is_word_byte(byte) {
+                    return Some(Step::Dead);
+                }
+                thread.leave_space(byte, position);
+                thread.word = Some(Start::at(scratch.words.len() as u32));
+                self.in_word = true;
+            }
+            _ => return None,
+        }
+        self.settled = false;
+        Some(Step::Alive)
     }
 
     /// Reads white space where every thread either passes over it as it stands or cannot read it at all.
@@ -773,6 +791,29 @@ fn follow(
             }
         }
     }
+}
+
+/// Adds everything that the only thread of a set can reach without reading a byte. False if that depends on what it has
+/// read, and nothing is added.
+fn spread(program: &Program, list: &mut Vec<Thread>, thread: &Thread, position: usize) -> bool {
+    let ways = program.ways.from(thread.pc);
+    if ways.is_empty() {
+        let is_known = !is_open(program.ops[thread.pc as usize]);
+        if is_known {
+            list.push(*thread);
+        }
+        return is_known;
+    }
+    if ways.iter().any(|way| way.is_open) {
+        return false;
+    }
+    for way in ways {
+        list.push(*thread);
+        if let Some(thread) = list.last_mut() {
+            thread.go(program, way, position);
+        }
+    }
+    true
 }
 
 /// Adds a thread that stands where it reads something, unless another one is there already.
