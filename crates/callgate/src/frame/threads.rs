@@ -378,12 +378,9 @@ impl Threads {
     /// Keeps the threads for which the test holds.
     pub(crate) fn retain(&mut self, test: impl FnMut(&Thread) -> bool) {
         self.settled = false;
-        let lead = self.list.first().copied();
+        self.last = self.lead().copied();
         self.list.retain(test);
         self.in_word = self.list.iter().any(|thread| thread.word.is_some());
-        if self.list.is_empty() {
-            self.last = lead;
-        }
     }
 
     /// Reads one byte at `position`. Words that end here are matched first.
@@ -647,7 +644,7 @@ impl Threads {
             follow(program, scratch, &mut next, &thread, position);
         }
         if next.is_empty() {
-            self.last = self.list.first().copied();
+            self.last = self.lead().copied();
         }
         self.in_word = false;
         std::mem::swap(&mut self.list, &mut next);

@@ -190,66 +190,71 @@ impl Machine {
         Stops::before(program, &mut self.scratch, after.chain(elements.into_iter().flatten()))
     }
 
+    /// Reads JSON. It is called for each chunk, so what is not needed for all of them is kept out of it.
     pub(super) fn json(&mut self, gate: &Compiled, rest: &str, out: &mut Out<'_, '_>) -> usize {
         let limits = &gate.policy.limits;
         let Some(draft) = &mut self.draft else { return rest.len() };
         let DraftBody::Json { reader, .. } = &mut draft.body else { return rest.len() };
         let so_far = self.position - draft.body_start.unwrap_or(self.position);
-        let mut room = limits.arguments.saturating_sub(so_far).min(rest.len());
-        if so_far >= limits.arguments && reader.failure().is_none() {
-            let message = format!("the arguments are longer than {} bytes", limits.arguments);
-            reader.abort(Code::TooLarge, so_far, message);
-        }
-        if reader.failure().is_some() {
-            room = rest.len();
-        }
-        while !rest.is_char_boundary(room) {
-            room += 1;
-        }
-        if room == 0 {
-            room = rest.chars().next().map_or(0, char::len_utf8);
+        let mut room = rest.len();
+        if room > limits.arguments.saturating_sub(so_far) {
+            room = room_in(reader, rest, so_far, limits.arguments);
         }
         if self.speculative {
-            // Whether this is a call is asked at the same places however the text was cut.
-            let place = rest.find([',', '}', ']', ':']).map_or(rest.len(), |at| at + 1);
-            room = room.min(place);
+            return self.speculate(gate, &rest[..room], out);
         }
         let used = reader.push(&rest[..room]);
         let state = reader.state();
-        let failed_at = reader.failure().map(|failure| failure.at);
-        // Escaped JSON stands inside of some string: it is quoted, not called.
-        let first = reader.repairs().first().filter(|_| self.speculative);
-        let is_escaped = |repair: &&Repair| repair.code == RepairCode::EscapedQuotes;
-        let escaped_at = first.filter(is_escaped).map(|repair| repair.span.start);
         self.position += used;
         draft.note_line(&rest[..used]);
-        if self.speculative {
-            self.held.push_str(&rest[..used]);
-            if let Some(at) = escaped_at.or(failed_at) {
-                // No call after all: what could not be read may be the start of something else.
-                let body_at = draft.body_start.unwrap_or(self.held_start) - self.held_start;
-                let at = (body_at + at.max(1)).min(self.held.len());
-                self.leave_speculation(gate, at, out);
-                return used;
-            }
-            if self.held.len() > limits.held {
-                out.finding(Finding::new(Code::HeldLimit).at(Span::new(self.held_start, self.position)));
-                self.held_is_text(gate, out);
-                return used;
-            }
-            let is_place = rest[..used].ends_with([',', '}', ']', ':']) || state == ReaderState::Done;
-            if is_place && !self.settle_speculation(gate, state, out) {
-                return used;
-            }
-        } else {
-            draft.keep(&rest[..used], limits.raw);
-        }
+        draft.keep(&rest[..used], limits.raw);
         self.show(gate, out);
+        self.json_came_to(gate, state, out);
+        used
+    }
+
+    fn json_came_to(&mut self, gate: &Compiled, state: ReaderState, out: &mut Out<'_, '_>) {
         match state {
             ReaderState::Reading => {}
             ReaderState::Done => self.body_done(gate, out),
             ReaderState::Stopped => self.look(gate),
         }
+    }
+
+    /// Reads JSON of which only what it holds can tell whether it is a call.
+    fn speculate(&mut self, gate: &Compiled, rest: &str, out: &mut Out<'_, '_>) -> usize {
+        let limits = &gate.policy.limits;
+        let Some(draft) = &mut self.draft else { return rest.len() };
+        let DraftBody::Json { reader, .. } = &mut draft.body else { return rest.len() };
+        // Whether this is a call is asked at the same places however the text was cut.
+        let room = rest.find([',', '}', ']', ':']).map_or(rest.len(), |at| at + 1);
+        let used = reader.push(&rest[..room]);
+        let state = reader.state();
+        let failed_at = reader.failure().map(|failure| failure.at);
+        // Escaped JSON stands inside of some string: it is quoted, not called.
+        let is_escaped = |repair: &&Repair| repair.code == RepairCode::EscapedQuotes;
+        let escaped_at = reader.repairs().first().filter(is_escaped).map(|repair| repair.span.start);
+        self.position += used;
+        draft.note_line(&rest[..used]);
+        self.held.push_str(&rest[..used]);
+        if let Some(at) = escaped_at.or(failed_at) {
+            // No call after all: what could not be read may be the start of something else.
+            let body_at = draft.body_start.unwrap_or(self.held_start) - self.held_start;
+            let at = (body_at + at.max(1)).min(self.held.len());
+            self.leave_speculation(gate, at, out);
+            return used;
+        }
+        if self.held.len() > limits.held {
+            out.finding(Finding::new(Code::HeldLimit).at(Span::new(self.held_start, self.position)));
+            self.held_is_text(gate, out);
+            return used;
+        }
+        let is_place = rest[..used].ends_with([',', '}', ']', ':']) || state == ReaderState::Done;
+        if is_place && !self.settle_speculation(gate, state, out) {
+            return used;
+        }
+        self.show(gate, out);
+        self.json_came_to(gate, state, out);
         used
     }
 
@@ -618,6 +623,23 @@ impl Machine {
         let elements = if is_list { vec![nested.item] } else { nested.members };
         self.scratch.hold(Holder { waiting: std::mem::take(&mut self.waiting), elements });
     }
+}
+
+/// How much of this text a reader may have where the limit of the arguments is near. Beyond it nothing is read, but the
+/// end of the value is still looked for.
+fn room_in(reader: &mut Reader, rest: &str, so_far: usize, limit: usize) -> usize {
+    if so_far >= limit && reader.failure().is_none() {
+        let message = format!("the arguments are longer than {limit} bytes");
+        reader.abort(Code::TooLarge, so_far, message);
+    }
+    if reader.failure().is_some() {
+        return rest.len();
+    }
+    let mut room = limit.saturating_sub(so_far);
+    while !rest.is_char_boundary(room) {
+        room += 1;
+    }
+    room
 }
 
 /// Whether nothing but the shape of what follows says that this is a call.
