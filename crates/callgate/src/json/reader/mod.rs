@@ -406,10 +406,10 @@ impl Reader {
         let mut window = std::mem::take(&mut self.window);
         window.push_str(text);
         let (at, seen) = self.run(&window, false);
+        window.truncate(seen);
         if at == seen {
             window.clear();
-        } else {
-            window.truncate(seen);
+        } else if at > 0 {
             window.drain(..at);
         }
         self.window = window;

@@ -7,7 +7,7 @@
 //! single quotes, bare keys and trailing commas.
 
 use super::quotes::Style;
-use super::scalars::number_length;
+use super::scalars::{Scan, number_length};
 use super::strings::ends_like_path;
 use super::structure::{Place, Shape};
 use super::{Cursor, Reader, Syntax};
@@ -301,22 +301,27 @@ impl Reader {
         let is_between = self.string.is_none()
             && self.failure.is_none()
             && self.comment.is_none()
-            && self.scan.is_fresh()
             && self.grammar.quote.is_none();
         let place = self.place;
-        is_between
+        let is_taken = is_between
             && match self.grammar.syntax {
                 Syntax::Json | Syntax::Lines => {
                     matches!(place, Place::Value | Place::Key | Place::Colon | Place::After)
+                        && self.scan.is_short()
                         && self.read_plain(cursor)
                 }
                 Syntax::Kwargs => {
                     matches!(place, Place::Key | Place::After)
+                        && self.scan.is_fresh()
                         && self.shape() == Some(Shape::Kwargs)
                         && self.read_plain_keywords(cursor)
                 }
                 Syntax::Python | Syntax::Bare => false,
-            }
+            };
+        if is_taken {
+            self.scan = Scan::default();
+        }
+        is_taken
     }
 
     /// A string without anything odd in it, whose opening quote is at `at`.

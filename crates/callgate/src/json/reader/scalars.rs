@@ -22,6 +22,12 @@ impl Scan {
     pub(super) fn is_fresh(&self) -> bool {
         self.len == 0 && self.word.is_none()
     }
+
+    /// Whether so little has been looked at that it may as well be looked at again.
+    pub(super) fn is_short(&self) -> bool {
+        const SHORT: usize = 16;
+        self.len <= SHORT
+    }
 }
 
 /// A word that is a value.
