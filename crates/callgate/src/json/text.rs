@@ -320,11 +320,12 @@ mod tests {
 
     #[test]
     fn plain_text_ends_at_each_special_byte_wherever_it_stands() {
-        for length in 0..40 {
+        // Up to several blocks, words and single bytes.
+        for length in 0..150 {
             for special in ["\"", "\\", "\n", "\u{1f}", "\0", "'"] {
                 for rest in ["", "x", "\"\"\"", "\u{80}\u{1}"] {
                     let text =
-                        format!("{}{special}{rest}", "é~ \u{7f}".repeat(9).get(..length).unwrap_or("a"));
+                        format!("{}{special}{rest}", "é~ \u{7f}".repeat(30).get(..length).unwrap_or("a"));
                     let expected = text.find(|c: char| c < ' ' || matches!(c, '"' | '\\' | '\''));
                     assert_eq!(Some(plain_length(text.as_bytes(), b'\'')), expected, "{text:?}");
                 }
@@ -337,6 +338,10 @@ mod tests {
     fn unescaping_reads_pairs_and_survives_halves() {
         assert_eq!(unescape(r#""\ud83d\ude00\u00e9\/""#), "😀é/");
         assert_eq!(unescape(r#""\ud83dx\ude00""#), "\u{fffd}x\u{fffd}");
+        assert_eq!(unescape(r#""\ud83d\u0041\n\\n\"\"""#), "\u{fffd}A\n\\n\"\"");
+        // What is no escape stands for itself.
+        assert_eq!(unescape(r#""\q\u12\é\\""#), r"\q\u12\é\");
+        assert_eq!(unescape(r#""\u00e9 "raw" \"#), "é \"raw\" \\");
         assert_eq!(unescape(r#""plain""#), "plain");
         assert!(matches!(unescape("\"plain\""), Cow::Borrowed(_)));
     }

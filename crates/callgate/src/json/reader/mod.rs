@@ -647,4 +647,24 @@ mod tests {
         assert_eq!(reader.push(&format!("[1]{}", " ".repeat(2 * LONGEST))), 3);
         assert_eq!((reader.state(), reader.failure()), (State::Done, None));
     }
+
+    #[test]
+    fn a_private_delimiter_may_be_beyond_ascii() {
+        let text = "{a: 「「say \"ü」」, 「x「「\n」, b: 「「「「}";
+        for size in [1, 3, 8, usize::MAX] {
+            let mut reader = Reader::new(Syntax::Bare).with_quote("「「".into());
+            let mut chunk = String::new();
+            for c in text.chars() {
+                chunk.push(c);
+                if chunk.len() >= size {
+                    reader.push(&chunk);
+                    chunk.clear();
+                }
+            }
+            reader.push(&chunk);
+            assert_eq!(reader.state(), State::Done, "{size}");
+            let expected = "{\"a\": \"say \\\"ü」」, 「x\"";
+            assert!(reader.text().starts_with(expected), "{size} {}", reader.text());
+        }
+    }
 }
