@@ -382,8 +382,8 @@ impl Reader {
     }
 
     fn take(&mut self, text: &str) -> usize {
-        if self.output.text.is_empty() && text.len() < SLACK {
-            // Beginning with a small piece, it would grow several times before it holds a usual call.
+        if self.output.text.is_empty() && (text.len() < SLACK || self.grammar.syntax == Syntax::Kwargs) {
+            // Written piece by piece, it would grow several times before it holds a usual call.
             self.output.text.reserve(2 * SLACK);
         }
         make_room(&mut self.output.text, text.len() + SLACK);

@@ -16,9 +16,6 @@ use crate::json::repair::{RepairCode, Safety};
 use crate::json::tape::Kind;
 use crate::json::text::{code_unit, plain_length};
 
-/// The most room that is made at once for keyword arguments, whose end is not known.
-const ROOM: usize = 256;
-
 impl Reader {
     /// Takes plain JSON from here on. False if there is nothing that it could settle.
     #[inline(never)]
@@ -243,48 +240,49 @@ impl Reader {
         let text = cursor.text;
         let bytes = text.as_bytes();
         let start = cursor.at;
-        self.output.text.reserve((bytes.len() - start).min(ROOM));
-        let mut after_comma =
-            self.comma.is_some() || self.levels.last().is_some_and(|level| level.items == 0);
-        loop {
-            let mut at = after_space(bytes, cursor.at);
-            if !after_comma {
-                if bytes.get(at) != Some(&b',') {
-                    break;
-                }
-                at = after_space(bytes, at + 1);
-            }
-            let Some(equals) = plain_keyword(bytes, at) else { break };
+        let is_first = self.comma.is_some() || self.levels.last().is_some_and(|level| level.items == 0);
+        let (first, byte) = token_at(bytes, start);
+        let first = match byte {
+            b',' if !is_first => after_space(bytes, first + 1),
+            _ if is_first => first,
+            _ => return false,
+        };
+        let mut keyword = plain_keyword(bytes, first).map(|equals| (first, equals));
+        while let Some((at, equals)) = keyword {
             let Some((kind, spelling, end)) = plain_literal(text, equals + 1) else { break };
             if self.has_stop(&bytes[at..end]) {
                 break;
             }
-            let next = after_space(bytes, end);
-            let ends = match bytes.get(next) {
-                Some(b')') => true,
-                Some(b',') => plain_keyword(bytes, after_space(bytes, next + 1)).is_some(),
-                _ => false,
-            };
-            if !ends {
+            // A value has ended where the arguments end or the next one begins.
+            let (next, byte) = token_at(bytes, end);
+            keyword = None;
+            if byte == b',' {
+                let at = after_space(bytes, next + 1);
+                keyword = plain_keyword(bytes, at).map(|equals| (at, equals));
+            }
+            if byte != b')' && keyword.is_none() {
                 break;
             }
             self.flush_gap();
-            self.output.text.push_str(&text[cursor.at..at]);
-            let key = self.output.text.len();
-            self.write_quoted(&text[at..equals]);
-            self.key = Some((key, self.output.text.len()));
-            self.output.text.push(':');
-            let node = self.output.open(kind, self.key.take());
+            let out = &mut self.output.text;
+            out.push_str(&text[cursor.at..at]);
+            let key = out.len();
+            out.push('"');
+            out.push_str(&text[at..equals]);
+            out.push_str("\":");
+            let value = out.len();
             if kind == Kind::String {
-                self.write_quoted(spelling);
+                out.push('"');
+                out.push_str(spelling);
+                out.push('"');
             } else {
-                self.output.text.push_str(spelling);
+                out.push_str(spelling);
             }
-            self.output.close(node);
-            self.count_value();
+            let written = out.len();
+            self.key = Some((key, value - 1));
+            self.take_value(kind, value, written);
             self.place = Place::After;
             cursor.at = end;
-            after_comma = false;
         }
         cursor.at > start
     }
