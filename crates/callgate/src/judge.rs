@@ -78,11 +78,13 @@ pub(crate) fn judge(gate: &Compiled, attempt: &mut Attempt) -> (Verdict, Vec<Fin
     }
     let mut findings = Vec::new();
     let mut written = std::mem::replace(&mut attempt.name, Name::Missing);
-    let name = judge_name(gate, &written, attempt, &mut findings);
+    let (name, tool) = match judge_name(gate, &written, attempt, &mut findings) {
+        Some((name, tool)) => (Some(name), tool),
+        None => (None, None),
+    };
     findings.append(&mut attempt.findings);
     judge_repairs(gate, attempt, 0, &mut findings);
     let read = attempt.repairs.len();
-    let tool = name.as_ref().and_then(|name| gate.tool(name));
     let (mut arguments, fits) = match judge_arguments(gate, attempt, tool, &mut findings) {
         Some((text, fits)) => (Some(text), fits),
         None => (None, false),
@@ -161,13 +163,13 @@ pub(crate) fn judge(gate: &Compiled, attempt: &mut Attempt) -> (Verdict, Vec<Fin
     (Verdict::Rejected(Box::new(rejected)), notes)
 }
 
-/// The registered name, or what is wrong with the written one.
-fn judge_name<'n>(
-    gate: &Compiled,
+/// The registered name and its tool, if there is one, or what is wrong with the written name.
+fn judge_name<'n, 'g>(
+    gate: &'g Compiled,
     written: &'n Name,
     attempt: &mut Attempt,
     findings: &mut Vec<Finding>,
-) -> Option<Cow<'n, str>> {
+) -> Option<(Cow<'n, str>, Option<&'g CompiledTool>)> {
     let written = match written {
         Name::Written(name) => name,
         Name::Missing => {
@@ -186,8 +188,8 @@ fn judge_name<'n>(
         findings.push(Finding::new(Code::EmptyName));
         return None;
     }
-    if gate.knows(written) {
-        return Some(Cow::Borrowed(written));
+    if let Some(tool) = gate.tool(written) {
+        return Some((Cow::Borrowed(written), Some(tool)));
     }
     if gate.policy.repair >= RepairPolicy::Lossless
         && let Some(name) = unmangled(gate, written, &attempt.dialect)
@@ -200,7 +202,8 @@ fn judge_name<'n>(
             late: false,
             count: 1,
         });
-        return Some(Cow::Owned(name));
+        let tool = gate.tool(&name);
+        return Some((Cow::Owned(name), tool));
     }
     let rule = &gate.policy.name_rule;
     if let Some(c) = written.chars().find(|c| !rule.allows(*c)) {
@@ -214,7 +217,7 @@ fn judge_name<'n>(
         findings.push(Finding::new(Code::NameTooLong).message(message));
         return None;
     }
-    Some(Cow::Borrowed(written))
+    Some((Cow::Borrowed(written), None))
 }
 
 /// The one registered name that a mangled one stands for: doubled, or glued to words of its format and a number.

@@ -423,7 +423,7 @@ impl Draft {
     /// Closes what is left open at the end of the frame and gives the attempt over to be judged.
     /// The reader, if one was needed, comes back to be used again.
     pub(crate) fn finish(
-        mut self,
+        &mut self,
         record: &Record,
         end: usize,
         closed: bool,
@@ -438,10 +438,10 @@ impl Draft {
             after: Vec::new(),
             arguments: Arguments::Blank,
             tape: Tape::default(),
-            repairs: self.repairs,
-            findings: self.findings,
-            notes: self.notes,
-            raw: self.raw,
+            repairs: std::mem::take(&mut self.repairs),
+            findings: std::mem::take(&mut self.findings),
+            notes: std::mem::take(&mut self.notes),
+            raw: std::mem::take(&mut self.raw),
             raw_len: self.raw_len,
             text_born: false,
             closed,
@@ -454,7 +454,7 @@ impl Draft {
         if !matches!(self.body, DraftBody::Json { object: true, .. }) {
             attempt.name = seen.take().map_or(Name::Missing, Name::Written);
         }
-        match self.body {
+        match std::mem::replace(&mut self.body, DraftBody::None) {
             DraftBody::None => {}
             DraftBody::Params(params) => {
                 attempt.text_born = true;
