@@ -693,11 +693,10 @@ impl Scratch {
         self.words.push(c);
     }
 
-    /// The same lists with nothing in them.
-    pub(crate) fn emptied(mut self) -> Self {
+    /// Leaves the lists with nothing in them.
+    pub(crate) fn empty(&mut self) {
         self.reset();
         self.forget_visits();
-        self
     }
 
     /// A value turns out to hold elements.

@@ -188,9 +188,10 @@ impl Tape {
             let here = &self.nodes[index];
             let mut value = match here.kind {
                 Kind::Object | Kind::Array => {
+                    let count = self.children(index).count();
                     let value = match here.kind {
-                        Kind::Object => Value::Object(Map::new()),
-                        _ => Value::Array(Vec::with_capacity(self.children(index).count())),
+                        Kind::Object => Value::Object(Map::with_capacity(count)),
+                        _ => Value::Array(Vec::with_capacity(count)),
                     };
                     let after = here.after();
                     if after != index + 1 {

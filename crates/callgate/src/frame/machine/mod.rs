@@ -26,7 +26,7 @@ use super::program::{Body, Frame};
 use super::region::Regions;
 use super::stops::Stops;
 use super::threads::{Scratch, Thread, Threads};
-use room::give_back;
+use room::{Room, give_back};
 
 /// The most bytes of a header (opener, name, white space) that are held while it is undecided.
 const LONGEST_HEADER: usize = 4096 + 512;
@@ -156,8 +156,8 @@ pub(crate) struct Machine {
     raw: String,
     /// A reader for the next body.
     reader: Option<Box<Reader>>,
-    /// Whether it has got the lists of an earlier machine.
-    is_furnished: bool,
+    /// Where its lists go when it has done its work, once it has got them from there.
+    room: Option<Box<Room>>,
 }
 
 impl Machine {
@@ -194,7 +194,7 @@ impl Machine {
             fresh: true,
             raw: String::new(),
             reader: None,
-            is_furnished: false,
+            room: None,
         }
     }
 

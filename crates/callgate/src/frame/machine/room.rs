@@ -4,6 +4,7 @@
 //! first marker comes, so that text alone needs none, and gives them up, emptied, when the response is over.
 
 use std::cell::RefCell;
+use std::mem::swap;
 
 use super::super::threads::{Scratch, Thread, Threads};
 use super::Machine;
@@ -16,12 +17,12 @@ const SPARES: usize = 16;
 const KEPT: usize = 64 << 10;
 
 thread_local! {
-    static SPARE: RefCell<Vec<Room>> = const { RefCell::new(Vec::new()) };
+    static SPARE: RefCell<Vec<Box<Room>>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Empty lists.
 #[derive(Debug, Default)]
-struct Room {
+pub(super) struct Room {
     threads: Threads,
     scratch: Scratch,
     waiting: Vec<Thread>,
@@ -32,43 +33,50 @@ struct Room {
     reader: Option<Box<Reader>>,
 }
 
+impl Room {
+    /// Gives a machine these lists for its own.
+    fn exchange(&mut self, machine: &mut Machine) {
+        swap(&mut self.threads, &mut machine.threads);
+        swap(&mut self.scratch, &mut machine.scratch);
+        swap(&mut self.waiting, &mut machine.waiting);
+        swap(&mut self.parked, &mut machine.parked);
+        swap(&mut self.held, &mut machine.held);
+        swap(&mut self.look, &mut machine.look);
+        swap(&mut self.raw, &mut machine.raw);
+        swap(&mut self.reader, &mut machine.reader);
+    }
+
+    /// Empties the lists, and gives up those that are large.
+    fn empty(&mut self) {
+        self.threads.clear();
+        self.scratch.empty();
+        self.waiting.clear();
+        self.parked.clear();
+        for text in [&mut self.held, &mut self.look, &mut self.raw] {
+            empty(text);
+        }
+        self.reader.take_if(|reader| reader.room() > KEPT);
+    }
+}
+
 impl Machine {
     /// Takes the lists of an earlier machine, before it has used its own.
     pub(super) fn take_room(&mut self) {
-        if std::mem::replace(&mut self.is_furnished, true) {
+        if self.room.is_some() {
             return;
         }
         // A thread that is ending has nothing to give.
-        let Some(room) = SPARE.try_with(|spare| spare.borrow_mut().pop()).ok().flatten() else { return };
-        self.threads = room.threads;
-        self.scratch = room.scratch;
-        self.waiting = room.waiting;
-        self.parked = room.parked;
-        self.held = room.held;
-        self.look = room.look;
-        self.raw = room.raw;
-        self.reader = room.reader;
+        let spare = SPARE.try_with(|spare| spare.borrow_mut().pop()).ok().flatten();
+        let mut room = spare.unwrap_or_default();
+        room.exchange(self);
+        self.room = Some(room);
     }
 
     /// Leaves its lists to the next machine.
     pub(super) fn give_up_room(&mut self) {
-        if !self.is_furnished {
-            return;
-        }
-        self.threads.clear();
-        self.waiting.clear();
-        self.parked.clear();
-        let take = |text: &mut String| emptied(std::mem::take(text));
-        let room = Room {
-            threads: std::mem::take(&mut self.threads),
-            scratch: std::mem::take(&mut self.scratch).emptied(),
-            waiting: std::mem::take(&mut self.waiting),
-            parked: std::mem::take(&mut self.parked),
-            held: take(&mut self.held),
-            look: take(&mut self.look),
-            raw: take(&mut self.raw),
-            reader: self.reader.take().filter(|reader| reader.room() <= KEPT),
-        };
+        let Some(mut room) = self.room.take() else { return };
+        room.exchange(self);
+        room.empty();
         let _ = SPARE.try_with(|spare| {
             let mut spare = spare.borrow_mut();
             if spare.len() < SPARES {
@@ -87,6 +95,13 @@ pub(super) fn give_back(place: &mut String, text: String) {
 
 /// A text without its content, but with its room, unless that is large.
 pub(super) fn emptied(mut text: String) -> String {
+    empty(&mut text);
+    text
+}
+
+fn empty(text: &mut String) {
     text.clear();
-    if text.capacity() > KEPT { String::new() } else { text }
+    if text.capacity() > KEPT {
+        *text = String::new();
+    }
 }
