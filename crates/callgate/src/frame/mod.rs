@@ -10,5 +10,6 @@ mod params;
 pub(crate) mod program;
 mod region;
 mod stops;
+mod thread;
 pub(crate) mod threads;
 mod ways;

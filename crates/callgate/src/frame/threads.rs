@@ -1,14 +1,11 @@
 //! Running a program: a set of threads that read the same bytes in step, in order of preference.
 
-use std::num::NonZeroU32;
+use crate::dialect::is_word_character;
 
-use crate::dialect::{Slot, is_word_character};
-
-use super::program::{Mark, Op, Pc, Program};
-use super::ways::{Way, begins_without_space, is_open};
-
-/// The longest name, key or id that is read.
-const LONGEST_WORD: usize = 256;
+use super::instructions::{Op, Pc, Program};
+pub(crate) use super::thread::Thread;
+use super::thread::{LONGEST_WORD, Start, Words};
+use super::ways::{begins_without_space, is_open};
 
 /// What the threads of a set have in common: the words they have read, and stamps for keeping the set small.
 #[derive(Debug, Default)]
@@ -34,217 +31,6 @@ pub(crate) struct Holder {
     /// Where another of its elements begins.
     pub(crate) elements: Vec<Pc>,
 }
-
-/// A place in [`Scratch::words`]. Threads are copied for every byte of a header, so it leaves room for a niche.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Start(NonZeroU32);
-
-impl Start {
-    fn at(place: u32) -> Self {
-        Start(NonZeroU32::MIN.saturating_add(place))
-    }
-
-    fn get(self) -> u32 {
-        self.0.get() - 1
-    }
-}
-
-/// A range of [`Scratch::words`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Words {
-    start: Start,
-    /// Words are at most [`LONGEST_WORD`] bytes long.
-    length: u16,
-}
-
-impl Words {
-    fn new(from: u32, to: u32) -> Self {
-        Words { start: Start::at(from), length: (to - from) as u16 }
-    }
-
-    fn range(self) -> (u32, u32) {
-        (self.start.get(), self.start.get() + u32::from(self.length))
-    }
-}
-
-/// One way of reading what has come so far.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Thread {
-    pub(crate) pc: Pc,
-    /// Whether white space may come before what it reads next.
-    pub(crate) spaced: bool,
-    /// How far a repeated text has been read.
-    offset: u32,
-    /// Where the word that is being read begins in the scratch, if one is.
-    word: Option<Start>,
-    pub(crate) name: Option<Words>,
-    pub(crate) key: Option<Words>,
-    pub(crate) id: Option<Words>,
-    pub(crate) index: Option<Words>,
-    pub(crate) kind: Option<Words>,
-    suffix: Option<Words>,
-    /// How many pieces of literals have been read.
-    pub(crate) pieces: u16,
-    /// How many telling literals have been read since the last body.
-    pub(crate) literals: u16,
-    /// Whether it has passed the point after which this can only be a call.
-    pub(crate) committed: bool,
-    /// Whether it left out a closer since it was last counted.
-    pub(crate) skipped: bool,
-    /// Whether a line break that the format needs was missing.
-    pub(crate) malformed: bool,
-    /// Whether a section is open.
-    pub(crate) opened: bool,
-    /// How many values hold the element it is in.
-    pub(crate) level: u16,
-    /// Where the current call began, in bytes of the input.
-    pub(crate) call_start: usize,
-    /// Where the last whole call ended, if one has.
-    pub(crate) call_end: Option<usize>,
-    /// How many calls have begun.
-    pub(crate) calls: u32,
-    start_pending: bool,
-    /// The mark and the length of the fence it is in.
-    fence: (u8, u16),
-    /// How far the line of a fence has been read.
-    line: FenceLine,
-    /// Whether the word that is being read began with the word literals of a name that did not fit its pattern.
-    pub(crate) odd: bool,
-}
-
-/// How far the opening or closing line of a fence has been read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum FenceLine {
-    /// Nothing of it, or white space without a line break.
-    Before,
-    /// At the start of a line.
-    Start,
-    /// This much of its run of marks.
-    Run(u16),
-    /// The white space after its marks.
-    Gap,
-    /// This much of the info word.
-    Info(u16),
-    /// The rest of the line.
-    Rest,
-}
-
-impl Thread {
-    pub(crate) fn new(pc: Pc, position: usize) -> Self {
-        Thread {
-            pc,
-            spaced: false,
-            offset: 0,
-            word: None,
-            name: None,
-            key: None,
-            id: None,
-            index: None,
-            kind: None,
-            suffix: None,
-            pieces: 0,
-            literals: 0,
-            committed: false,
-            skipped: false,
-            malformed: false,
-            opened: false,
-            level: 0,
-            call_start: position,
-            call_end: None,
-            calls: 0,
-            start_pending: false,
-            fence: (0, 0),
-            line: FenceLine::Before,
-            odd: false,
-        }
-    }
-
-    /// Whether white space leaves it as it is, and cannot be the start of a body.
-    fn passes_space(&self, program: &Program) -> bool {
-        let is_raw = |body: u16| program.bodies[body as usize].is_raw();
-        self.spaced && !matches!(program.ops[self.pc as usize], Op::Body(body) if is_raw(body))
-    }
-
-    /// Notes that a byte is read: the white space before it is over.
-    fn leave_space(&mut self, byte: u8, position: usize) {
-        self.spaced = false;
-        if self.start_pending && !byte.is_ascii_whitespace() {
-            self.start_pending = false;
-            self.call_start = position;
-        }
-    }
-
-    /// Goes to the end of a way.
-    fn go(&mut self, program: &Program, way: &Way, position: usize) {
-        self.pc = way.pc;
-        self.spaced = way.spaced;
-        self.malformed |= way.malformed;
-        for mark in program.ways.marks(way) {
-            self.apply(*mark, position);
-        }
-    }
-
-    fn apply(&mut self, mark: Mark, position: usize) {
-        match mark {
-            Mark::Piece => self.pieces += 1,
-            Mark::Literal => self.literals += 1,
-            Mark::Commit => self.committed = true,
-            Mark::Skipped => self.skipped = true,
-            Mark::Opened => self.opened = true,
-            Mark::CallStart => {
-                self.name = None;
-                self.key = None;
-                self.id = None;
-                self.index = None;
-                self.odd = false;
-                self.calls += 1;
-                if self.calls > 1 || self.opened {
-                    self.start_pending = true;
-                    self.committed = false;
-                }
-            }
-            Mark::CallEnd => self.call_end = Some(position),
-        }
-    }
-
-    /// The same thread in a frame that began this much later.
-    pub(crate) fn moved(mut self, by: usize) -> Self {
-        self.call_start += by;
-        self
-    }
-
-    /// Whether it knows more than the bytes of an opener tell, so that it differs from response to response.
-    pub(crate) fn is_set_apart(&self, at_start: bool) -> bool {
-        self.committed || self.word.is_some() || self.start_pending && !at_start
-    }
-
-    /// Goes on elsewhere in its frame: what it was reading is given up.
-    pub(crate) fn going_on_at(self, pc: Pc) -> Self {
-        Thread { pc, spaced: false, offset: 0, word: None, line: FenceLine::Before, ..self }
-    }
-
-    /// Moves past the body it stands at, which may have ended with a line break.
-    pub(crate) fn past_body_line(self, ended_line: bool) -> Self {
-        let line = if ended_line { FenceLine::Start } else { FenceLine::Before };
-        Thread { line, ..self.past_body() }
-    }
-
-    /// Goes to the start of an element inside the value at whose body it stands.
-    pub(crate) fn into_element(self, start: Pc) -> Self {
-        Thread { pc: start, level: self.level + 1, key: None, kind: None, ..self.past_body() }
-    }
-
-    /// Moves past the body it stands at.
-    pub(crate) fn past_body(mut self) -> Self {
-        self.pc += 1;
-        self.spaced = false;
-        self.line = FenceLine::Before;
-        self.literals = 0;
-        self.skipped = false;
-        self
-    }
-}
-
 /// What the threads of a set have come to, all of them looked at once.
 pub(crate) struct Survey<'t> {
     /// The preferred thread that has reached the end of its frame.
@@ -445,10 +231,10 @@ impl Threads {
                     thread.pc += u32::from(byte == b'\n');
                     follow(program, scratch, &mut next, &thread, position + 1);
                 }
-                Op::Fence(info) if read_fence(&mut thread, program.infos[info as usize].as_bytes(), byte) => {
+                Op::Fence(info) if thread.read_fence(program.infos[info as usize].as_bytes(), byte) => {
                     follow(program, scratch, &mut next, &thread, position + 1);
                 }
-                Op::FenceEnd if read_fence_end(&mut thread, byte) => {
+                Op::FenceEnd if thread.read_fence_end(byte) => {
                     follow(program, scratch, &mut next, &thread, position + 1);
                 }
                 Op::Word(_) => {
@@ -462,8 +248,8 @@ impl Threads {
                         next.push(thread);
                     }
                 }
-                op @ (Op::Repeat(_) | Op::Suffix) if repeated(op, &thread).is_some() => {
-                    let Some((from, to)) = repeated(op, &thread).map(Words::range) else { continue };
+                op @ (Op::Repeat(_) | Op::Suffix) if thread.repeated(op).is_some() => {
+                    let Some((from, to)) = thread.repeated(op).map(Words::range) else { continue };
                     if scratch.words.as_bytes().get((from + thread.offset) as usize) == Some(&byte) {
                         thread.offset += 1;
                         if from + thread.offset == to {
@@ -655,9 +441,7 @@ impl Threads {
     pub(crate) fn end_input(&mut self, program: &Program, scratch: &mut Scratch, position: usize) {
         self.end_words(program, scratch, position);
         for thread in &mut self.list {
-            if program.ops[thread.pc as usize] == Op::FenceEnd
-                && matches!(thread.line, FenceLine::Run(n) if n >= thread.fence.1)
-            {
+            if program.ops[thread.pc as usize] == Op::FenceEnd && thread.has_closed_fence() {
                 thread.pc += 1;
             }
         }
@@ -738,21 +522,6 @@ impl Scratch {
 pub(crate) fn is_word_byte(byte: u8) -> bool {
     byte >= 0x80 || is_word_character(byte as char)
 }
-
-/// The text that an instruction repeats, if there is any to repeat.
-fn repeated(op: Op, thread: &Thread) -> Option<Words> {
-    let words = match op {
-        Op::Repeat(Slot::Name) => thread.name,
-        Op::Repeat(Slot::Key) => thread.key,
-        Op::Repeat(Slot::Id) => thread.id,
-        Op::Repeat(Slot::Index) => thread.index,
-        Op::Repeat(Slot::Type) => thread.kind,
-        Op::Suffix => thread.suffix,
-        _ => None,
-    };
-    words.filter(|words| words.length > 0)
-}
-
 /// Adds a thread and everything it can reach without reading a byte, the preferred way first. Threads are large, so one
 /// is copied to where it stays and changed there.
 #[inline(never)]
@@ -852,7 +621,7 @@ fn follow_waiting(program: &Program, scratch: &mut Scratch, list: &mut Vec<Threa
                 thread.suffix = Some(Words::new(empty, empty));
                 scratch.ways.push((thread, false));
             }
-            Op::Suffix | Op::Repeat(_) if repeated(op, &thread).is_none() => {
+            Op::Suffix | Op::Repeat(_) if thread.repeated(op).is_none() => {
                 thread.pc += 1;
                 scratch.ways.push((thread, false));
             }
@@ -861,9 +630,9 @@ fn follow_waiting(program: &Program, scratch: &mut Scratch, list: &mut Vec<Threa
                     continue;
                 };
                 // What has been read since the last body counts for those that go on from here.
-                let resume = |next: Thread| {
-                    let Thread { literals, skipped, pieces, .. } = thread;
-                    (Thread { literals, skipped, pieces, ..next }, false)
+                let resume = |mut next: Thread| {
+                    next.count_on(&thread);
+                    (next, false)
                 };
                 scratch.ways.extend(holder.waiting.iter().rev().map(|outer| resume(outer.past_body())));
                 if let Some(outer) = holder.waiting.first() {
@@ -903,30 +672,18 @@ fn bind(program: &Program, scratch: &Scratch, thread: &mut Thread, pattern: u16,
                 return false;
             }
             // The number after the name is missing: the whole word is the name, and the judge may still know it.
-            set(thread, *slot, Words::new(run.0 + from as u32, run.1));
+            thread.set(*slot, Words::new(run.0 + from as u32, run.1));
             thread.odd = true;
             return true;
         };
         if end == 0 {
             return false;
         }
-        set(thread, *slot, Words::new(run.0 + from as u32, run.0 + (from + end) as u32));
+        thread.set(*slot, Words::new(run.0 + from as u32, run.0 + (from + end) as u32));
         from += end + literal.len();
     }
     true
 }
-
-fn set(thread: &mut Thread, slot: Slot, words: Words) {
-    match slot {
-        Slot::Name => thread.name = Some(words),
-        Slot::Key => thread.key = Some(words),
-        Slot::Id => thread.id = Some(words),
-        Slot::Index => thread.index = Some(words),
-        Slot::Type => thread.kind = Some(words),
-        _ => {}
-    }
-}
-
 /// Whether the end of the frame can be reached over literals alone.
 fn reaches_end(program: &Program, from: Pc) -> bool {
     let is_more = |op: Op| matches!(op, Op::Word(_) | Op::Body(_) | Op::Return);
@@ -960,52 +717,4 @@ pub(crate) fn reaches(
         }
     }
     false
-}
-
-/// Reads one byte of the opening line of a fence. False: it is none, or has another info word.
-fn read_fence(thread: &mut Thread, info: &[u8], byte: u8) -> bool {
-    thread.line = match thread.line {
-        FenceLine::Before | FenceLine::Start if matches!(byte, b'`' | b'~') => {
-            thread.fence = (byte, 1);
-            FenceLine::Run(1)
-        }
-        FenceLine::Run(n) if byte == thread.fence.0 => {
-            thread.fence.1 = n.saturating_add(1);
-            FenceLine::Run(thread.fence.1)
-        }
-        FenceLine::Run(n) if n >= 3 && matches!(byte, b' ' | b'\t') => FenceLine::Gap,
-        FenceLine::Run(n) if n >= 3 && info.first() == Some(&byte.to_ascii_lowercase()) => FenceLine::Info(1),
-        FenceLine::Gap if matches!(byte, b' ' | b'\t') => FenceLine::Gap,
-        FenceLine::Gap if info.first() == Some(&byte.to_ascii_lowercase()) => FenceLine::Info(1),
-        FenceLine::Info(n) if info.get(n as usize) == Some(&byte.to_ascii_lowercase()) => {
-            FenceLine::Info(n + 1)
-        }
-        FenceLine::Info(n) if n as usize == info.len() && byte.is_ascii_whitespace() => FenceLine::Rest,
-        FenceLine::Rest if byte != thread.fence.0 => FenceLine::Rest,
-        _ => return false,
-    };
-    if byte == b'\n' && thread.line == FenceLine::Rest {
-        thread.line = FenceLine::Start;
-        thread.pc += 1;
-    }
-    true
-}
-
-/// Reads one byte of the closing line of a fence. False: the line closes nothing.
-fn read_fence_end(thread: &mut Thread, byte: u8) -> bool {
-    thread.line = match thread.line {
-        FenceLine::Run(n) if byte == thread.fence.0 => FenceLine::Run(n.saturating_add(1)),
-        FenceLine::Run(n) if n >= thread.fence.1 && byte.is_ascii_whitespace() => FenceLine::Rest,
-        FenceLine::Rest if byte.is_ascii_whitespace() => FenceLine::Rest,
-        FenceLine::Start if byte == thread.fence.0 => FenceLine::Run(1),
-        FenceLine::Start if matches!(byte, b' ' | b'\n' | b'\r' | b'\t') => FenceLine::Start,
-        FenceLine::Before if byte == b'\n' => FenceLine::Start,
-        FenceLine::Before if byte.is_ascii_whitespace() => FenceLine::Before,
-        _ => return false,
-    };
-    if thread.line == FenceLine::Rest && byte == b'\n' {
-        thread.line = FenceLine::Before;
-        thread.pc += 1;
-    }
-    true
 }

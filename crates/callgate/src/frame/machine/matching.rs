@@ -92,12 +92,10 @@ impl Machine {
 
     pub(super) fn step(&mut self, gate: &Compiled, c: char) -> bool {
         let mut buffer = [0; 4];
-        let mut position = self.position;
-        for byte in c.encode_utf8(&mut buffer).bytes() {
+        for (position, byte) in (self.position..).zip(c.encode_utf8(&mut buffer).bytes()) {
             if self.threads.step(&gate.program, &mut self.scratch, byte, position) == Step::Dead {
                 return false;
             }
-            position += 1;
         }
         if self.threads.in_word() {
             self.scratch.push_word(c);
