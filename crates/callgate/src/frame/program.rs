@@ -704,6 +704,7 @@ fn stands_for(program: &Program, records: &[Listening], earlier: usize, later: u
         || (one.kind, one.fence, one.unmarked, one.line_start, known(one))
             != (two.kind, two.fence, two.unmarked, two.line_start, known(two))
         || two.chosen && !one.chosen
+        || two.live && !one.live
     {
         return false;
     }
