@@ -164,11 +164,17 @@ impl Draft {
     }
 
     /// Remembers whether the body that is being read ends with a line break.
+    #[inline]
     pub(crate) fn note_line(&mut self, text: &str) {
         if text.bytes().next_back().is_some_and(|last| last.is_ascii_graphic()) {
             self.at_line_start = false;
-            return;
+        } else {
+            self.note_space(text);
         }
+    }
+
+    /// The same for text that may end with white space.
+    fn note_space(&mut self, text: &str) {
         let words_end = text.trim_end().len();
         let ends_line = text[words_end..].contains('\n');
         self.at_line_start = ends_line || words_end == 0 && self.at_line_start;
@@ -349,6 +355,7 @@ impl Draft {
     }
 
     /// More of the value.
+    #[inline]
     pub(crate) fn value_text(&mut self, text: &str) {
         self.note_line(text);
         if let DraftBody::Params(params) = &mut self.body {

@@ -82,14 +82,18 @@ impl Stops {
     }
 
     /// Where the end may start in these bytes, or how many there are.
+    #[inline]
     pub(super) fn find(&self, bytes: &[u8]) -> usize {
+        // A search by vectors is worth its while only where there is something to search.
+        if bytes.len() <= 32 {
+            return self.find_in_few(bytes);
+        }
         let mut from = 0;
         loop {
+            let rest = &bytes[from..];
             let next = match &self.heads {
-                // A search by vectors is worth its while only where there is something to search.
-                Some((only, _)) if bytes.len() - from > 32 => memchr::memchr(*only, &bytes[from..]),
-                Some((only, _)) => bytes[from..].iter().position(|byte| byte == only),
-                None => bytes[from..].iter().position(|byte| self.first.has(*byte)),
+                Some((only, _)) => memchr::memchr(*only, rest),
+                None => rest.iter().position(|byte| self.first.has(*byte)),
             };
             let Some(at) = next.map(|at| from + at) else { return bytes.len() };
             if self.may_start(&bytes[at..]) {
@@ -97,6 +101,11 @@ impl Stops {
             }
             from = at + 1;
         }
+    }
+
+    fn find_in_few(&self, bytes: &[u8]) -> usize {
+        let may_start = |at: &usize| self.first.has(bytes[*at]) && self.may_start(&bytes[*at..]);
+        (0..bytes.len()).find(may_start).unwrap_or(bytes.len())
     }
 }
 
