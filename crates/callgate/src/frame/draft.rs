@@ -123,6 +123,8 @@ pub(crate) struct Draft {
     at_line_start: bool,
     /// How many values of the object there were, and where the last ended, when name and arguments were last looked for.
     looked: (usize, usize),
+    /// Name and arguments of an object that has ended, if it has nothing else.
+    parts: Option<(usize, usize)>,
 }
 
 /// What has been read of the body.
@@ -160,6 +162,7 @@ impl Draft {
             body_start: None,
             at_line_start: false,
             looked: (0, 0),
+            parts: None,
         }
     }
 
@@ -266,6 +269,17 @@ impl Draft {
         // What is looked for shows with the start or the end of a value, and most chunks bring neither.
         let read = (tape.nodes().len(), tape.nodes().last().map_or(0, Node::end));
         if std::mem::replace(&mut self.looked, read) == read {
+            return;
+        }
+        if self.name.is_none()
+            && read.0 > 2
+            && let Some(parts) = only_name_and_arguments(record, text, tape)
+            && let Some(name) = tape.string(text, parts.0).filter(|name| !name.is_empty())
+        {
+            self.name = Some(name.into_owned());
+            *arguments = Some(parts.1);
+            // What has ended stays as it is.
+            self.parts = Some(parts).filter(|_| tape.nodes()[0].end() <= text.len());
             return;
         }
         if self.name.is_none() {
@@ -487,8 +501,11 @@ impl Draft {
                     attempt.arguments = Arguments::Broken;
                 } else {
                     let (mut text, mut tape) = reader.take_output();
-                    let node =
-                        if object { resolve(&mut attempt, record, seen, &text, &tape) } else { Some(0) };
+                    let node = if object {
+                        resolve(&mut attempt, record, (seen, self.parts), &text, &tape)
+                    } else {
+                        Some(0)
+                    };
                     if let Some(node) = node {
                         let is_whole = !object || cut_out(node, &mut text, &mut tape);
                         attempt.arguments = if is_whole { Arguments::Json(text) } else { Arguments::Broken };
@@ -526,12 +543,12 @@ fn cut_out(node: usize, text: &mut String, tape: &mut Tape) -> bool {
     true
 }
 
-/// Decides what an object is and takes name and id out of it; most often the name is what was seen first. The node is
-/// that of its arguments.
+/// Decides what an object is and takes name and id out of it; most often they are what was seen while it came. The node
+/// is that of its arguments.
 fn resolve(
     attempt: &mut Attempt,
     record: &Record,
-    seen: Option<String>,
+    (seen, parts): (Option<String>, Option<(usize, usize)>),
     text: &str,
     tape: &Tape,
 ) -> Option<usize> {
@@ -540,7 +557,7 @@ fn resolve(
         attempt.findings.push(Finding::new(Code::Malformed).message("the call is not an object"));
         return None;
     }
-    if let Some((name, arguments)) = only_name_and_arguments(record, text, tape)
+    if let Some((name, arguments)) = parts.or_else(|| only_name_and_arguments(record, text, tape))
         && let Some(name) = tape.string(text, name)
     {
         attempt.name = written_name(seen, name);
