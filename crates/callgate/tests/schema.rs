@@ -7,11 +7,12 @@
 mod guard;
 
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use callgate::json::Tape;
 use callgate::policy::{Coerce, ExtraArgs};
 use callgate::schema::{CompiledTool, Fit, ProblemKind, TypeSet};
-use callgate::{Code, CoercionCode, Registry, Tool, dialect};
+use callgate::{Code, CoercionCode, Gate, Registry, Tool, dialect};
 use guard::watched;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -614,6 +615,9 @@ mod the_quick_look {
         })
     }
 
+    /// A gate that is compiled once, and gets the tool of each case.
+    static OPEN: LazyLock<Gate> = LazyLock::new(|| Gate::builder().build().unwrap());
+
     proptest! {
         /// What is let through without the validator is what the validator lets through, and nothing else.
         #[test]
@@ -626,6 +630,29 @@ mod the_quick_look {
                     let is_valid = tape.value(&arguments, 0).is_some_and(|value| tool.check(&value, extra).is_empty());
                     prop_assert_eq!(fit.findings.is_empty(), is_valid, "{} {:?}", arguments, extra);
                 }
+            }
+        }
+
+        /// The look that lets arguments through also has to see a key that stands twice, at any depth and in any spelling.
+        #[test]
+        fn promise_11_a_key_that_stands_twice_is_refused(schema in schemas(), value in values()) {
+            let schema = json!({"type": "object", "properties": {"v": schema}, "required": ["v"]});
+            let mut registry = Registry::new();
+            registry.register(Tool::new("t", "d", schema)).unwrap();
+            let gate = OPEN.with_tools(registry);
+            // Once as it comes, then twice in the arguments, in an object and in an object of a list.
+            let inner = format!("{{\"d\": 1, \"d\": {value}}}");
+            for arguments in [
+                format!("{{\"v\": {value}}}"),
+                format!("{{\"v\": 1, \"v\": {value}}}"),
+                format!("{{\"v\": {inner}}}"),
+                format!("{{\"v\": [{inner}]}}"),
+            ] {
+                let is_twice = Tape::parse(&arguments).unwrap().duplicate(&arguments).is_some();
+                let response =
+                    gate.parse(&format!("<tool_call>{{\"name\": \"t\", \"arguments\": {arguments}}}</tool_call>"));
+                let mut findings = response.rejected.iter().flat_map(|rejected| &rejected.findings);
+                prop_assert_eq!(findings.any(|finding| finding.code == Code::DuplicateKey), is_twice, "{}", arguments);
             }
         }
     }

@@ -64,39 +64,15 @@ impl Slot {
 /// White space, quotes and the characters that tags, brackets and lists are made of never are, so a word always
 /// ends at the markup that follows it.
 pub fn is_word_character(character: char) -> bool {
-    match u8::try_from(character) {
-        Ok(byte) if byte.is_ascii() => IN_WORDS[byte as usize],
-        _ => !(character.is_whitespace() || character.is_control()),
+    if !character.is_ascii() {
+        return !(character.is_whitespace() || character.is_control());
     }
+    character.is_ascii_graphic()
+        && !matches!(
+            character,
+            '"' | '\'' | '`' | '<' | '>' | '[' | ']' | '{' | '}' | '(' | ')' | '|' | '=' | ',' | ';'
+        )
 }
-
-/// Which ASCII characters may be part of a word.
-const IN_WORDS: [bool; 128] = {
-    let mut in_words = [false; 128];
-    let mut byte = 0;
-    while byte < 128 {
-        in_words[byte as usize] = (byte as u8).is_ascii_graphic()
-            && !matches!(
-                byte as u8,
-                b'"' | b'\''
-                    | b'`'
-                    | b'<'
-                    | b'>'
-                    | b'['
-                    | b']'
-                    | b'{'
-                    | b'}'
-                    | b'('
-                    | b')'
-                    | b'|'
-                    | b'='
-                    | b','
-                    | b';'
-            );
-        byte += 1;
-    }
-    in_words
-};
 
 /// One piece of a template.
 #[derive(Clone, Debug, PartialEq, Eq)]

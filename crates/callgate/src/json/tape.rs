@@ -60,8 +60,8 @@ impl Node {
 
     /// Its key as it is written, without its quotes.
     pub(crate) fn written_key<'t>(&self, text: &'t str) -> Option<&'t [u8]> {
-        let (start, end) = (self.key.0 as usize, self.key.1 as usize);
-        text.as_bytes().get(start + 1..end.wrapping_sub(1)).filter(|_| end > 0)
+        let (start, end) = self.key()?;
+        text.as_bytes().get(start + 1..end - 1)
     }
 
     /// Its first byte in the text.

@@ -64,7 +64,8 @@ impl Machine {
         }
         let position = self.position;
         if !self.speculative {
-            self.settle_held(gate, position);
+            self.keep_held(gate, position);
+            self.held.clear();
         }
         let Some(draft) = &mut self.draft else { return };
         if first.malformed {

@@ -16,16 +16,14 @@ use super::room::emptied;
 use super::{Machine, Refusal, Resync, State, give_back};
 
 impl Machine {
-    /// Adds the held text, as far as it belongs to the call, to what is kept of it.
-    pub(super) fn settle_held(&mut self, gate: &Compiled, end: usize) {
-        if let Some(draft) = &mut self.draft {
-            let from = draft.start.max(self.held_start) - self.held_start;
-            let to = (end.saturating_sub(self.held_start)).min(self.held.len());
-            if let Some(text) = self.held.get(from.min(to)..to) {
-                draft.keep(text, gate.policy.limits.raw);
-            }
+    /// Adds the held text before `end`, as far as it belongs to the call, to what is kept of it.
+    pub(super) fn keep_held(&mut self, gate: &Compiled, end: usize) {
+        let Some(draft) = &mut self.draft else { return };
+        let from = draft.start.max(self.held_start) - self.held_start;
+        let to = end.saturating_sub(self.held_start).min(self.held.len());
+        if let Some(text) = self.held.get(from.min(to)..to) {
+            draft.keep(text, gate.policy.limits.raw);
         }
-        self.held.clear();
     }
 
     /// One call has ended; the frame may go on.
@@ -37,13 +35,7 @@ impl Machine {
         closed: bool,
         out: &mut Out<'_, '_>,
     ) {
-        if let Some(draft) = &mut self.draft {
-            let from = draft.start.max(self.held_start) - self.held_start;
-            let to = end.saturating_sub(self.held_start).min(self.held.len());
-            if let Some(text) = self.held.get(from.min(to)..to) {
-                draft.keep(text, gate.policy.limits.raw);
-            }
-        }
+        self.keep_held(gate, end);
         let frame = gate.program.frame_of(&thread);
         let record = &gate.records[frame.record].record;
         let Some(mut draft) = self.draft.take() else { return };

@@ -623,20 +623,25 @@ impl Reader {
 mod tests {
     use super::*;
 
+    /// Pushes a text in pieces of at least so many bytes.
+    fn push_in_pieces(reader: &mut Reader, text: &str, size: usize) {
+        let mut piece = String::new();
+        for c in text.chars() {
+            piece.push(c);
+            if piece.len() >= size {
+                reader.push(&piece);
+                piece.clear();
+            }
+        }
+        reader.push(&piece);
+    }
+
     #[test]
     fn what_is_too_long_is_refused_at_the_same_place_in_any_cutting() {
         let long = format!("{{\"é\": \"{}\"}}", "東".repeat(LONGEST / 3));
         let read = |size: usize| {
             let mut reader = Reader::new(Syntax::Json);
-            let mut chunk = String::new();
-            for c in long.chars() {
-                chunk.push(c);
-                if chunk.len() >= size {
-                    reader.push(&chunk);
-                    chunk.clear();
-                }
-            }
-            reader.push(&chunk);
+            push_in_pieces(&mut reader, &long, size);
             (reader.state(), reader.failure().map(|failure| (failure.code, failure.at)))
         };
         for size in [1, 7, 1000, LONGEST - 1, LONGEST, usize::MAX] {
@@ -653,15 +658,7 @@ mod tests {
         let text = "{a: 「「say \"ü」」, 「x「「\n」, b: 「「「「}";
         for size in [1, 3, 8, usize::MAX] {
             let mut reader = Reader::new(Syntax::Bare).with_quote("「「".into());
-            let mut chunk = String::new();
-            for c in text.chars() {
-                chunk.push(c);
-                if chunk.len() >= size {
-                    reader.push(&chunk);
-                    chunk.clear();
-                }
-            }
-            reader.push(&chunk);
+            push_in_pieces(&mut reader, text, size);
             assert_eq!(reader.state(), State::Done, "{size}");
             let expected = "{\"a\": \"say \\\"ü」」, 「x\"";
             assert!(reader.text().starts_with(expected), "{size} {}", reader.text());

@@ -6,6 +6,7 @@
 //! that it could not settle. What it takes is written as it stands, apart from three repairs that need no look either:
 //! single quotes, bare keys and trailing commas. A string that goes on in the next piece of a stream is opened.
 
+use super::probe::is_word_byte;
 use super::quotes::Style;
 use super::scalars::{Scan, number_length};
 use super::strings::ends_like_path;
@@ -228,7 +229,7 @@ impl Reader {
             write_requoted(&mut self.output.text, content);
             self.output.text.push('"');
         } else {
-            self.write_quoted(content);
+            write_quoted(&mut self.output.text, content);
         }
         taken.go_on_at(end, self.output.text.len());
         (from, self.output.text.len())
@@ -267,31 +268,20 @@ impl Reader {
             let out = &mut self.output.text;
             out.push_str(&text[cursor.at..at]);
             let key = out.len();
-            out.push('"');
-            out.push_str(&text[at..equals]);
-            out.push_str("\":");
+            write_quoted(out, &text[at..equals]);
+            self.key = Some((key, out.len()));
+            out.push(':');
             let value = out.len();
-            if kind == Kind::String {
-                out.push('"');
-                out.push_str(spelling);
-                out.push('"');
-            } else {
-                out.push_str(spelling);
+            match kind {
+                Kind::String => write_quoted(out, spelling),
+                _ => out.push_str(spelling),
             }
-            let written = out.len();
-            self.key = Some((key, value - 1));
-            self.take_value(kind, value, written);
+            let end_of_value = out.len();
+            self.take_value(kind, value, end_of_value);
             self.place = Place::After;
             cursor.at = end;
         }
         cursor.at > start
-    }
-
-    /// Writes a string that needs no escapes.
-    fn write_quoted(&mut self, text: &str) {
-        self.output.text.push('"');
-        self.output.text.push_str(text);
-        self.output.text.push('"');
     }
 
     /// Takes what is plain from here on, where that may be tried. False if there is nothing that could be settled.
@@ -405,7 +395,7 @@ impl Reader {
     fn bare_key(&self, bytes: &[u8], at: usize) -> Option<(Token, usize)> {
         let starts = bytes.get(at).is_some_and(|byte| byte.is_ascii_alphabetic() || b"_$@".contains(byte));
         let mut end = at;
-        while starts && bytes.get(end).is_some_and(|byte| WORD[usize::from(*byte)]) {
+        while starts && bytes.get(end).is_some_and(|byte| is_word_byte(*byte)) {
             end += 1;
         }
         let is_key = starts && bytes.get(end) == Some(&b':') && !self.has_stop(&bytes[at..=end]);
@@ -492,17 +482,12 @@ fn write_requoted(out: &mut String, content: &str) {
     }
 }
 
-/// For each byte whether a bare key may hold it, apart from characters beyond ASCII.
-static WORD: [bool; 256] = {
-    let mut table = [false; 256];
-    let mut byte = 0;
-    while byte < 128 {
-        table[byte] =
-            (byte as u8).is_ascii_alphanumeric() || matches!(byte as u8, b'_' | b'-' | b'$' | b'@' | b'.');
-        byte += 1;
-    }
-    table
-};
+/// Writes a string that needs no escapes.
+fn write_quoted(out: &mut String, text: &str) {
+    out.push('"');
+    out.push_str(text);
+    out.push('"');
+}
 
 /// Whether it is clear how many quotes stand here: three in a row are another kind of quote.
 fn is_quote_told(bytes: &[u8]) -> bool {

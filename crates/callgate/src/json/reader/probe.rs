@@ -415,6 +415,14 @@ fn is_closer(character: char) -> bool {
 }
 
 /// Whether a bare key or value may hold this character.
-pub(super) fn is_word(character: char) -> bool {
-    character.is_alphanumeric() || matches!(character, '_' | '-' | '$' | '@' | '.')
+fn is_word(character: char) -> bool {
+    match u8::try_from(character) {
+        Ok(byte) if byte.is_ascii() => is_word_byte(byte),
+        _ => character.is_alphanumeric(),
+    }
+}
+
+/// The same for an ASCII character; no other byte is one.
+pub(super) fn is_word_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'$' | b'@' | b'.')
 }
