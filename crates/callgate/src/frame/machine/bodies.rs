@@ -80,8 +80,10 @@ impl Machine {
                 let is_object = *body == Body::Object;
                 let depth = gate.policy.limits.depth + usize::from(is_object);
                 let stops = self.stops.first();
+                let tentative = self.speculative;
                 self.begin_json(is_object, |reader| {
                     reader.begin(record.syntax, record.quote.clone(), depth, stops);
+                    reader.set_tentative(tentative);
                 });
             }
             Body::Lines(marks) => {
@@ -267,7 +269,7 @@ impl Machine {
         }
         let tail = self.held.split_off(at.max(1));
         self.held_is_text(gate, out);
-        self.run(gate, &tail, out);
+        self.read_again(&tail);
     }
 
     /// Decides, where that is possible by now, whether an unmarked object is a call. False: the state has changed.
@@ -307,6 +309,9 @@ impl Machine {
                 self.accounted = start;
                 draft.start = start;
                 draft.number = number;
+                if let DraftBody::Json { reader, .. } = &mut draft.body {
+                    reader.set_tentative(false);
+                }
                 draft.keep(&held[start - self.held_start..], gate.policy.limits.raw);
             }
         }
@@ -412,7 +417,7 @@ impl Machine {
                 draft.forget(handed_back.len());
                 self.position -= handed_back.len();
                 self.body_done(gate, out);
-                self.run(gate, &handed_back, out);
+                self.read_again(&handed_back);
             }
         }
     }
@@ -490,7 +495,7 @@ impl Machine {
             }
             if self.look.len() >= LONGEST_HEADER || !self.step(gate, c) {
                 let is_first = self.look.is_empty();
-                self.look_failed(gate, out);
+                self.look_failed(gate);
                 if is_first && self.state == State::Value {
                     self.value_text(gate, &rest[used..used + c.len_utf8()]);
                     used += c.len_utf8();
@@ -551,7 +556,7 @@ impl Machine {
         declared && !draft.has_parameter(key)
     }
 
-    pub(super) fn look_failed(&mut self, gate: &Compiled, out: &mut Out<'_, '_>) {
+    pub(super) fn look_failed(&mut self, gate: &Compiled) {
         let look = std::mem::take(&mut self.look);
         self.threads.clear();
         self.position = self.look_start;
@@ -559,13 +564,13 @@ impl Machine {
             self.state = State::Value;
             let first = look.chars().next().map_or(0, char::len_utf8);
             self.value_text(gate, &look[..first]);
-            self.run(gate, &look[first..], out);
+            self.read_again(&look[first..]);
         } else {
             self.state = State::Json;
             if let Some(DraftBody::Json { reader, .. }) = self.draft.as_mut().map(|draft| &mut draft.body) {
                 reader.resume();
             }
-            self.run(gate, &look, out);
+            self.read_again(&look);
         }
         give_back(&mut self.look, look);
     }
@@ -597,7 +602,7 @@ impl Machine {
             let is_call = self.settle_speculation(gate, ReaderState::Done, out);
             if !is_call {
                 let look = std::mem::take(&mut self.look);
-                self.run(gate, &look, out);
+                self.read_again(&look);
                 return;
             }
             self.position = position;

@@ -197,7 +197,8 @@ impl Machine {
                 gate.policy.limits.raw,
             );
         }
-        self.run(gate, &held[from..], out);
+        self.read_again(&held[from..]);
+        give_back(&mut self.held, held);
     }
 
     pub(super) fn opener_length(&self, text: &str) -> usize {
@@ -257,7 +258,7 @@ impl Machine {
             self.position = start;
             self.end_call(gate, thread, start, false, out);
             self.leave_frame(start, self.refusal.line_start == Some(start));
-            self.run(gate, &literal[..literal.len() - length], out);
+            self.read_again(&literal[..literal.len() - length]);
             return 0;
         }
         self.position += length;
@@ -331,7 +332,7 @@ impl Machine {
                 if ending.is_some() || is_json && self.look.trim_start().len() > 1 {
                     self.end_body(gate, ending, out);
                 } else {
-                    self.look_failed(gate, out);
+                    self.look_failed(gate);
                 }
             }
             State::Value => {

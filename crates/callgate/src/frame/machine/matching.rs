@@ -17,7 +17,7 @@ impl Machine {
     #[inline(never)] // See `run`.
     pub(super) fn matching(&mut self, gate: &Compiled, rest: &str, out: &mut Out<'_, '_>) -> usize {
         let mut used = 0;
-        while self.state == State::Matching {
+        while self.state == State::Matching && self.replay.is_empty() {
             let run = self.pass(gate, &rest[used..], LONGEST_HEADER.saturating_sub(self.held.len()));
             if run > 0 {
                 self.held.push_str(&rest[used..used + run]);
@@ -84,7 +84,7 @@ impl Machine {
             self.position -= tail.len();
             std::mem::swap(&mut self.waiting, &mut self.parked);
             self.enter(gate, out);
-            self.run(gate, &tail, out);
+            self.read_again(&tail);
             return false;
         }
         self.mismatch(gate, c, out)
@@ -364,7 +364,7 @@ impl Machine {
             draft.repairs.retain(|repair| repair.code != RepairCode::ExtraCloser || repair.span.start < end);
         }
         self.frame_done(gate, thread, self.position, out);
-        self.run(gate, &tail, out);
+        self.read_again(&tail);
     }
 
     pub(super) fn follows_json(&self) -> bool {
@@ -414,7 +414,7 @@ impl Machine {
         } else {
             self.emit(gate, head, out);
         }
-        self.run(gate, tail, out);
+        self.read_again(tail);
         give_back(&mut self.held, held);
     }
 

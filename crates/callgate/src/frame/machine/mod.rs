@@ -55,6 +55,28 @@ enum State {
     Refused,
 }
 
+/// Bytes that came before the current chunk and are read again.
+#[derive(Default)]
+struct Early {
+    text: String,
+    at: usize,
+}
+
+impl Early {
+    fn rest(&self) -> &str {
+        &self.text[self.at..]
+    }
+
+    /// Goes back over these bytes, which stand right before the place.
+    fn step_back(&mut self, bytes: &str) {
+        let unknown = bytes.len().saturating_sub(self.at);
+        if unknown > 0 {
+            self.text.insert_str(0, &bytes[..unknown]);
+        }
+        self.at = self.at + unknown - bytes.len();
+    }
+}
+
 /// A frame around text or reasoning that is open.
 #[derive(Debug)]
 struct Context {
@@ -150,6 +172,8 @@ pub(crate) struct Machine {
     ended_call: u32,
     /// How many bytes have been read, those read again counted again.
     work: u64,
+    /// The last bytes before the position, which are to be read again before anything else.
+    replay: String,
     /// Whether the first byte is still to come.
     fresh: bool,
     /// Room for the text of the next call.
@@ -191,6 +215,7 @@ impl Machine {
             attempts: 0,
             ended_call: 0,
             work: 0,
+            replay: String::new(),
             fresh: true,
             raw: String::new(),
             reader: None,
@@ -220,10 +245,28 @@ impl Machine {
     }
 
     /// Reads more of the response. It is called for each chunk, so what is not needed for all of them is kept out of it.
+    ///
+    /// A reading that fails asks for its last bytes again, which stand right before the place that was reached: in this
+    /// chunk, or before it. So the way back is a step back, and nothing recurses however many readings fail.
     pub(crate) fn run(&mut self, gate: &Compiled, text: &str, out: &mut Out<'_, '_>) {
         self.work += text.len() as u64;
-        let mut rest = text;
-        while !rest.is_empty() {
+        let mut at = 0;
+        // What came before this chunk and is read again.
+        let mut early = Early::default();
+        loop {
+            if !self.replay.is_empty() {
+                let in_chunk = self.replay.len().min(at);
+                at -= in_chunk;
+                self.work += self.replay.len() as u64;
+                self.replay.truncate(self.replay.len() - in_chunk);
+                early.step_back(&self.replay);
+                self.replay.clear();
+            }
+            let is_early = !early.rest().is_empty();
+            let rest = if is_early { early.rest() } else { &text[at..] };
+            if rest.is_empty() {
+                return;
+            }
             let used = match self.state {
                 State::Outside => self.outside(gate, rest, out),
                 State::Opening => self.opening(gate, rest, out),
@@ -234,8 +277,18 @@ impl Machine {
                 State::Looking => self.looking(gate, rest, out),
                 State::Refused => self.refused(gate, rest, out),
             };
-            rest = &rest[used..];
+            if is_early {
+                early.at += used;
+            } else {
+                at += used;
+            }
         }
+    }
+
+    /// Asks for the last bytes again, which are these.
+    fn read_again(&mut self, tail: &str) {
+        debug_assert!(self.replay.is_empty(), "bytes were asked for twice");
+        self.replay.push_str(tail);
     }
 
     /// Bytes that are not UTF-8: text with a finding outside of calls, a refusal inside.
@@ -245,7 +298,7 @@ impl Machine {
         loop {
             match self.state {
                 State::Opening => self.take_up(gate),
-                State::Looking => self.look_failed(gate, out),
+                State::Looking => self.look_failed(gate),
                 State::Matching if self.best.is_some() => self.end_at_best(gate, out),
                 State::Matching | State::Json if self.draft.is_none() || self.speculative => {
                     self.give_up(gate, out)
@@ -253,6 +306,7 @@ impl Machine {
                 State::Matching => self.refuse(gate, Some(broken()), out),
                 _ => break,
             }
+            self.run(gate, "", out);
         }
         if let Some(draft) = self.draft.as_mut().filter(|_| self.state != State::Outside) {
             if draft.findings.iter().all(|finding| finding.code != Code::InvalidUtf8Call) {
@@ -277,6 +331,7 @@ impl Machine {
     pub(crate) fn finish(&mut self, gate: &Compiled, reason: FinishReason, out: &mut Out<'_, '_>) {
         while self.state != State::Outside {
             self.finish_frame(gate, reason, out);
+            self.run(gate, "", out);
         }
         let change = self.regions.finish();
         self.apply(change, out);

@@ -142,6 +142,8 @@ struct Grammar {
     stops: ByteSet,
     document: bool,
     object_root: bool,
+    /// Whether reading ends with the first fault, because whoever reads wants a value only if it is one.
+    tentative: bool,
 }
 
 impl Grammar {
@@ -224,8 +226,15 @@ impl Reader {
     /// A reader of one value in this syntax, 64 levels deep at most.
     pub fn new(syntax: Syntax) -> Self {
         let stops = ByteSet::default();
-        let grammar =
-            Grammar { syntax, quote: None, max_depth: 64, stops, document: false, object_root: false };
+        let grammar = Grammar {
+            syntax,
+            quote: None,
+            max_depth: 64,
+            stops,
+            document: false,
+            object_root: false,
+            tentative: false,
+        };
         Reader {
             grammar,
             window: String::new(),
@@ -336,7 +345,21 @@ impl Reader {
     pub(crate) fn begin(&mut self, syntax: Syntax, quote: Option<Arc<str>>, depth: usize, stops: ByteSet) {
         self.reset();
         let grammar = &mut self.grammar;
-        *grammar = Grammar { syntax, quote, max_depth: depth, stops, document: false, object_root: false };
+        *grammar = Grammar {
+            syntax,
+            quote,
+            max_depth: depth,
+            stops,
+            document: false,
+            object_root: false,
+            tentative: false,
+        };
+    }
+
+    /// Says whether reading ends with the first fault: nothing beyond it is taken, and the end of the broken value is
+    /// not looked for.
+    pub(crate) fn set_tentative(&mut self, tentative: bool) {
+        self.grammar.tentative = tentative;
     }
 
     /// Gives away what has been written, and its tape.
@@ -510,6 +533,10 @@ impl Reader {
         let mut cursor = Cursor { text, at: 0, base: self.base, last };
         let mut seen = text.len();
         while self.state == State::Reading {
+            if self.grammar.tentative && self.failure.is_some() {
+                seen = cursor.at;
+                break;
+            }
             if cursor.at == text.len() && !last && self.place != Place::Around {
                 // Every step would ask for more. Only around a value something may be left to do.
                 break;
