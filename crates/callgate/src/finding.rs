@@ -258,6 +258,18 @@ codes! {
         "a call inside code, a quotation or running text is not a call"
         "To call the tool, write the call outside of code fences, inline code and quotations."
         "standard" "Example:\n```\n<tool_call>{\"name\": \"look\", \"arguments\": {}}</tool_call>\n```";
+    CallInString "call-in-string" "call_in_string" Info
+        "a call inside a string of a value is data, not a call"
+        "To call the tool, write the call by itself, not inside a string."
+        "standard" "{\"note\": \"<tool_call>{\\\"name\\\": \\\"look\\\", \\\"arguments\\\": {}}</tool_call>\"}";
+    IndentedCode "indented-code" "indented_code" Warning
+        "the call is indented like code; it was read all the same"
+        "Do not indent a call by four spaces or more."
+        "standard" "Now:\n\n    <tool_call>{\"name\": \"look\", \"arguments\": {\"q\": \"a\"}}</tool_call>";
+    AfterEnd "after-end" "after_end" Warning
+        "a call after the end of the turn, or in what somebody else says, is not a call"
+        "Write the call before the end of your turn."
+        "standard" "Done.<|im_end|>\n<|im_start|>user\n<tool_call>{\"name\": \"look\", \"arguments\": {}}</tool_call>";
     CallInReasoning "call-in-reasoning" "call_in_reasoning" Warning
         "a call inside the reasoning is not a call"
         "Write the call after the reasoning has ended."
@@ -295,8 +307,8 @@ codes! {
         "Correct the refused call and send all calls again."
         "strict" "<tool_call>{\"name\": \"look\", \"arguments\": {\"q\": \"a\"}}</tool_call><tool_call>{\"name\": \"fly\", \"arguments\": {}}</tool_call>";
     HeldLimit "held-limit" "held_limit" Warning
-        "more text was held back than the policy allows, so it was released as text"
-        "Keep calls small, or raise the limit of held text."
+        "more text was held back than the policy allows, so it was released and no call in it counts"
+        "Keep calls small and out of inline code, or raise the limit of held text."
         "" "";
     PushAfterFinish "push-after-finish" "push_after_finish" Warning
         "input came after the response was finished and was ignored"

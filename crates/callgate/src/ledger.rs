@@ -34,7 +34,7 @@ pub(crate) enum Pending {
 #[derive(Debug)]
 enum Queued {
     Event(Event<'static>),
-    Attempt { entry: usize, raw: String },
+    Attempt { entry: usize, raw: String, backticks: usize },
 }
 
 /// An attempt that was judged, until the response is over.
@@ -49,7 +49,7 @@ struct Entry {
     revoked: Option<Finding>,
     /// Whether it became text instead.
     dropped: bool,
-    /// Whether text followed it.
+    /// Whether text followed it, as far as the end of the response can tell.
     followed: bool,
 }
 
@@ -67,8 +67,14 @@ pub(crate) struct Ledger {
     /// Markup that may go on.
     markup: Option<Span>,
     pending: Option<Pending>,
+    /// How many runs of backticks that may open a code span stand before the attempts that come now.
+    backticks: usize,
     queue: Vec<Queued>,
     queued: usize,
+    /// Whether too much waited: then nothing is a call until it is clear what was waited for.
+    overflowed: bool,
+    /// How many of the entries have text after them.
+    followed: usize,
     /// How often each remark was made.
     remarks: Vec<(Code, usize)>,
     has_text: bool,
@@ -147,9 +153,7 @@ impl Out<'_, '_> {
             let closes_fence =
                 self.ledger.pending == Some(Pending::Sole) && words.chars().all(|c| matches!(c, '`' | '~'));
             if !words.is_empty() && !closes_fence {
-                for entry in &mut self.ledger.entries {
-                    entry.followed = true;
-                }
+                self.ledger.followed = self.ledger.entries.len();
             }
         }
         let event = if reasoning {
@@ -186,7 +190,8 @@ impl Out<'_, '_> {
     }
 
     pub(crate) fn delta(&mut self, attempt: usize, delta: &str) {
-        self.send(Event::ArgumentsDelta { attempt, delta: Cow::Borrowed(delta) }, delta.len());
+        // Arguments have a limit of their own.
+        self.send(Event::ArgumentsDelta { attempt, delta: Cow::Borrowed(delta) }, 0);
     }
 
     pub(crate) fn finding(&mut self, finding: Finding) {
@@ -263,10 +268,11 @@ impl Out<'_, '_> {
             };
         }
         let entry = self.ledger.entries.len();
-        if self.ledger.pending.is_some() {
+        let overflowed = self.ledger.overflowed && !native;
+        if self.ledger.pending.is_some() && !overflowed {
             self.flush_markup();
             self.ledger.queued += raw.len();
-            self.ledger.queue.push(Queued::Attempt { entry, raw });
+            self.ledger.queue.push(Queued::Attempt { entry, raw, backticks: self.ledger.backticks });
         }
         if self.ledger.entries.capacity() == 0 {
             // A thread that is ending has nothing to give.
@@ -277,7 +283,7 @@ impl Out<'_, '_> {
             order,
             native,
             closed,
-            revoked: None,
+            revoked: overflowed.then(|| Finding::new(Code::HeldLimit)),
             dropped: false,
             followed: false,
         });
@@ -306,10 +312,36 @@ impl Out<'_, '_> {
         self.ledger.pending.is_some()
     }
 
-    /// From here on events wait until it is decided whether what follows is a call.
-    pub(crate) fn pend(&mut self, pending: Pending) {
+    /// From here on events wait until it is decided whether what follows is a call. So many runs of backticks before it
+    /// may open a code span.
+    pub(crate) fn pend(&mut self, pending: Pending, backticks: usize) {
         self.flush_markup();
         self.ledger.pending.get_or_insert(pending);
+        self.ledger.backticks = backticks;
+    }
+
+    /// A code span has closed: attempts behind more than so many runs of backticks stand in it.
+    pub(crate) fn close_code(&mut self, behind: usize) {
+        if self.ledger.pending != Some(Pending::Inline) {
+            return;
+        }
+        self.flush_markup();
+        let is_open =
+            |queued: &Queued| matches!(queued, Queued::Attempt { backticks, .. } if *backticks <= behind);
+        // What stands in the span came last.
+        let from = self.ledger.queue.iter().rposition(is_open).map_or(0, |at| at + 1);
+        let inside = self.ledger.queue.split_off(from);
+        if from > 0 {
+            let before = std::mem::take(&mut self.ledger.queue);
+            self.settle(inside, Code::DeadRegion, false, false);
+            let inside = std::mem::replace(&mut self.ledger.queue, before);
+            self.ledger.queue.extend(inside);
+        } else {
+            self.ledger.pending = None;
+            self.ledger.queued = 0;
+            self.ledger.overflowed = false;
+            self.settle(inside, Code::DeadRegion, false, false);
+        }
     }
 
     /// Decides what was pending for this reason.
@@ -320,21 +352,36 @@ impl Out<'_, '_> {
         self.flush_markup();
         self.ledger.pending = None;
         self.ledger.queued = 0;
+        self.ledger.overflowed = false;
         let queue = std::mem::take(&mut self.ledger.queue);
         let (code, reasoning) = match pending {
             Pending::Inline | Pending::Sole => (Code::DeadRegion, false),
             Pending::Thought => (Code::CallInReasoning, true),
         };
+        self.settle(queue, code, reasoning, live);
+    }
+
+    /// Lets go of what was queued, the attempts as calls or as the text that they are.
+    fn settle(&mut self, queue: Vec<Queued>, code: Code, reasoning: bool, live: bool) {
         for queued in queue {
             match queued {
-                Queued::Attempt { entry, raw } if !live => self.withdraw(entry, raw, code, reasoning),
+                Queued::Attempt { entry, raw, .. } if !live => self.withdraw(entry, raw, code, reasoning),
                 Queued::Attempt { .. } => {}
                 Queued::Event(Event::CallStarted { .. } | Event::ArgumentsDelta { .. }) if !live => {}
                 Queued::Event(Event::Text { text, span }) if !live && reasoning => {
-                    (self.sink)(Event::Reasoning { text, span });
+                    self.let_go(Event::Reasoning { text, span });
                 }
-                Queued::Event(event) => (self.sink)(event),
+                Queued::Event(event) => self.let_go(event),
             }
+        }
+    }
+
+    /// Sends an event that has waited, unless something before it still waits.
+    fn let_go(&mut self, event: Event<'static>) {
+        if self.ledger.pending.is_some() {
+            self.ledger.queue.push(Queued::Event(event));
+        } else {
+            (self.sink)(event);
         }
     }
 
@@ -351,12 +398,12 @@ impl Out<'_, '_> {
             Some(span) if span.len() == raw.len() => {
                 entry.dropped = true;
                 let text = Cow::Owned(raw);
-                (self.sink)(if reasoning {
+                self.let_go(if reasoning {
                     Event::Reasoning { text, span }
                 } else {
                     Event::Text { text, span }
                 });
-                (self.sink)(Event::Finding(finding));
+                self.let_go(Event::Finding(finding));
             }
             _ => entry.revoked = Some(finding),
         }
@@ -393,6 +440,9 @@ impl Out<'_, '_> {
         let alone = self.only_fence_is_queued();
         self.resolve(Pending::Sole, alone);
         let mut entries = std::mem::take(&mut self.ledger.entries);
+        for entry in entries.iter_mut().take(self.ledger.followed) {
+            entry.followed = true;
+        }
         entries.retain(|entry| !entry.dropped);
         entries.sort_by_key(|entry| entry.order);
         let released = &self.ledger.ids.taken;
@@ -482,14 +532,21 @@ impl Out<'_, '_> {
             (self.sink)(event);
             return;
         }
+        if self.ledger.overflowed {
+            if !matches!(event, Event::CallStarted { .. } | Event::ArgumentsDelta { .. }) {
+                (self.sink)(event);
+            }
+            return;
+        }
         self.ledger.queued += bytes;
         self.ledger.queue.push(Queued::Event(event.into_owned()));
-        if self.ledger.queued > self.limit {
-            // Too much would wait: the attempts stay open, but what was read is shown.
-            let pending = self.ledger.pending;
-            if let Some(pending) = pending {
-                self.resolve(pending, true);
-            }
+        if self.ledger.queued > self.limit
+            && let Some(pending) = self.ledger.pending
+        {
+            // What cannot be decided in time is no call, and neither is what comes until it would have been.
+            self.resolve(pending, false);
+            self.ledger.pending = Some(pending);
+            self.ledger.overflowed = true;
             (self.sink)(Event::Finding(Finding::new(Code::HeldLimit)));
         }
     }

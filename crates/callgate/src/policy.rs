@@ -116,7 +116,7 @@ pub enum OnMalformed {
     AsText,
 }
 
-/// What a quotation (lines that start with `>`) and inline code are.
+/// What calls in a quotation, in inline code or in indented code are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Quote {
@@ -196,6 +196,8 @@ pub struct Policy {
     pub fences: Region,
     /// What a call in inline code or a quotation is.
     pub quote: Quote,
+    /// What a call in a block of code by indentation is.
+    pub indented: Quote,
     /// Whether a call inside reasoning is dead (always, unless the dialect says a call ends the thought).
     pub reasoning: Region,
     /// Where a call may stand.
@@ -257,6 +259,7 @@ impl Default for Policy {
             truncated: TruncatedPolicy::Reject,
             fences: Region::Dead,
             quote: Quote::Dead,
+            indented: Quote::Live,
             reasoning: Region::Dead,
             position: Position::Anywhere,
             max_calls: 128,

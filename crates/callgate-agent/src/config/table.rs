@@ -286,6 +286,7 @@ pub const ROWS: &[Row] = &[
     ),
     knob("policy.fences", Kind::Word("dead | live | sole"), "what a call in a code fence is"),
     knob("policy.quote", Kind::Word("dead | live"), "what a call in inline code or a quotation is"),
+    knob("policy.indented", Kind::Word("dead | live"), "what a call in a block of code by indentation is"),
     knob("policy.reasoning", Kind::Word("dead | live | sole"), "what a call in the reasoning is"),
     knob(
         "policy.position",

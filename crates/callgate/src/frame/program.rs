@@ -646,7 +646,8 @@ impl Compiler {
                 }
             }
         }
-        program.marks = Marks::new(anchors.iter().chain([b'`', b'~']));
+        // Regions are told apart by what begins with the others.
+        program.marks = Marks::new(anchors.iter().chain([b'`', b'~', b'<', b'[', b'{']));
         program.anchors = anchors;
         self.program
     }

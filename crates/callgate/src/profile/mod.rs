@@ -12,7 +12,7 @@ pub use feedback::defuse;
 use crate::finding::Code;
 use crate::policy::{
     Coerce, DuplicateKeys, Excess, ExtraArgs, Foreign, NameRule, OnMalformed, Partial, Policy, Position,
-    Region, RepairPolicy, RequireCall, TruncatedPolicy,
+    Quote, Region, RepairPolicy, RequireCall, TruncatedPolicy,
 };
 use crate::registry::Registry;
 use crate::response::Response;
@@ -113,6 +113,7 @@ impl Profile {
                 coerce: Coerce::Off,
                 partial: Partial::AllOrNothing,
                 foreign: Foreign::Reject,
+                indented: Quote::Dead,
                 ..standard
             },
             Kind::Lenient => Policy {

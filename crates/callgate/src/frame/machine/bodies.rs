@@ -45,7 +45,7 @@ impl Machine {
             }
             _ => {}
         }
-        if *body == Body::Code && self.regions.inline_before_frame() {
+        if *body == Body::Code && self.regions.surroundings().backticks > 0 {
             // Code runs to the end of the response, so the end of the inline code would never be seen.
             out.finding_once(Finding::new(Code::DeadRegion).at(Span::new(self.held_start, self.position)));
             self.held_is_text(gate, out);

@@ -9,7 +9,7 @@ use crate::policy::{Foreign, Position, Quote, Region};
 
 use super::super::draft::DraftBody;
 use super::super::program::{Body, Frame, FrameKind, Op};
-use super::super::region::Change;
+use super::super::region::{Change, Surroundings};
 use super::super::threads::{Step, Survey, Thread};
 use super::{Admission, LONGEST_HEADER, Machine, State, give_back};
 
@@ -211,15 +211,26 @@ impl Machine {
     pub(super) fn admit(&mut self, gate: &Compiled, thread: Thread, out: &mut Out<'_, '_>) -> bool {
         let frame = gate.program.frame_of(&thread);
         let record = &gate.records[frame.record].record;
-        let admission = self.admission(gate, frame, record);
+        let around = self.regions.surroundings();
+        let backticks = around.backticks;
+        let admission = self.admission(gate, frame, record, around);
         match admission {
             Admission::Live | Admission::Pending(_) => {
                 if self.context.is_some() && admission == Admission::Live {
                     self.context = None;
                 }
                 self.claim_space(record.before.len(), self.held_start, out);
+                if around.indented {
+                    out.finding_once(
+                        Finding::new(Code::IndentedCode).at(Span::new(self.held_start, self.position)),
+                    );
+                }
+                if !self.in_reasoning() {
+                    let change = self.regions.read_word();
+                    self.apply(change, out);
+                }
                 if let Admission::Pending(pending) = admission {
-                    out.pend(pending);
+                    out.pend(pending, backticks);
                 }
                 self.after.clear();
                 self.watch = None;
@@ -239,9 +250,8 @@ impl Machine {
         }
     }
 
-    pub(super) fn admission(&self, gate: &Compiled, frame: &Frame, record: &Record) -> Admission {
+    fn admission(&self, gate: &Compiled, frame: &Frame, record: &Record, around: Surroundings) -> Admission {
         let policy = &gate.policy;
-        let inline = self.regions.inline_before_frame();
         if !frame.live && policy.foreign == Foreign::Ignore {
             return Admission::Ignored;
         }
@@ -263,7 +273,13 @@ impl Machine {
         if (frame.line_start || policy.position == Position::LineStart) && !at_line_start {
             return Admission::Dead(Code::DeadRegion);
         }
-        if let Some(fence) = self.regions.fence {
+        if around.string {
+            return Admission::Dead(Code::CallInString);
+        }
+        if around.lost || around.indented && policy.indented == Quote::Dead {
+            return Admission::Dead(Code::DeadRegion);
+        }
+        if let Some(fence) = around.fence {
             match policy.fences {
                 Region::Live => {}
                 Region::Sole if fence.first => return Admission::Pending(Pending::Sole),
@@ -271,10 +287,10 @@ impl Machine {
             }
         }
         if policy.quote == Quote::Dead {
-            if self.regions.quotation {
+            if around.quotation {
                 return Admission::Dead(Code::DeadRegion);
             }
-            if inline {
+            if around.backticks > 0 {
                 return Admission::Pending(Pending::Inline);
             }
         }
@@ -440,7 +456,7 @@ impl Machine {
                 break;
             }
             let change = self.regions.read(c);
-            if change != Change::None && out.is_pending() {
+            if change != Change::default() && out.is_pending() {
                 let end = i + c.len_utf8();
                 self.emit(gate, &held[from..end], out);
                 from = end;

@@ -6,7 +6,7 @@ use crate::ledger::{Out, Pending};
 
 use super::super::openers::{Place, Walk};
 use super::super::program::{Body, Op};
-use super::super::region::Change;
+use super::super::region::{Change, Regions, Surroundings};
 use super::super::threads::Thread;
 use super::{LONGEST_GAP, LONGEST_HEADER, Machine, State, give_back};
 
@@ -25,7 +25,7 @@ impl Machine {
         let mut i = 0;
         while i < bytes.len() {
             if reasoning || self.regions.is_calm() && !out.is_pending() {
-                let next = self.next_mark(gate, bytes, i);
+                let next = self.next_mark(gate, bytes, i, reasoning);
                 if !reasoning {
                     self.regions.pass(&rest[i..next]);
                 }
@@ -46,7 +46,7 @@ impl Machine {
             i += c.len_utf8();
             if !reasoning {
                 let change = self.regions.read(c);
-                if change != Change::None && out.is_pending() {
+                if change != Change::default() && out.is_pending() {
                     self.emit(gate, &rest[from..i], out);
                     from = i;
                     self.apply(change, out);
@@ -58,13 +58,15 @@ impl Machine {
     }
 
     /// The next byte at which something may begin or end, or the end of the bytes.
-    fn next_mark(&self, gate: &Compiled, bytes: &[u8], from: usize) -> usize {
+    fn next_mark(&self, gate: &Compiled, bytes: &[u8], from: usize, reasoning: bool) -> usize {
         let marks = self.context.as_ref().map_or(&gate.program.marks, |context| &context.marks);
         let mut at = from;
         loop {
             at += marks.find(&bytes[at..]);
-            let Some(byte) = bytes.get(at).copied() else { return at };
-            if matches!(byte, b'`' | b'~') || self.may_begin(gate, &bytes[at..]) {
+            if at == bytes.len()
+                || !reasoning && Regions::stops_at(&bytes[at..])
+                || self.may_begin(gate, &bytes[at..])
+            {
                 return at;
             }
             at += 1;
@@ -105,12 +107,12 @@ impl Machine {
             let starts = program.prompt_starts.iter().map(|pc| Thread::new(*pc, position));
             self.threads.start(program, &mut self.scratch, starts, position);
         }
-        let in_dead = self.regions.fence.is_some() || self.regions.quotation;
+        let around = self.regions.surroundings();
         let place = Place {
-            reasoning: self.context.is_none() && self.may_think(),
+            reasoning: self.context.is_none() && self.may_think(around),
             nothing_open: self.context.is_none(),
-            only_calls: in_dead || self.regions.inline_before_frame(),
-            fences: !self.regions.in_run() && !in_dead,
+            only_calls: around.is_dead() || around.backticks > 0,
+            fences: !self.regions.in_run() && !around.is_dead(),
             labels: self.after_frame || self.regions.at_line_start(),
         };
         let opener = gate.openers.start(place, byte);
@@ -193,9 +195,9 @@ impl Machine {
     }
 
     /// Reasoning opens only where a response, a line or the text after markup begins.
-    pub(super) fn may_think(&self) -> bool {
+    fn may_think(&self, around: Surroundings) -> bool {
         let at_start = self.regions.blank || self.regions.at_line_start() || self.after_frame;
-        at_start && self.regions.fence.is_none() && self.regions.inline.is_none()
+        at_start && around.fence.is_none() && around.backticks == 0
     }
 
     pub(super) fn in_reasoning(&self) -> bool {
@@ -297,11 +299,13 @@ impl Machine {
         give_back(&mut self.space, space);
     }
 
+    /// Tells the calls that wait for it what has become clear about code spans.
     pub(super) fn apply(&mut self, change: Change, out: &mut Out<'_, '_>) {
-        match change {
-            Change::InlineClosed => out.resolve(Pending::Inline, false),
-            Change::LineEnded => out.resolve(Pending::Inline, true),
-            Change::FenceClosed | Change::None => {}
+        if let Some(behind) = change.code_behind {
+            out.close_code(behind);
+        }
+        if change.paragraph_ended {
+            out.resolve(Pending::Inline, true);
         }
     }
 }

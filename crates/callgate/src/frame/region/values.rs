@@ -1,0 +1,166 @@
+//! Values: JSON and Python values in text own their strings, whether or not a dialect reads them. What stands in such a
+//! string is data.
+
+/// Whether a value can begin with a bracket and this byte.
+pub(super) fn may_begin(next: u8) -> bool {
+    next.is_ascii_whitespace()
+        || next.is_ascii_alphanumeric()
+        || matches!(next, b'"' | b'\'' | b'{' | b'[' | b'(' | b'_' | b'-')
+        || !next.is_ascii()
+}
+
+/// The value that the text is in, if it is in one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Values {
+    state: State,
+    /// How many brackets are open.
+    depth: usize,
+    /// Whether it has had a string or a named part, so that it is no bracket of prose.
+    certain: bool,
+    /// The last character that is no white space.
+    last: char,
+    /// Whether white space came after it.
+    spaced: bool,
+    /// How many letters of a word that can stand before a quote have come.
+    prefix: usize,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    /// In no value.
+    #[default]
+    Idle,
+    /// Between the parts of a value.
+    Between,
+    /// After the quote that opens a string.
+    Quoted { quote: char },
+    /// After two quotes: an empty string, unless a third one follows.
+    Doubled { quote: char },
+    /// In a string.
+    String { close: char, escaped: bool },
+    /// In a string between tripled quotes, after so many quotes in a row.
+    Tripled { quote: char, run: usize, escaped: bool },
+}
+
+impl Values {
+    /// Whether the text is in no value.
+    pub(super) fn is_idle(&self) -> bool {
+        self.state == State::Idle
+    }
+
+    /// Whether the next character is in a string.
+    pub(super) fn in_string(&self) -> bool {
+        matches!(self.state, State::Quoted { .. } | State::String { .. } | State::Tripled { .. })
+    }
+
+    /// Reads one character.
+    pub(super) fn read(&mut self, c: char) {
+        self.state = match self.state {
+            State::Idle if matches!(c, '{' | '[') => {
+                *self = Values { depth: 1, last: c, ..Values::default() };
+                State::Between
+            }
+            State::Idle => State::Idle,
+            State::Between => self.between(c),
+            State::Quoted { quote } if c == quote => State::Doubled { quote },
+            State::Quoted { quote } => self.in_text(quote, false, c),
+            State::Doubled { quote } if c == quote => State::Tripled { quote, run: 0, escaped: false },
+            State::Doubled { quote } => {
+                self.last = quote;
+                self.between(c)
+            }
+            State::String { close, escaped } => self.in_text(close, escaped, c),
+            State::Tripled { quote, run, .. } if c == quote && run == 2 => {
+                self.last = quote;
+                State::Between
+            }
+            State::Tripled { quote, run, escaped } => {
+                let run = if c == quote && !escaped { run + 1 } else { 0 };
+                State::Tripled { quote, run, escaped: c == '\\' && !escaped }
+            }
+        };
+    }
+
+    fn in_text(&mut self, close: char, escaped: bool, c: char) -> State {
+        if c == close && !escaped {
+            self.last = close;
+            self.spaced = false;
+            return State::Between;
+        }
+        State::String { close, escaped: c == '\\' && !escaped }
+    }
+
+    fn between(&mut self, c: char) -> State {
+        if c.is_whitespace() {
+            self.spaced = true;
+            return State::Between;
+        }
+        let (last, spaced) = (self.last, std::mem::take(&mut self.spaced));
+        let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-' | '+');
+        let begins_part = matches!(last, '{' | '[' | '(' | ',' | ':' | '=');
+        if matches!(c, '"' | '\'' | '“') && (begins_part || self.prefix > 0 && !spaced) {
+            self.certain = true;
+            self.prefix = 0;
+            return match c {
+                '“' => State::String { close: '”', escaped: false },
+                quote => State::Quoted { quote },
+            };
+        }
+        // Python writes letters before some strings.
+        let is_prefix = matches!(c, 'r' | 'R' | 'b' | 'B' | 'f' | 'F' | 'u' | 'U')
+            && (begins_part || self.prefix == 1 && !spaced);
+        self.prefix = if is_prefix { self.prefix + 1 } else { 0 };
+        self.last = c;
+        match c {
+            '{' | '[' => self.depth += 1,
+            '}' | ']' => {
+                self.depth -= 1;
+                if self.depth == 0 {
+                    return State::Idle;
+                }
+            }
+            ':' | '=' | '(' if is_word(last) => self.certain = true,
+            // Two words beside each other are prose.
+            _ if is_word(c) && is_word(last) && spaced => return State::Idle,
+            _ if is_word(c) || matches!(c, ',' | ')' | '(' | ':' | '=') || self.certain => {}
+            _ => return State::Idle,
+        }
+        State::Between
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The text with a mark before each character that stands in a string.
+    fn marked(text: &str) -> String {
+        let mut values = Values::default();
+        let mut marked = String::new();
+        for c in text.chars() {
+            if values.in_string() {
+                marked.push('·');
+            }
+            marked.push(c);
+            values.read(c);
+        }
+        marked
+    }
+
+    #[test]
+    fn strings_of_values_are_told_from_prose() {
+        for (text, wanted) in [
+            (r#"{"a": "b"}"#, r#"{"·a·": "·b·"}"#),
+            (r#"say "a" and [b's] 'c'"#, r#"say "a" and [b's] 'c'"#),
+            (r#"[f(x="a\"b", y=r'c')]"#, r#"[f(x="·a·\·"·b·", y=r'·c·')]"#),
+            (r#"[link's text](u "t")"#, r#"[link's text](u "t")"#),
+            (r#"{a: 'x'} 'y'"#, r#"{a: '·x·'} 'y'"#),
+            (r#"["", "a"]"#, r#"["·", "·a·"]"#),
+            (r#"{'k': """a"b"""}"#, r#"{'·k·': "·""·a·"·b·"·"·"}"#),
+            ("{“a”: 1}", "{“·a·”: 1}"),
+            ("[1] 'a'", "[1] 'a'"),
+        ] {
+            assert_eq!(marked(text), wanted, "{text}");
+        }
+    }
+}
