@@ -3,7 +3,9 @@
 // Each test file is its own crate and uses a part of this module; what fails here fails the test that asked.
 #![allow(dead_code, clippy::panic)]
 
+pub(crate) mod calls;
 pub(crate) mod corpus;
+pub(crate) mod dice;
 pub(crate) mod guard;
 pub(crate) mod soup;
 pub(crate) mod systems;

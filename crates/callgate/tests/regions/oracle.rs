@@ -1,0 +1,63 @@
+//! The oracle: where CommonMark says that a call stands, asked of a parser that is not ours.
+
+use comrak::nodes::{AstNode, NodeValue};
+use comrak::{Arena, Options, parse_document};
+
+use super::documents::Document;
+
+/// What a call stands in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Region {
+    /// Running text, whatever its block: a paragraph, a heading, a list item, HTML.
+    Text,
+    /// A block of code made by indentation.
+    Indented,
+    /// A fence, its opening line included.
+    Fence,
+    /// Inline code.
+    Span,
+    /// A quotation, and everything in it.
+    Quote,
+}
+
+/// A word in the place of a call: letters that mean nothing to Markdown, so that a call is opaque text.
+pub(crate) fn placeholder(number: usize) -> String {
+    format!("zq{}qz", ["zero", "one", "two", "three", "four"][number])
+}
+
+/// The region of each call of a document, in the order of the document. What is shown nowhere, as the target of a link,
+/// is text.
+pub(crate) fn regions(document: &Document) -> Vec<Region> {
+    let (text, places) = document.filled(placeholder);
+    // The mark of the byte order is no part of a document.
+    let source = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    let arena = Arena::new();
+    let root = parse_document(&arena, source, &Options::default());
+    let nodes: Vec<_> = root.descendants().filter_map(|node| Some((shown(node)?, node))).collect();
+    let region_of = |number: usize| {
+        let word = placeholder(number);
+        let found = nodes.iter().find(|((shown, _), _)| shown.contains(&word));
+        found
+            .map_or(Region::Text, |((_, region), node)| if is_quoted(node) { Region::Quote } else { *region })
+    };
+    places.iter().map(|(number, _, _)| region_of(*number)).collect()
+}
+
+/// The text of a node that holds text, and what it is.
+fn shown<'a>(node: &'a AstNode<'a>) -> Option<(String, Region)> {
+    match &node.data.borrow().value {
+        NodeValue::Text(text) => Some((text.to_string(), Region::Text)),
+        NodeValue::HtmlInline(html) => Some((html.clone(), Region::Text)),
+        NodeValue::HtmlBlock(html) => Some((html.literal.clone(), Region::Text)),
+        NodeValue::Code(code) => Some((code.literal.clone(), Region::Span)),
+        NodeValue::CodeBlock(code) => {
+            let region = if code.fenced { Region::Fence } else { Region::Indented };
+            Some((format!("{}\n{}", code.info, code.literal), region))
+        }
+        _ => None,
+    }
+}
+
+fn is_quoted<'a>(node: &'a AstNode<'a>) -> bool {
+    node.ancestors().any(|above| matches!(above.data.borrow().value, NodeValue::BlockQuote))
+}
