@@ -69,6 +69,8 @@ pub(crate) struct Ledger {
     pending: Option<Pending>,
     /// How many runs of backticks that may open a code span stand before the attempts that come now.
     backticks: usize,
+    /// The most of them that stand before an attempt in the queue.
+    deepest: usize,
     queue: Vec<Queued>,
     queued: usize,
     /// Whether too much waited: then nothing is a call until it is clear what was waited for.
@@ -156,12 +158,50 @@ impl Out<'_, '_> {
                 self.ledger.followed = self.ledger.entries.len();
             }
         }
+        let cut = self.room(text);
+        if cut < text.len() {
+            // The limit falls at the same byte however the text was cut.
+            self.send_text(&text[..cut], Span::new(span.start, span.start + cut), reasoning);
+            self.overflow();
+            self.send_text(&text[cut..], Span::new(span.start + cut, span.end), reasoning);
+        } else {
+            self.send_text(text, span, reasoning);
+        }
+    }
+
+    fn send_text(&mut self, text: &str, span: Span, reasoning: bool) {
+        if text.is_empty() {
+            return;
+        }
         let event = if reasoning {
             Event::Reasoning { text: Cow::Borrowed(text), span }
         } else {
             Event::Text { text: Cow::Borrowed(text), span }
         };
         self.send(event, text.len());
+    }
+
+    /// How much of a text may still wait.
+    fn room(&self, text: &str) -> usize {
+        let ledger = &self.ledger;
+        if ledger.pending.is_none() || ledger.overflowed {
+            return text.len();
+        }
+        let mut room = self.limit.saturating_sub(ledger.queued).min(text.len());
+        while !text.is_char_boundary(room) {
+            room -= 1;
+        }
+        room
+    }
+
+    /// Too much waits. What cannot be decided in time is no call, and neither is what comes until it would have been.
+    fn overflow(&mut self) {
+        if let Some(pending) = self.ledger.pending {
+            self.resolve(pending, false);
+            self.ledger.pending = Some(pending);
+            self.ledger.overflowed = true;
+            (self.sink)(Event::Finding(Finding::new(Code::HeldLimit)));
+        }
     }
 
     /// Bytes that only hold the format together.
@@ -271,8 +311,11 @@ impl Out<'_, '_> {
         let overflowed = self.ledger.overflowed && !native;
         if self.ledger.pending.is_some() && !overflowed {
             self.flush_markup();
+            // An attempt waits whole: the text after it is what is too much.
             self.ledger.queued += raw.len();
-            self.ledger.queue.push(Queued::Attempt { entry, raw, backticks: self.ledger.backticks });
+            let backticks = self.ledger.backticks;
+            self.ledger.deepest = self.ledger.deepest.max(backticks);
+            self.ledger.queue.push(Queued::Attempt { entry, raw, backticks });
         }
         if self.ledger.entries.capacity() == 0 {
             // A thread that is ending has nothing to give.
@@ -322,9 +365,10 @@ impl Out<'_, '_> {
 
     /// A code span has closed: attempts behind more than so many runs of backticks stand in it.
     pub(crate) fn close_code(&mut self, behind: usize) {
-        if self.ledger.pending != Some(Pending::Inline) {
+        if self.ledger.pending != Some(Pending::Inline) || self.ledger.deepest <= behind {
             return;
         }
+        self.ledger.deepest = behind;
         self.flush_markup();
         let is_open =
             |queued: &Queued| matches!(queued, Queued::Attempt { backticks, .. } if *backticks <= behind);
@@ -337,9 +381,7 @@ impl Out<'_, '_> {
             let inside = std::mem::replace(&mut self.ledger.queue, before);
             self.ledger.queue.extend(inside);
         } else {
-            self.ledger.pending = None;
-            self.ledger.queued = 0;
-            self.ledger.overflowed = false;
+            self.stop_waiting();
             self.settle(inside, Code::DeadRegion, false, false);
         }
     }
@@ -350,15 +392,20 @@ impl Out<'_, '_> {
             return;
         }
         self.flush_markup();
-        self.ledger.pending = None;
-        self.ledger.queued = 0;
-        self.ledger.overflowed = false;
+        self.stop_waiting();
         let queue = std::mem::take(&mut self.ledger.queue);
         let (code, reasoning) = match pending {
             Pending::Inline | Pending::Sole => (Code::DeadRegion, false),
             Pending::Thought => (Code::CallInReasoning, true),
         };
         self.settle(queue, code, reasoning, live);
+    }
+
+    fn stop_waiting(&mut self) {
+        self.ledger.pending = None;
+        self.ledger.queued = 0;
+        self.ledger.deepest = 0;
+        self.ledger.overflowed = false;
     }
 
     /// Lets go of what was queued, the attempts as calls or as the text that they are.
@@ -540,15 +587,6 @@ impl Out<'_, '_> {
         }
         self.ledger.queued += bytes;
         self.ledger.queue.push(Queued::Event(event.into_owned()));
-        if self.ledger.queued > self.limit
-            && let Some(pending) = self.ledger.pending
-        {
-            // What cannot be decided in time is no call, and neither is what comes until it would have been.
-            self.resolve(pending, false);
-            self.ledger.pending = Some(pending);
-            self.ledger.overflowed = true;
-            (self.sink)(Event::Finding(Finding::new(Code::HeldLimit)));
-        }
     }
 
     fn place(&self, mut finding: Finding) -> Finding {

@@ -25,10 +25,31 @@ pub(crate) fn placeholder(number: usize) -> String {
     format!("zq{}qz", ["zero", "one", "two", "three", "four"][number])
 }
 
-/// The region of each call of a document, in the order of the document. What is shown nowhere, as the target of a link,
-/// is text.
-pub(crate) fn regions(document: &Document) -> Vec<Region> {
-    let (text, places) = document.filled(placeholder);
+/// The region of each call of a document, in the order of the document. A call that is made is opaque; one that is shown
+/// is text like any other, so where earlier calls are shown the document is read again with them in it as they are
+/// written. Where the two readings of a call differ, it has no region.
+pub(crate) fn regions(document: &Document, written: impl Fn(usize) -> String) -> Vec<Option<Region>> {
+    let opaque = read(document, placeholder);
+    let shown: Vec<usize> =
+        opaque.iter().filter(|(_, region)| *region != Region::Text).map(|(number, _)| *number).collect();
+    let as_written = read(document, |number| {
+        let placeholder = placeholder(number);
+        if shown.contains(&number) {
+            written(number).replace(&marker(number), &placeholder)
+        } else {
+            placeholder
+        }
+    });
+    opaque.iter().zip(as_written).map(|((_, one), (_, two))| (*one == two).then_some(two)).collect()
+}
+
+/// What a written call is told by.
+pub(crate) fn marker(number: usize) -> String {
+    format!("k{number}")
+}
+
+fn read(document: &Document, fill: impl Fn(usize) -> String) -> Vec<(usize, Region)> {
+    let (text, places) = document.filled(fill);
     // The mark of the byte order is no part of a document.
     let source = text.strip_prefix('\u{feff}').unwrap_or(&text);
     let arena = Arena::new();
@@ -37,10 +58,11 @@ pub(crate) fn regions(document: &Document) -> Vec<Region> {
     let region_of = |number: usize| {
         let word = placeholder(number);
         let found = nodes.iter().find(|((shown, _), _)| shown.contains(&word));
+        // What is shown nowhere, as the target of a link, is text.
         found
             .map_or(Region::Text, |((_, region), node)| if is_quoted(node) { Region::Quote } else { *region })
     };
-    places.iter().map(|(number, _, _)| region_of(*number)).collect()
+    places.iter().map(|(number, _, _)| (*number, region_of(*number))).collect()
 }
 
 /// The text of a node that holds text, and what it is.

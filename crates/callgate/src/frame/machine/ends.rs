@@ -95,7 +95,8 @@ impl Machine {
                 let call_end = thread.call_end.unwrap_or(end);
                 self.end_call(gate, thread, call_end, true, out);
                 out.markup(Span::new(self.accounted, end));
-                self.regions.pass_frame(self.held.ends_with('\n'));
+                let change = self.regions.pass_frame(self.held.ends_with('\n'));
+                self.apply(change, out);
                 self.stands_alone = frame.unmarked && !frame.fence;
                 self.watch = (!frame.closers.is_empty()).then(|| Refusal {
                     literals: frame.closers.iter().map(|closer| (closer.clone(), Resync::CallEnd)).collect(),
@@ -257,7 +258,7 @@ impl Machine {
             }
             self.position = start;
             self.end_call(gate, thread, start, false, out);
-            self.leave_frame(start, self.refusal.line_start == Some(start));
+            self.leave_frame(start, self.refusal.line_start == Some(start), out);
             self.read_again(&literal[..literal.len() - length]);
             return 0;
         }
@@ -270,7 +271,7 @@ impl Machine {
         let end = self.position;
         self.end_call(gate, thread, end, true, out);
         if resync == Resync::FrameEnd {
-            self.leave_frame(end, false);
+            self.leave_frame(end, false, out);
             return length;
         }
         let next = thread.going_on_at(gate.program.frame_of(&thread).next_call);
@@ -281,7 +282,7 @@ impl Machine {
         length
     }
 
-    pub(super) fn leave_frame(&mut self, end: usize, ended_line: bool) {
+    pub(super) fn leave_frame(&mut self, end: usize, ended_line: bool, out: &mut Out<'_, '_>) {
         self.state = State::Outside;
         self.threads.clear();
         self.best = None;
@@ -289,7 +290,8 @@ impl Machine {
         self.after.clear();
         self.after_frame = true;
         self.accounted = end;
-        self.regions.pass_frame(ended_line);
+        let change = self.regions.pass_frame(ended_line);
+        self.apply(change, out);
     }
 
     /// Settles the frame that is open when the input ends, or gives up one reading of it.
@@ -466,7 +468,7 @@ impl Machine {
         } else {
             self.draft = None;
         }
-        self.leave_frame(end, false);
+        self.leave_frame(end, false, out);
     }
 }
 

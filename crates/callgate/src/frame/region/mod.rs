@@ -300,10 +300,8 @@ impl Regions {
     }
 
     /// A frame stood here. Where it ended with a line break, the next line begins.
-    pub(crate) fn pass_frame(&mut self, ended_line: bool) {
-        if ended_line {
-            self.read('\n');
-        }
+    pub(crate) fn pass_frame(&mut self, ended_line: bool) -> Change {
+        if ended_line { self.read('\n') } else { Change::default() }
     }
 
     /// The input is over.

@@ -151,7 +151,7 @@ mod tests {
     fn strings_of_values_are_told_from_prose() {
         for (text, wanted) in [
             (r#"{"a": "b"}"#, r#"{"·a·": "·b·"}"#),
-            (r#"say "a" and [b's] 'c'"#, r#"say "a" and [b's] 'c'"#),
+            (r#"say "a" and [it's] 'c'"#, r#"say "a" and [it's] 'c'"#),
             (r#"[f(x="a\"b", y=r'c')]"#, r#"[f(x="·a·\·"·b·", y=r'·c·')]"#),
             (r#"[link's text](u "t")"#, r#"[link's text](u "t")"#),
             (r#"{a: 'x'} 'y'"#, r#"{a: '·x·'} 'y'"#),
