@@ -28,10 +28,14 @@ pub(crate) fn placeholder(number: usize) -> String {
 /// The region of each call of a document, in the order of the document. A call that is made is opaque; one that is shown
 /// is text like any other, so where earlier calls are shown the document is read again with them in it as they are
 /// written. Where the two readings of a call differ, it has no region.
-pub(crate) fn regions(document: &Document, written: impl Fn(usize) -> String) -> Vec<Option<Region>> {
+pub(crate) fn regions(
+    document: &Document,
+    written: impl Fn(usize) -> String,
+    is_shown: impl Fn(Region) -> bool,
+) -> Vec<Option<Region>> {
     let opaque = read(document, placeholder);
     let shown: Vec<usize> =
-        opaque.iter().filter(|(_, region)| *region != Region::Text).map(|(number, _)| *number).collect();
+        opaque.iter().filter(|(_, region)| is_shown(*region)).map(|(number, _)| *number).collect();
     let as_written = read(document, |number| {
         let placeholder = placeholder(number);
         if shown.contains(&number) {

@@ -98,8 +98,11 @@ impl Machine {
                 let change = self.regions.pass_frame(self.held.ends_with('\n'));
                 self.apply(change, out);
                 self.stands_alone = frame.unmarked && !frame.fence;
+                let resync = |closer| {
+                    if frame.call_ends.contains(closer) { Resync::FrameEnd } else { Resync::CallEnd }
+                };
                 self.watch = (!frame.closers.is_empty()).then(|| Refusal {
-                    literals: frame.closers.iter().map(|closer| (closer.clone(), Resync::CallEnd)).collect(),
+                    literals: frame.closers.iter().map(|closer| (closer.clone(), resync(closer))).collect(),
                     ..Refusal::default()
                 });
             }

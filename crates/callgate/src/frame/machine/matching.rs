@@ -241,6 +241,9 @@ impl Machine {
                 if admission == Admission::Ignored {
                     out.note_foreign();
                 }
+                if let Some(watch) = &mut self.watch {
+                    watch.shown += 1;
+                }
                 if let Admission::Dead(code) = admission {
                     out.finding_once(Finding::new(code).at(Span::new(self.held_start, self.position)));
                 }

@@ -103,6 +103,8 @@ struct Refusal {
     thread: Option<Thread>,
     /// Where the last line that was passed began.
     line_start: Option<usize>,
+    /// How many calls have begun since that are not made but shown, and whose closers are still to come.
+    shown: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use super::super::openers::{Place, Walk};
 use super::super::program::{Body, Op};
 use super::super::region::{Change, Regions, Surroundings};
 use super::super::threads::Thread;
-use super::{LONGEST_GAP, LONGEST_HEADER, Machine, State, give_back};
+use super::{LONGEST_GAP, LONGEST_HEADER, Machine, Resync, State, give_back};
 
 impl Machine {
     #[inline(never)] // See `run`.
@@ -263,7 +263,14 @@ impl Machine {
     /// its order, white space included, so the cuts between chunks do not matter.
     fn check_for_closers(&mut self, text: &str, start: usize, out: &mut Out<'_, '_>) {
         let Some(watch) = &mut self.watch else { return };
-        let found = (start..).zip(text.bytes()).find_map(|(at, byte)| watch.read(byte).map(|_| at));
+        let found = (start..).zip(text.bytes()).find_map(|(at, byte)| {
+            let (_, resync) = watch.read(byte)?;
+            if watch.shown == 0 {
+                return Some(at);
+            }
+            watch.shown -= usize::from(resync == Resync::FrameEnd);
+            None
+        });
         if let Some(at) = found {
             out.revoke_last(Finding::new(Code::SuspectValueEnd).at(Span::new(at, at + 1)));
             self.watch = None;

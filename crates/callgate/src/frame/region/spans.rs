@@ -107,7 +107,10 @@ impl Spans {
     pub(super) fn run(&mut self, length: usize, escaped: bool) -> Option<usize> {
         self.backslash = false;
         self.last = Some('`');
-        self.unsure |= self.doubtful || self.tag != Tag::None;
+        self.unsure |= self.doubtful || matches!(self.tag, Tag::Inside(_));
+        if self.tag == Tag::Opened {
+            self.tag = Tag::None;
+        }
         if self.full {
             return Some(0);
         }
