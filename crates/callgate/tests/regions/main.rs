@@ -167,7 +167,7 @@ fn is_dead(profile: &str, region: Region) -> bool {
         Region::Indented => profile == "strict",
         // In `lenient`, a fence around an unmistakable marker is live.
         Region::Fence => profile != "lenient",
-        Region::Span | Region::Quote => true,
+        Region::Info | Region::Span | Region::Quote => true,
     }
 }
 

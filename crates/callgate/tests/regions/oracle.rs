@@ -12,8 +12,10 @@ pub(crate) enum Region {
     Text,
     /// A block of code made by indentation.
     Indented,
-    /// A fence, its opening line included.
+    /// A fence.
     Fence,
+    /// The opening line of a fence.
+    Info,
     /// Inline code.
     Span,
     /// A quotation, and everything in it.
@@ -58,7 +60,8 @@ fn read(document: &Document, fill: impl Fn(usize) -> String) -> Vec<(usize, Regi
     let source = text.strip_prefix('\u{feff}').unwrap_or(&text);
     let arena = Arena::new();
     let root = parse_document(&arena, source, &Options::default());
-    let nodes: Vec<_> = root.descendants().filter_map(|node| Some((shown(node)?, node))).collect();
+    let nodes: Vec<_> =
+        root.descendants().flat_map(|node| shown(node).into_iter().map(move |shown| (shown, node))).collect();
     let region_of = |number: usize| {
         let word = placeholder(number);
         let found = nodes.iter().find(|((shown, _), _)| shown.contains(&word));
@@ -69,18 +72,18 @@ fn read(document: &Document, fill: impl Fn(usize) -> String) -> Vec<(usize, Regi
     places.iter().map(|(number, _, _)| (*number, region_of(*number))).collect()
 }
 
-/// The text of a node that holds text, and what it is.
-fn shown<'a>(node: &'a AstNode<'a>) -> Option<(String, Region)> {
+/// The texts of a node that holds text, and what they are.
+fn shown<'a>(node: &'a AstNode<'a>) -> Vec<(String, Region)> {
     match &node.data.borrow().value {
-        NodeValue::Text(text) => Some((text.to_string(), Region::Text)),
-        NodeValue::HtmlInline(html) => Some((html.clone(), Region::Text)),
-        NodeValue::HtmlBlock(html) => Some((html.literal.clone(), Region::Text)),
-        NodeValue::Code(code) => Some((code.literal.clone(), Region::Span)),
+        NodeValue::Text(text) => vec![(text.to_string(), Region::Text)],
+        NodeValue::HtmlInline(html) => vec![(html.clone(), Region::Text)],
+        NodeValue::HtmlBlock(html) => vec![(html.literal.clone(), Region::Text)],
+        NodeValue::Code(code) => vec![(code.literal.clone(), Region::Span)],
         NodeValue::CodeBlock(code) => {
             let region = if code.fenced { Region::Fence } else { Region::Indented };
-            Some((format!("{}\n{}", code.info, code.literal), region))
+            vec![(code.info.clone(), Region::Info), (code.literal.clone(), region)]
         }
-        _ => None,
+        _ => Vec::new(),
     }
 }
 

@@ -284,9 +284,7 @@ impl Regions {
             self.values.read('\n');
             self.end_line();
         } else {
-            if !matches!(self.leaf, Leaf::Fence(_)) {
-                self.values.read(c);
-            }
+            self.values.read(c);
             self.note_rule(c);
             while !self.step(c) {}
         }
@@ -683,7 +681,10 @@ impl Regions {
                 self.leaf = Leaf::Fence(Fence { mark, length, first: self.blank_before_line });
                 self.values = Values::default();
             }
-            Line::Closing => self.leaf = Leaf::None,
+            Line::Closing => {
+                self.leaf = Leaf::None;
+                self.values = Values::default();
+            }
             Line::Run { .. } | Line::Body => {}
         }
         if let Some(html) = self.head.take().and_then(|head| head.end()) {
