@@ -304,6 +304,16 @@ fn ending(form: &str, string: &str) -> Ending {
     if lines && !is_long { Ending::OverLines } else { Ending::Whole }
 }
 
+/// The faults of one form.
+#[derive(Default)]
+struct Class {
+    count: usize,
+    inner: BTreeSet<&'static str>,
+    gates: BTreeSet<String>,
+    /// One of the texts.
+    text: String,
+}
+
 /// Fails where a call runs out of a string of this kind.
 fn assert_strings_own_their_calls(kind: Ending) {
     let results = in_parallel(&INNER, |(record, inner)| {
@@ -327,25 +337,22 @@ fn assert_strings_own_their_calls(kind: Ending) {
         }
         faults
     });
-    let mut classes: BTreeMap<String, (usize, BTreeSet<&str>, BTreeSet<String>, String)> = BTreeMap::new();
+    let mut classes: BTreeMap<String, Class> = BTreeMap::new();
     for (class, inner, profile, listener, text) in results.into_iter().flatten() {
         let listener = if listener == "auto" { "auto" } else { "by name" };
-        let entry = classes.entry(class).or_insert_with(|| (0, BTreeSet::new(), BTreeSet::new(), text));
-        entry.0 += 1;
-        entry.1.insert(inner);
-        entry.2.insert(format!("{profile} {listener}"));
+        let class = classes.entry(class).or_default();
+        class.count += 1;
+        class.inner.insert(inner);
+        class.gates.insert(format!("{profile} {listener}"));
+        class.text = text;
     }
     let mut report = String::new();
-    for (class, (count, inner, gates, text)) in &classes {
-        let first: Vec<&str> = inner.iter().copied().take(6).collect();
-        let gates: Vec<&str> = gates.iter().map(String::as_str).collect();
-        let _ = writeln!(
-            report,
-            "  {class}: {count} times, {} dialects: {} …; {}\n      {text:?}",
-            inner.len(),
-            first.join(", "),
-            gates.join(", ")
-        );
+    for (name, class) in &classes {
+        let first: Vec<&str> = class.inner.iter().copied().take(6).collect();
+        let gates: Vec<&str> = class.gates.iter().map(String::as_str).collect();
+        let (count, dialects) = (class.count, class.inner.len());
+        let _ = writeln!(report, "  {name}: {count} times, {dialects} dialects: {} …", first.join(", "));
+        let _ = writeln!(report, "      {}; {:?}", gates.join(", "), class.text);
     }
     assert!(classes.is_empty(), "calls in strings run, in {} forms:\n{report}", classes.len());
 }

@@ -14,7 +14,7 @@ mod support;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::Instant;
 
 use callgate::dialect::{self, Record, Template};
@@ -31,6 +31,9 @@ static ALLOCATOR: &StatsAlloc<std::alloc::System> = &INSTRUMENTED_SYSTEM;
 
 /// By how much a measure may grow when the input doubles: two, and room for what is counted in steps.
 const GROWTH: f64 = 2.3;
+
+/// How often a byte may be read, whatever the size: work that is bounded by a limit per byte is linear too, and endless.
+const TIMES: f64 = 64.0;
 
 /// The smallest input of each shape, in bytes, and the largest that every shape is measured at.
 const SMALLEST: usize = 8 << 10;
@@ -222,86 +225,129 @@ fn growing(largest: usize, mut measure: impl FnMut(usize) -> Cost) -> Vec<String
                 let values: Vec<String> = costs.iter().map(|cost| format!("{:.0}", cost[which].1)).collect();
                 format!("{}\t{}", costs[0][which].0, values.join(" → "))
             };
-            return confirmed.into_iter().map(shown).collect();
+            let mut faults: Vec<String> = confirmed.into_iter().map(shown).collect();
+            let (name, work) = costs[last][0];
+            if work > TIMES * size as f64 + slack(name) {
+                faults.push(format!("{name} per byte\t{:.0}", work / size as f64));
+            }
+            return faults;
         }
     }
 }
 
 // ---- running in another process ----
 
-/// Which shapes the other process reads: the first one, and that it is the other process at all.
-const FROM: &str = "CALLGATE_SHAPES_FROM";
+/// What the other process does with its shapes; that this is set says that it is the other process.
+const TASK: &str = "CALLGATE_TASK";
+
+/// Measured at doubling sizes.
+const MEASURE: &str = "measure";
+
+/// Read once at a size where quadratic work would not end.
+const ENDURE: &str = "endure";
+
+/// The shapes that failed, by what they did.
+#[derive(Default)]
+struct Faults(BTreeMap<String, Vec<(usize, String)>>);
+
+impl Faults {
+    fn add(&mut self, class: &str, number: usize, values: &str) {
+        self.0.entry(class.to_owned()).or_default().push((number, values.to_owned()));
+    }
+
+    fn concern(&self, number: usize) -> bool {
+        self.0.values().flatten().any(|(failed, _)| *failed == number)
+    }
+}
 
 /// Reads all shapes of a test and fails with those that cost too much or end the process.
 fn assert_proportional(test: &str, shapes: &[Shape]) {
     let largest = from_environment("CALLGATE_LARGEST", LARGEST);
-    if let Some(first) = std::env::var(FROM).ok().and_then(|first| first.parse::<usize>().ok()) {
-        return read_shapes(shapes, first, largest);
+    if let Ok(task) = std::env::var(TASK) {
+        return read_shapes(shapes, &task, largest);
     }
-    let mut faults: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    let mut next = 0;
+    let mut faults = Faults::default();
+    let all: Vec<usize> = (0..shapes.len()).collect();
+    let mut unread = in_another_process(test, MEASURE, &all, &mut faults);
+    // What has failed by its counts need not be waited for.
+    let lasting: Vec<usize> =
+        all.into_iter().filter(|&number| shapes[number].endures && !faults.concern(number)).collect();
+    unread += in_another_process(test, ENDURE, &lasting, &mut faults);
+    let mut report = String::new();
+    for (class, failed) in &faults.0 {
+        let _ = writeln!(report, "\n{class}: {} shapes", failed.len());
+        for (number, values) in failed.iter().take(from_environment("CALLGATE_SHOW", 15)) {
+            let _ = writeln!(report, "  {}: {values}", shapes[*number]);
+        }
+    }
+    if unread > 0 {
+        let _ = writeln!(report, "\n{unread} more shapes were not read");
+    }
+    assert!(faults.0.is_empty(), "of {} shapes, up to {largest} bytes:{report}", shapes.len());
+}
+
+/// Has these shapes read by other processes, one after the other where one ends; returns how many were left over.
+fn in_another_process(test: &str, task: &str, shapes: &[usize], faults: &mut Faults) -> usize {
+    let mut rest = shapes;
     let mut endless = 0;
-    while next < shapes.len() && endless < GIVE_UP {
-        let output = Command::new(std::env::current_exe().unwrap_or_else(|error| panic!("{error}")))
-            .args(["--exact", test, "--nocapture", "--test-threads=1"])
-            .env(FROM, next.to_string())
-            .stdin(Stdio::null())
-            .stderr(Stdio::null())
-            .output()
-            .unwrap_or_else(|error| panic!("{error}"));
-        let lines = String::from_utf8_lossy(&output.stdout).into_owned();
+    while !rest.is_empty() && endless < GIVE_UP {
+        let (output, status) = other_process(test, task, rest);
         let mut reading = None;
-        let mut done = false;
-        for line in lines.lines() {
+        for line in output.lines() {
             // Other output may stand before the first words in the same line.
             if let Some((_, number)) = line.split_once("READING ") {
                 reading = number.trim().parse::<usize>().ok();
             } else if let (Some(fault), Some(number)) = (line.strip_prefix("FAULT "), reading) {
                 let (measure, values) = fault.split_once('\t').unwrap_or((fault, ""));
-                faults.entry(measure.to_owned()).or_default().push(format!("{}: {values}", shapes[number]));
+                faults.add(measure, number, values);
             } else if line.starts_with("DONE") {
-                done = true;
+                return 0;
             }
         }
-        match (done, reading) {
-            (true, _) => break,
-            (false, Some(number)) => {
-                // The guard of the other process ends it with a code, a stack that overflows with a signal.
-                let is_endless = output.status.code() == Some(101);
-                endless += usize::from(is_endless);
-                let class = if is_endless { "not read to its end" } else { "ends the process" };
-                let shape = format!("{}: {}", shapes[number], output.status);
-                faults.entry(class.to_owned()).or_default().push(shape);
-                next = number + 1;
-            }
-            (false, None) => panic!("the other process read nothing: {}\n{lines}", output.status),
-        }
+        let Some(number) = reading else { panic!("the other process read nothing: {status}\n{output}") };
+        // The guard of the other process ends it with a code, a stack that overflows with a signal.
+        let is_endless = status.code() == Some(101);
+        endless += usize::from(is_endless);
+        let class = if is_endless { "not read to its end" } else { "ends the process" };
+        faults.add(class, number, &status.to_string());
+        let at = rest.iter().position(|&other| other == number).unwrap_or(rest.len() - 1);
+        rest = &rest[at + 1..];
     }
-    let mut report = String::new();
-    for (class, shapes) in &faults {
-        let _ = writeln!(report, "\n{class}: {} shapes", shapes.len());
-        for shape in shapes.iter().take(from_environment("CALLGATE_SHOW", 15)) {
-            let _ = writeln!(report, "  {shape}");
-        }
-    }
-    if endless == GIVE_UP {
-        let _ = writeln!(report, "\nthe shapes from number {next} on were not read");
-    }
-    assert!(faults.is_empty(), "of {} shapes, up to {largest} bytes:{report}", shapes.len());
+    rest.len()
 }
 
-/// Reads the shapes from this one on and says on the output what is found.
-fn read_shapes(shapes: &[Shape], first: usize, largest: usize) {
+fn other_process(test: &str, task: &str, shapes: &[usize]) -> (String, ExitStatus) {
+    let run = || -> std::io::Result<(String, ExitStatus)> {
+        let mut child = Command::new(std::env::current_exe()?)
+            .args(["--exact", test, "--nocapture", "--test-threads=1"])
+            .env(TASK, task)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()?;
+        if let Some(mut input) = child.stdin.take() {
+            let numbers: Vec<String> = shapes.iter().map(usize::to_string).collect();
+            input.write_all(numbers.join(" ").as_bytes())?;
+        }
+        let output = child.wait_with_output()?;
+        Ok((String::from_utf8_lossy(&output.stdout).into_owned(), output.status))
+    };
+    run().unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Reads the shapes whose numbers come on the input, and says on the output what is found.
+fn read_shapes(shapes: &[Shape], task: &str, largest: usize) {
+    let numbers = std::io::read_to_string(std::io::stdin()).unwrap_or_else(|error| panic!("{error}"));
     let mut gates: BTreeMap<(&str, &str), Gate> = BTreeMap::new();
-    for (number, shape) in shapes.iter().enumerate().skip(first) {
+    for number in numbers.split_whitespace().filter_map(|number| number.parse::<usize>().ok()) {
+        let shape = &shapes[number];
         let gate = gates.entry((shape.profile, &shape.dialect)).or_insert_with(|| shape.gate());
         println!("READING {number}");
         let _ = std::io::stdout().flush();
-        let faults = on_a_small_stack(|| growing(largest, |size| cost(shape, gate, size)));
-        for fault in &faults {
-            println!("FAULT {fault}");
-        }
-        if shape.endures && faults.is_empty() {
+        if task == MEASURE {
+            let faults = on_a_small_stack(|| growing(largest, |size| cost(shape, gate, size)));
+            faults.iter().for_each(|fault| println!("FAULT {fault}"));
+        } else {
             let text = shape.text(ENDLESS.max(largest));
             on_a_small_stack(|| watched(shape.to_string(), || shape.read(gate, &text, || 0.0)));
         }
@@ -449,7 +495,7 @@ fn drawn(seed: u64, number: usize) -> Shape {
 
 #[test]
 fn c11_whatever_is_repeated_costs_in_proportion() {
-    let count = from_environment("CALLGATE_SHAPES", 700);
+    let count = from_environment("CALLGATE_SHAPES", 1000);
     let seed = from_environment("CALLGATE_SEED", 1) as u64;
     let shapes: Vec<Shape> = (0..count).map(|number| drawn(seed, number)).collect();
     assert_proportional("c11_whatever_is_repeated_costs_in_proportion", &shapes);
@@ -557,6 +603,18 @@ fn c11_shapes_that_were_once_quadratic() {
             let (before, after) = (before.to_owned(), after.to_owned());
             let endures = chunk.is_none();
             shapes.push(Shape { profile, before, after, chunk, endures, ..Shape::of(unit) });
+        }
+    }
+    // A run that may still become a fence is held while it grows.
+    for unit in ["~", "`", "~~~\n", "\n```"] {
+        for shape in [Shape::of(unit), Shape { before: "{\"a\": \"".to_owned(), ..Shape::of(unit) }] {
+            let profiles = Profile::NAMES.iter();
+            shapes.extend(profiles.map(|profile| Shape {
+                profile,
+                dialect: String::new(),
+                chunk: Some(64),
+                ..shape.clone()
+            }));
         }
     }
     assert_proportional("c11_shapes_that_were_once_quadratic", &shapes);
