@@ -10,6 +10,7 @@ mod render;
 mod shape;
 mod spelling;
 mod template;
+pub(crate) mod turn;
 mod write;
 
 pub use builtin::{builtin, for_model, named};

@@ -100,6 +100,16 @@ impl Record {
         head.len() >= 4 && (anchored(head.first()) || anchored(head.get(1)))
     }
 
+    /// Whether it writes this marker before its calls, in them or between them.
+    pub(crate) fn writes(&self, marker: &str) -> bool {
+        let templates = self.open.iter().chain(&self.call).chain([&self.join]);
+        let prompt = std::iter::once(self.prompt.as_str());
+        templates
+            .flat_map(|template| template.literals())
+            .chain(prompt)
+            .any(|literal| literal.contains(marker))
+    }
+
     /// How `{type}` is spelled for a JSON type.
     pub fn type_spelling<'r>(&'r self, json_type: &'r str) -> &'r str {
         let row = |wanted: &str| self.types.iter().find(|(name, _)| name == wanted);

@@ -146,6 +146,8 @@ pub(crate) enum FrameKind {
     ReasoningEnd,
     /// Markup that means nothing.
     Noise,
+    /// The end of the turn, or the start of what somebody else says.
+    Turn,
 }
 
 /// One compiled frame.
@@ -219,6 +221,8 @@ pub(crate) struct Program {
     pub(crate) marks: Marks,
     /// The most white space that any template writes before an opener.
     pub(crate) before: usize,
+    /// The markers of all frames of calls, the shortest first.
+    pub(crate) markers: Vec<Arc<str>>,
 }
 
 impl Program {

@@ -75,7 +75,7 @@ impl Place {
             FrameKind::ReasoningEnd => self.nothing_open,
             // A call in the middle of a line is noticed, and refused with a finding.
             FrameKind::Text | FrameKind::Noise => self.labels || !frame.line_start,
-            FrameKind::Calls | FrameKind::Wrapperless => true,
+            FrameKind::Calls | FrameKind::Wrapperless | FrameKind::Turn => true,
         };
         let is_call = matches!(frame.kind, FrameKind::Calls | FrameKind::Wrapperless);
         fits && (is_call || !self.only_calls) && (!frame.fence || self.fences)

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use crate::bytes::ByteSet;
-use crate::dialect::{Part, Record, Slot, Template};
+use crate::dialect::{Part, Record, Slot, Template, turn};
 use crate::json::Syntax;
 
 pub(crate) use super::instructions::{Body, Frame, FrameKind, Mark, Nested, Op, Pattern, Pc, Program};
@@ -45,7 +45,9 @@ pub(crate) fn compile(records: &[Listening]) -> Program {
             anchors: ByteSet::default(),
             marks: Marks::new([]),
             before: 0,
+            markers: Vec::new(),
         },
+        any_case: false,
         marks: Arc::new(LineMarks::of(
             records.iter().filter(|listening| listening.chosen).map(|listening| &*listening.record),
         )),
@@ -56,6 +58,9 @@ pub(crate) fn compile(records: &[Listening]) -> Program {
     let mut seen_texts: Vec<String> = Vec::new();
     for (index, listening) in records.iter().enumerate() {
         compiler.record(index, listening, &mut seen_texts);
+    }
+    if let Some(first) = records.first() {
+        compiler.shared(first);
     }
     let mut program = compiler.finish(records);
     join_spaces(&mut program.ops);
@@ -73,9 +78,33 @@ struct Compiler {
     /// Whether the next literal is the first of its frame, so that the prompt may have taken its start.
     first_literal: bool,
     in_call: bool,
+    /// Whether letters are read in either case.
+    any_case: bool,
 }
 
 impl Compiler {
+    /// What is read alike whichever dialects listen. The frames belong to the first of them.
+    fn shared(&mut self, listening: &Listening) {
+        for turn in turn::ENDS.iter().chain(turn::OTHERS) {
+            for marker in [Some(turn.marker), turn.closer].into_iter().flatten() {
+                self.plain(0, listening, &Template::parse(marker), FrameKind::Turn);
+            }
+        }
+        self.any_case = true;
+        for name in turn::THOUGHTS {
+            let template = Template::parse(&format!("<{name}>\n{{text}}\n</{name}>\n\n"));
+            self.thought(0, listening, &template);
+        }
+        self.any_case = false;
+    }
+
+    fn thought(&mut self, index: usize, listening: &Listening, template: &Template) {
+        self.plain(index, listening, template, FrameKind::Reasoning);
+        if let Some(end) = closing_tag(template) {
+            self.plain(index, listening, &Template::parse(end), FrameKind::ReasoningEnd);
+        }
+    }
+
     fn record(&mut self, index: usize, listening: &Listening, seen: &mut Vec<String>) {
         let record = &listening.record;
         self.program.before = self.program.before.max(record.before.len());
@@ -123,11 +152,10 @@ impl Compiler {
                     continue;
                 }
                 seen.push(key);
-                self.plain(index, listening, template, kind);
-                if kind == FrameKind::Reasoning
-                    && let Some(end) = closing_tag(template)
-                {
-                    self.plain(index, listening, &Template::parse(end), FrameKind::ReasoningEnd);
+                if kind == FrameKind::Reasoning {
+                    self.thought(index, listening, template);
+                } else {
+                    self.plain(index, listening, template, kind);
                 }
             }
         }
@@ -295,6 +323,9 @@ impl Compiler {
             _ => String::new(),
         };
         self.end(after, Vec::new(), Vec::new());
+        if let Some(frame) = self.program.frames.last_mut() {
+            frame.marker = template.head().trim().into();
+        }
     }
 
     fn begin(&mut self, index: usize, listening: &Listening, kind: FrameKind, fence: bool, unmarked: bool) {
@@ -600,7 +631,7 @@ impl Compiler {
             if !c.is_whitespace() {
                 let mut buffer = [0; 4];
                 for byte in c.encode_utf8(&mut buffer).bytes() {
-                    self.emit(Op::Byte(byte));
+                    self.byte(byte);
                 }
                 before = Some(c);
                 continue;
@@ -623,8 +654,27 @@ impl Compiler {
         }
     }
 
+    fn byte(&mut self, byte: u8) {
+        if !self.any_case || !byte.is_ascii_alphabetic() {
+            self.emit(Op::Byte(byte));
+            return;
+        }
+        let split = self.emit(Op::Split(0, 0));
+        self.emit(Op::Byte(byte.to_ascii_lowercase()));
+        let jump = self.emit(Op::Jump(0));
+        let other = self.emit(Op::Byte(byte.to_ascii_uppercase()));
+        self.patch(split, Op::Split(split + 1, other));
+        self.patch(jump, Op::Jump(other + 1));
+    }
+
     fn finish(mut self, records: &[Listening]) -> Program {
         let program = &mut self.program;
+        let marked = program.frames.iter().filter(|frame| frame.kind == FrameKind::Calls && !frame.unmarked);
+        let mut markers: Vec<Arc<str>> =
+            marked.map(|frame| frame.marker.clone()).filter(|marker| marker.len() >= SHORTEST_SIGN).collect();
+        markers.sort_by(|a, b| (a.len(), a).cmp(&(b.len(), b)));
+        markers.dedup();
+        program.markers = markers;
         let mut anchors = ByteSet::default();
         for frame in 0..program.frames.len() {
             if (0..frame).any(|earlier| stands_for(program, records, earlier, frame)) {

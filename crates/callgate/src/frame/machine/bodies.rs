@@ -39,6 +39,16 @@ impl Machine {
         };
         self.waiting.retain(same);
         match body {
+            Body::Reasoning { .. } if self.in_reasoning() => {
+                // Another opener of the same thought must be closed as well before the thought is over.
+                if let Some(context) = &mut self.context
+                    && context.marker.eq_ignore_ascii_case(&frame.marker)
+                {
+                    context.nested += 1;
+                }
+                self.held_is_text(gate, out);
+                return;
+            }
             Body::Text | Body::Reasoning { .. } | Body::Skip => {
                 self.open_context(gate, frame_index, body.clone(), out);
                 return;
@@ -171,7 +181,9 @@ impl Machine {
         let outer = self.context.take().filter(|_| kind == Body::Skip).map(Box::new);
         let marks = Marks::new(gate.program.marks.iter().chain(stops.first().iter()));
         let record = frame.record;
-        self.context = Some(Context { waiting, record, kind, stops, marks, may_lack_closer, outer });
+        let marker = frame.marker.clone();
+        self.context =
+            Some(Context { waiting, record, kind, stops, marks, may_lack_closer, marker, nested: 0, outer });
         self.regions.reset();
         self.after_frame = true;
         self.state = State::Outside;

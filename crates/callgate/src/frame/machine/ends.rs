@@ -1,5 +1,6 @@
 //! Ends: of calls, of frames, of refused calls, and of the input.
 
+use crate::dialect::turn;
 use crate::finding::{Code, Finding, Span};
 use crate::gate::Compiled;
 use crate::json::{End, RepairCode, State as ReaderState};
@@ -112,7 +113,25 @@ impl Machine {
                 out.late_reasoning_end(Span::new(self.held_start, end));
                 self.regions.reset();
             }
+            FrameKind::Reasoning if self.context.as_ref().is_some_and(|context| context.nested > 0) => {
+                if let Some(context) = &mut self.context {
+                    context.nested -= 1;
+                }
+                self.held_is_text(gate, out);
+                return;
+            }
+            FrameKind::Turn => {
+                let turn = turn::marked(&self.held);
+                match (turn, self.turn) {
+                    (Some(_), _) => self.turn = self.turn.or(turn),
+                    (None, Some(open)) if open.closer == Some(&self.held) => self.turn = None,
+                    _ => {}
+                }
+                self.held_is_text(gate, out);
+                return;
+            }
             FrameKind::Text | FrameKind::Reasoning | FrameKind::Noise => {
+                self.turn = self.turn.or_else(|| turn::marked(self.held.trim()));
                 // Noise that skips nothing stands inside of whatever is open and leaves it open.
                 let closes = frame.kind != FrameKind::Noise
                     || self.context.as_ref().is_some_and(|context| context.kind == Body::Skip);

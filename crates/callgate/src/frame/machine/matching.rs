@@ -7,7 +7,7 @@ use crate::json::RepairCode;
 use crate::ledger::{Out, Pending};
 use crate::policy::{Foreign, Position, Quote, Region};
 
-use super::super::draft::DraftBody;
+use super::super::draft::{Draft, DraftBody};
 use super::super::program::{Body, Frame, FrameKind, Op};
 use super::super::region::{Change, Surroundings};
 use super::super::threads::{Step, Survey, Thread};
@@ -258,6 +258,9 @@ impl Machine {
         if !frame.live && policy.foreign == Foreign::Ignore {
             return Admission::Ignored;
         }
+        if self.turn.is_some_and(|turn| !record.writes(turn.marker)) {
+            return Admission::Dead(Code::AfterEnd);
+        }
         if let Some(context) = &self.context
             && matches!(context.kind, Body::Reasoning { .. })
         {
@@ -326,13 +329,12 @@ impl Machine {
 
     /// No thread takes the character. True if it was read all the same.
     pub(super) fn mismatch(&mut self, gate: &Compiled, c: char, out: &mut Out<'_, '_>) -> bool {
-        let only_closers = self.held.chars().all(|c| c.is_whitespace() || matches!(c, '}' | ']' | ')'));
         // Around an object that nothing marks, a bracket belongs to the text.
         let is_marked = self.threads.lead().is_some_and(|lead| {
             let frame = gate.program.frame_of(lead);
             !frame.unmarked || frame.fence
         });
-        let is_closer = matches!(c, '}' | ']' | ')') && only_closers && is_marked;
+        let is_closer = matches!(c, '}' | ']' | ')') && is_marked && self.may_take_closer(gate);
         let goes_on = self.threads.iter().any(|thread| gate.program.ops[thread.pc as usize] != Op::Match);
         if self.best.is_some() {
             // A closer may be missing here, or come after a bracket too many: what follows tells.
@@ -390,6 +392,22 @@ impl Machine {
         self.draft.as_ref().is_some_and(|draft| matches!(draft.body, DraftBody::Json { .. }))
     }
 
+    /// Whether a closing bracket that closes nothing may be passed over: nothing else is held, and repairs are left.
+    fn may_take_closer(&mut self, gate: &Compiled) -> bool {
+        // What was looked at for the bracket before this one is not looked at again.
+        if self.closers.0 != self.held_start {
+            self.closers = (self.held_start, 0);
+        }
+        let from = self.closers.1.min(self.held.len());
+        let only_closers =
+            self.held[from..].chars().all(|c| c.is_whitespace() || matches!(c, '}' | ']' | ')'));
+        if only_closers {
+            self.closers.1 = self.held.len();
+        }
+        let is_left = |draft: &Draft| draft.repairs.len() <= gate.policy.limits.repairs;
+        only_closers && self.draft.as_ref().is_none_or(is_left)
+    }
+
     /// Takes a closing bracket that closes nothing.
     pub(super) fn extra_closer(&mut self, c: char) {
         if let Some(draft) = &mut self.draft {
@@ -418,6 +436,9 @@ impl Machine {
             if let Some(code) = code {
                 out.finding_once(Finding::new(code).at(Span::new(self.held_start, self.position)));
             }
+        } else if gate.program.markers.iter().any(|marker| self.held.starts_with(&**marker)) {
+            // The threads that read the opener may be gone before those that went on with it.
+            out.finding_once(Finding::new(Code::StrayMarker).at(Span::new(self.held_start, self.position)));
         }
         let held = std::mem::take(&mut self.held);
         self.state = State::Outside;

@@ -12,6 +12,7 @@ mod room;
 
 use std::sync::Arc;
 
+use crate::dialect::turn::Turn;
 use crate::event::Choice;
 use crate::finding::{Code, Finding, Span};
 use crate::gate::Compiled;
@@ -90,6 +91,10 @@ struct Context {
     marks: Marks,
     /// Whether it may end without a closer, where another frame of its dialect begins.
     may_lack_closer: bool,
+    /// The marker that opened it.
+    marker: Arc<str>,
+    /// How many times it was opened again inside of itself.
+    nested: usize,
     /// The text frame inside of which something is skipped.
     outer: Option<Box<Context>>,
 }
@@ -163,8 +168,12 @@ pub(crate) struct Machine {
     /// White space that is markup if it comes next.
     after: String,
     refusal: Refusal,
+    /// What ended the turn of the model, or let somebody else speak.
+    turn: Option<&'static Turn>,
     /// Closers that must not follow the last call.
     watch: Option<Refusal>,
+    /// Where the held text begins of which only closing brackets and white space have been seen, and how far.
+    closers: (usize, usize),
     /// Whether the last frame was an object that must stand by itself.
     stands_alone: bool,
     /// Everything of the current frame before this position is accounted for.
@@ -211,6 +220,8 @@ impl Machine {
             after_frame: true,
             after: String::new(),
             refusal: Refusal::default(),
+            turn: None,
+            closers: (0, 0),
             watch: None,
             stands_alone: false,
             accounted: 0,

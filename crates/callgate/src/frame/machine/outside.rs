@@ -109,10 +109,15 @@ impl Machine {
         }
         let around = self.regions.surroundings();
         let place = Place {
-            reasoning: self.context.is_none() && self.may_think(around),
+            reasoning: if self.in_reasoning() {
+                // In a thought, only where a line begins. Right behind its opener the opener is merely doubled.
+                !self.after_frame && self.space.contains('\n')
+            } else {
+                self.context.is_none() && self.may_think(around)
+            },
             nothing_open: self.context.is_none(),
             only_calls: around.is_dead() || around.backticks > 0,
-            fences: !self.regions.in_run() && !around.is_dead(),
+            fences: self.regions.may_open_fence() || self.after_frame && !self.regions.in_run(),
             labels: self.after_frame || self.regions.at_line_start(),
         };
         let opener = gate.openers.start(place, byte);

@@ -189,6 +189,11 @@ impl Regions {
         self.line == Line::Start && self.column <= 3 && self.column == self.indent
     }
 
+    /// Whether a code fence may open here: nothing but white space and the marks of containers came in this line.
+    pub(crate) fn may_open_fence(&self) -> bool {
+        self.line == Line::Start
+    }
+
     /// Whether the last character was a backtick or tilde of a run, so that the next one cannot start a run.
     pub(crate) fn in_run(&self) -> bool {
         matches!(self.line, Line::Run { .. })
