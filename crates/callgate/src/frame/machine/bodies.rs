@@ -178,7 +178,9 @@ impl Machine {
             _ => String::new(),
         };
         let waiting = std::mem::take(&mut self.waiting);
-        let outer = self.context.take().filter(|_| kind == Body::Skip).map(Box::new);
+        // A thought stands inside of a text, and what is skipped inside of anything.
+        let is_inside = |outer: &Context| kind == Body::Skip || kind != Body::Text && outer.kind == Body::Text;
+        let outer = self.context.take().filter(is_inside).map(Box::new);
         let marks = Marks::new(gate.program.marks.iter().chain(stops.first().iter()));
         let record = frame.record;
         let marker = frame.marker.clone();

@@ -113,11 +113,13 @@ impl Machine {
                 // In a thought, only where a line begins. Right behind its opener the opener is merely doubled.
                 !self.after_frame && self.space.contains('\n')
             } else {
-                self.context.is_none() && self.may_think(around)
+                self.context.as_ref().is_none_or(|context| context.kind == Body::Text) && self.may_think(around)
             },
             nothing_open: self.context.is_none(),
             only_calls: around.is_dead() || around.backticks > 0,
-            fences: self.regions.may_open_fence() || self.after_frame && !self.regions.in_run(),
+            // In the middle of a line a fence is none, which is said of one with a call in it.
+            fences: self.regions.may_open_fence()
+                || (self.after_frame || byte == b'`') && !self.regions.in_run(),
             labels: self.after_frame || self.regions.at_line_start(),
         };
         let opener = gate.openers.start(place, byte);
