@@ -259,8 +259,8 @@ codes! {
         "To call the tool, write the call outside of code fences, inline code and quotations."
         "standard" "Example:\n```\n<tool_call>{\"name\": \"look\", \"arguments\": {}}</tool_call>\n```";
     CallInString "call-in-string" "call_in_string" Info
-        "a call inside a string of a value is data, not a call"
-        "To call the tool, write the call by itself, not inside a string."
+        "a call inside another value, or inside a string of one, is data, not a call"
+        "To call the tool, write the call by itself, not inside a value."
         "standard" "{\"note\": \"<tool_call>{\\\"name\\\": \\\"look\\\", \\\"arguments\\\": {}}</tool_call>\"}";
     IndentedCode "indented-code" "indented_code" Warning
         "the call is indented like code; it was read all the same"

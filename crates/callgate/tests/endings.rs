@@ -38,6 +38,12 @@ impl Reader {
         response(&Feed::new(&self.gate).whole(text.as_bytes()))
     }
 
+    /// Whether what stands behind the call in its line belongs to it, as in formats of lines.
+    fn takes_line(&self) -> bool {
+        let reaches = |span: callgate::Span| span.end > self.call.len();
+        self.read(&format!("{} so", self.call)).calls.iter().any(|call| call.span.is_some_and(reaches))
+    }
+
     /// Whether the call of the text ran.
     fn runs(&self, text: &str) -> bool {
         paths(&self.read(text)).contains("p")
@@ -232,7 +238,7 @@ fn c15_a_call_before_the_end_stands() {
         // Of two calls only the one before the end stands; all or nothing may take that one too.
         let two = |between: &str| format!("{}{between}{}", reader.call, reader.other);
         let ran = paths(&reader.read(&two("<|im_end|>\n")));
-        if ran.contains("q") {
+        if ran.contains("q") && !reader.takes_line() {
             faults.add("the call after the end runs".to_owned(), &reader.name);
         }
         let stands = paths(&reader.read(&two(" so\n"))).contains("p");
@@ -263,7 +269,7 @@ fn assert_only_shown(forms: &[&str], shown: &[&str]) {
 #[test]
 fn c15_an_end_that_is_only_shown_ends_nothing() {
     let ends = ["<|im_end|>", "<|eot_id|>", "<|im_start|>user", "<tool_response>", "<function_results>"];
-    assert_only_shown(&["Write `W` at the end.\n\nK", "```\nW\n```\n\nK"], &ends);
+    assert_only_shown(&["So write `W` at the end.\n\nK", "```\nW\n```\n\nK"], &ends);
     // In a value it is data.
     let mut faults = Faults::default();
     for reader in READERS.iter() {
@@ -330,6 +336,13 @@ fn assert_thoughts_are_dead(forms: &[&str], concerns: impl Fn(&Reader) -> bool +
         let mut faults = Vec::new();
         for form in forms.iter().filter(|_| concerns(reader)) {
             for (open, close) in tags() {
+                // What is not anchored on `<`, `[` or a backtick is looked for only where its dialect was chosen.
+                let listens = |open: &str| {
+                    reader.by_name && literals(reader.record).iter().any(|literal| literal.contains(open))
+                };
+                if open.starts_with('◁') && !listens(&open) {
+                    continue;
+                }
                 let (no_open, no_close) = (neutral(&open), neutral(&close));
                 // A call that is none among other tags need not be reported in a thought.
                 let plain = [('O', &*no_open), ('C', &no_close), ('K', &reader.call)];
@@ -360,13 +373,18 @@ fn assert_thoughts_are_dead(forms: &[&str], concerns: impl Fn(&Reader) -> bool +
 
 #[test]
 fn c16_a_call_in_a_thought_of_any_name_does_not_run() {
-    assert_thoughts_are_dead(CLOSED, |_| true);
+    // A closer behind the call of a format of lines belongs to its last line.
+    assert_thoughts_are_dead(CLOSED, |reader| !reader.takes_line());
 }
 
 #[test]
 fn c16_a_call_in_a_thought_without_end_does_not_run() {
-    // Where the record says so, a call ends the thought.
-    assert_thoughts_are_dead(OPEN, |reader| !reader.ends_thought);
+    // Where the record says so, a call ends the thought; and where the prompt opens a head of any text, whatever comes
+    // first is that head.
+    let has_head = |reader: &Reader| {
+        reader.by_name && reader.record.text.iter().any(|text| text.to_string().contains("{skip}"))
+    };
+    assert_thoughts_are_dead(OPEN, |reader| !reader.ends_thought && !has_head(reader));
 }
 
 #[test]

@@ -179,7 +179,8 @@ impl Machine {
         };
         let waiting = std::mem::take(&mut self.waiting);
         // A thought stands inside of a text, and what is skipped inside of anything.
-        let is_inside = |outer: &Context| kind == Body::Skip || kind != Body::Text && outer.kind == Body::Text;
+        let is_inside =
+            |outer: &Context| kind == Body::Skip || kind != Body::Text && outer.kind == Body::Text;
         let outer = self.context.take().filter(is_inside).map(Box::new);
         let marks = Marks::new(gate.program.marks.iter().chain(stops.first().iter()));
         let record = frame.record;

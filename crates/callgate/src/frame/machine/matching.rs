@@ -279,7 +279,8 @@ impl Machine {
         if (frame.line_start || policy.position == Position::LineStart) && !at_line_start {
             return Admission::Dead(Code::DeadRegion);
         }
-        if around.string {
+        // A value without a marker is a call by itself, not as a part of another value.
+        if around.string || around.value && frame.unmarked && !frame.fence {
             return Admission::Dead(Code::CallInString);
         }
         if around.lost || around.indented && policy.indented == Quote::Dead {

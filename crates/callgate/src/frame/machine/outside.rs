@@ -113,7 +113,8 @@ impl Machine {
                 // In a thought, only where a line begins. Right behind its opener the opener is merely doubled.
                 !self.after_frame && self.space.contains('\n')
             } else {
-                self.context.as_ref().is_none_or(|context| context.kind == Body::Text) && self.may_think(around)
+                self.context.as_ref().is_none_or(|context| context.kind == Body::Text)
+                    && self.may_think(around)
             },
             nothing_open: self.context.is_none(),
             only_calls: around.is_dead() || around.backticks > 0,

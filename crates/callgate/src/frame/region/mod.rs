@@ -48,6 +48,8 @@ pub(crate) struct Surroundings {
     pub(crate) indented: bool,
     /// Whether it stands in a string of a JSON or Python value.
     pub(crate) string: bool,
+    /// Whether it stands in such a value, in a string or not.
+    pub(crate) value: bool,
     /// How many runs of backticks before it in its paragraph may open a code span.
     pub(crate) backticks: usize,
 }
@@ -325,6 +327,7 @@ impl Regions {
             quotation: self.containers.contains(&Container::Quotation),
             indented: self.leaf == Leaf::Indented,
             string: self.values.in_string(),
+            value: self.values.is_certain(),
             backticks: if self.has_spans() { self.spans.open() } else { 0 },
         }
     }

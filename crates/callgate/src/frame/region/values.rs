@@ -48,6 +48,11 @@ impl Values {
         self.state == State::Idle
     }
 
+    /// Whether the text is in a value that is no bracket of prose.
+    pub(super) fn is_certain(&self) -> bool {
+        !self.is_idle() && self.certain
+    }
+
     /// Whether the next character is in a string.
     pub(super) fn in_string(&self) -> bool {
         matches!(self.state, State::Quoted { .. } | State::String { .. } | State::Tripled { .. })
