@@ -6,10 +6,11 @@ use std::sync::Arc;
 use crate::dialect::{self, Record};
 use crate::frame::openers::Openers;
 use crate::frame::program::{Listening, Program, compile};
-use crate::policy::{Excess, Partial, Policy, Position, Release};
+use crate::policy::{Dangerous, Endings, Excess, Partial, Policy, Position, Release};
 use crate::profile::Profile;
 use crate::registry::{Registry, nearest};
-use crate::response::{FinishReason, Response};
+use crate::ending::FinishReason;
+use crate::response::Response;
 use crate::schema::CompiledTool;
 use crate::session::Session;
 
@@ -48,6 +49,11 @@ impl Compiled {
     /// The tool of this name.
     pub(crate) fn tool(&self, name: &str) -> Option<&CompiledTool> {
         self.registry.as_ref()?.get(name)
+    }
+
+    /// Whether nothing may be guessed about a call of this name.
+    pub(crate) fn is_dangerous(&self, name: &str) -> bool {
+        self.policy.dangerous == Dangerous::All || self.tool(name).is_some_and(|tool| tool.tool.dangerous)
     }
 
     /// Whether there is a tool of this name.
@@ -170,6 +176,15 @@ impl GateBuilder {
     pub fn build(self) -> Result<Gate, GateError> {
         let policy = self.policy.unwrap_or_else(|| self.profile.policy());
         check(&policy)?;
+        let chosen = self.records.len() + self.dialects.as_ref().map_or(0, Vec::len);
+        let is_open = self.dialects.iter().flatten().any(|name| name == "auto");
+        if self.profile.needs_dialect() && (chosen != 1 || is_open) {
+            return Err(GateError {
+                code: "needs-dialect",
+                message: format!("the profile `{}` needs one dialect by name", self.profile.name()),
+                help: "name the one that the model writes, or `native` for structured calls alone".to_owned(),
+            });
+        }
         let mut records: Vec<Listening> = Vec::new();
         for record in self.records {
             if records.iter().any(|listening| listening.record.name == record.name) {
@@ -248,6 +263,7 @@ fn check(policy: &Policy) -> Result<(), GateError> {
         (policy.partial == Partial::AllOrNothing, "partial = all-or-nothing"),
         (policy.on_excess == Excess::Reject, "on_excess = reject"),
         (policy.position == Position::Trailing, "position = trailing"),
+        (policy.endings == Endings::Good, "endings = good"),
     ];
     let conflict = revokes.iter().find(|(holds, _)| *holds);
     match conflict {

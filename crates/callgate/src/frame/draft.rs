@@ -36,6 +36,8 @@ pub(crate) struct Attempt {
     pub(crate) findings: Vec<Finding>,
     /// Things worth saying about it that refuse nothing.
     pub(crate) notes: Vec<Finding>,
+    /// The members of the call that its format does not have, shortened.
+    pub(crate) strangers: Vec<String>,
     /// The text of the frame, up to a limit.
     pub(crate) raw: String,
     pub(crate) raw_len: usize,
@@ -125,6 +127,8 @@ pub(crate) struct Draft {
     looked: (usize, usize),
     /// Name and arguments of an object that has ended, if it has nothing else.
     parts: Option<(usize, usize)>,
+    /// Whether its end is a guess, and where that was made.
+    guessed_end: Option<usize>,
 }
 
 /// What has been read of the body.
@@ -163,6 +167,7 @@ impl Draft {
             at_line_start: false,
             looked: (0, 0),
             parts: None,
+            guessed_end: None,
         }
     }
 
@@ -251,6 +256,15 @@ impl Draft {
             late: false,
             count: 1,
         });
+    }
+
+    /// The output ends inside of the call: it is closed with this certainty, or cut off.
+    pub(crate) fn end_with(&mut self, may_close: Option<Safety>, end: usize) {
+        match may_close {
+            Some(Safety::Lossless) => {}
+            Some(Safety::Guess) => self.guessed_end = Some(end),
+            None => self.findings.push(Finding::new(Code::Truncated).at(Span::new(end, end))),
+        }
     }
 
     /// Whether the call is announced, and nothing of it is still to be found in the object that is being read.
@@ -450,6 +464,33 @@ impl Draft {
         closed: bool,
         unmarked: bool,
     ) -> (Attempt, Option<Box<Reader>>) {
+        let guessed_end = self.guessed_end.take();
+        let (mut attempt, reader) = self.gather(record, end, closed, unmarked);
+        if let Some(end) = guessed_end {
+            // Whatever was put there to close it is a guess, and if nothing was, the end itself is.
+            let mut last = attempt.repairs.iter_mut().filter(|repair| repair.span.end >= end).peekable();
+            if last.peek().is_none() {
+                attempt.repairs.push(Repair {
+                    code: RepairCode::MissingTag,
+                    safety: Safety::Guess,
+                    span: Span::new(end, end),
+                    late: false,
+                    count: 1,
+                });
+            } else {
+                last.for_each(|repair| repair.safety = Safety::Guess);
+            }
+        }
+        (attempt, reader)
+    }
+
+    fn gather(
+        &mut self,
+        record: &Record,
+        end: usize,
+        closed: bool,
+        unmarked: bool,
+    ) -> (Attempt, Option<Box<Reader>>) {
         let mut attempt = Attempt {
             number: self.number,
             dialect: record.name.clone(),
@@ -462,6 +503,7 @@ impl Draft {
             repairs: std::mem::take(&mut self.repairs),
             findings: std::mem::take(&mut self.findings),
             notes: std::mem::take(&mut self.notes),
+            strangers: Vec::new(),
             raw: std::mem::take(&mut self.raw),
             raw_len: self.raw_len,
             text_born: false,
@@ -597,6 +639,7 @@ fn resolve(
             Finding::new(Code::Ambiguous).message("the object names two calls at once, so neither was run"),
         );
     }
+    let is_named = claimed.named_arguments.is_some();
     let (name, arguments) = match claimed.named_arguments {
         Some((name, node)) => (Name::Written(name), Some(node)),
         None => {
@@ -619,7 +662,14 @@ fn resolve(
         Ok(after) => attempt.after = after,
         Err(finding) => attempt.findings.push(finding),
     }
-    attempt.findings.extend(misplaced(shape, text, tape));
+    match misplaced(shape, text, tape) {
+        Some(finding) => attempt.findings.push(finding),
+        None if !is_named => {
+            attempt.strangers = strangers(record, text, tape);
+            attempt.findings.extend(claimed.name.and_then(|name| second_name(shape, name, text, tape)));
+        }
+        None => {}
+    }
     if attempt.unmarked && arguments.is_none() {
         attempt.meaning = Meaning::Data;
     }
@@ -709,6 +759,66 @@ fn misplaced(shape: &Shape, text: &str, tape: &Tape) -> Option<Finding> {
     Some(Finding::new(Code::MisplacedArguments).message(message))
 }
 
+/// The members of a call object that no shape of the record has, on each level of its shapes.
+fn strangers(record: &Record, text: &str, tape: &Tape) -> Vec<String> {
+    let mut found = Vec::new();
+    let paths = || record.object.iter().flat_map(|shape| &shape.members).map(|member| &member.path[..]);
+    let mut seen: Vec<usize> = Vec::new();
+    for path in paths() {
+        for level in 0..path.len() {
+            let above = &path[..level];
+            let holder = if above.is_empty() { Some(0) } else { at_path(above, text, tape) };
+            let Some(holder) = holder.filter(|holder| !seen.contains(holder)) else { continue };
+            seen.push(holder);
+            let is_known = |key: &str| {
+                let names = paths().filter(|path| path.len() > level && path[..level] == *above);
+                ENVELOPE.contains(&key) || names.flat_map(|path| &path[level]).any(|name| name == key)
+            };
+            let keys = tape.children(holder).filter_map(|child| tape.key(text, child));
+            let unknown = keys.filter(|key| !is_known(key)).take(STRANGERS - found.len());
+            found.extend(unknown.map(|key| shortened(&key)).collect::<Vec<_>>());
+        }
+    }
+    found
+}
+
+/// The most members that are named as strangers, and the most characters of each.
+const STRANGERS: usize = 8;
+const STRANGER: usize = 40;
+
+/// The start of a key, with nothing in it that could act on a terminal.
+pub(crate) fn shortened(key: &str) -> String {
+    key.chars().take(STRANGER).flat_map(char::escape_debug).collect()
+}
+
+/// A refusal if the object names a tool in a second place, and another one.
+fn second_name(shape: &Shape, name: usize, text: &str, tape: &Tape) -> Option<Finding> {
+    let member = shape.members.iter().find(|member| member.content == Content::Name)?;
+    let (spellings, above) = member.path.split_last()?;
+    let holder = if above.is_empty() { 0 } else { at_path(above, text, tape)? };
+    let first = tape.string(text, name);
+    let others = tape.children(0).chain(tape.children(holder)).filter(|child| *child != name);
+    let mut named = others.filter_map(|child| {
+        let key = tape.key(text, child)?;
+        let is_other = shape.members.iter().any(|other| {
+            other.content != Content::Name && other.path.iter().flatten().any(|word| *word == key)
+        });
+        let may_name = spellings.iter().any(|word| *word == key) || NAMING.contains(&&*key);
+        if !may_name || is_other || above.iter().flatten().any(|word| *word == key) {
+            return None;
+        }
+        let inner = tape.member(text, child, "name");
+        tape.string(text, inner.unwrap_or(child))
+    });
+    named.any(|second| Some(second) != first).then(|| {
+        Finding::new(Code::Ambiguous).message("the object names two tools, so neither was run")
+    })
+}
+
+/// The words under which formats keep the name of a tool.
+pub(crate) const NAMING: &[&str] =
+    &["name", "tool", "tool_name", "function", "function_name", "func", "action", "recipient_name"];
+
 /// An object that has none of the shapes: data if nothing marks it as a call, otherwise a call without a name.
 fn unclaimed(attempt: &mut Attempt, record: &Record, text: &str, tape: &Tape) {
     let named = record.object.iter().filter(|shape| shape.is_call()).find_map(|shape| {
@@ -779,7 +889,8 @@ fn at_path(path: &[Vec<String>], text: &str, tape: &Tape) -> Option<usize> {
 }
 
 /// Members that calls of many formats have beside name and arguments, and that are never arguments.
-pub(crate) const ENVELOPE: &[&str] = &["id", "type", "index", "call_id", "tool_call_id"];
+pub(crate) const ENVELOPE: &[&str] =
+    &["id", "type", "index", "call_id", "tool_call_id", "object", "status", "extra_content", "thought_signature"];
 
 /// The first member of a shape that holds this: what comes later must not change what is already shown.
 fn find_first(shape: &Shape, content: &Content, text: &str, tape: &Tape) -> Option<usize> {

@@ -5,7 +5,8 @@ use serde::Serialize;
 use crate::event::Call;
 use crate::finding::Code;
 use crate::json::Repair;
-use crate::response::{FinishReason, Response};
+use crate::ending::FinishReason;
+use crate::response::Response;
 
 /// A response in the words of the profile.
 #[derive(Clone, Debug, PartialEq)]

@@ -17,7 +17,7 @@ use crate::finding::{Code, Finding, Span};
 use crate::gate::Compiled;
 use crate::json::Reader;
 use crate::ledger::{Out, Pending};
-use crate::response::FinishReason;
+use crate::ending::FinishReason;
 
 use super::draft::Draft;
 use super::marks::Marks;
