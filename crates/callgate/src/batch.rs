@@ -7,13 +7,13 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
 
+use crate::ending::FinishReason;
 use crate::event::Event;
 use crate::finding::{Code, Finding};
 use crate::gate::Gate;
 use crate::json::{Tape, repair};
 use crate::profile::Profile;
 use crate::registry::Registry;
-use crate::ending::FinishReason;
 use crate::response::Response;
 
 /// How many compiled gates are kept.

@@ -46,7 +46,11 @@ impl Effort {
     }
 
     /// The first of the names that is close to `wanted`, while suggestions are made.
-    pub(crate) fn closest<'a>(&mut self, wanted: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    pub(crate) fn closest<'a>(
+        &mut self,
+        wanted: &str,
+        names: impl Iterator<Item = &'a str>,
+    ) -> Option<&'a str> {
         self.suggestions = self.suggestions.checked_sub(1)?;
         let mut count = 0;
         let found = nearest(wanted, names.inspect(|_| count += 1)).into_iter().next();

@@ -156,19 +156,26 @@ pub(crate) enum Lacks {
     Closers,
     /// The rest of the value that runs into the end.
     Rest,
+    /// Nothing that its format must write. But nothing marks its end, either.
+    Mark,
 }
 
 /// Whether a call may be closed where the output ends, and how certain that is; `None` if it is cut off. Calls in the
 /// text and structured ones end by this rule alone.
-pub(crate) fn closing(gate: &Compiled, reason: FinishReason, name: Option<&str>, lacks: Lacks) -> Option<Safety> {
+pub(crate) fn closing(
+    gate: &Compiled,
+    reason: FinishReason,
+    name: Option<&str>,
+    lacks: Lacks,
+) -> Option<Safety> {
     if reason.is_cut() {
         return None;
     }
-    let may_guess = || {
-        gate.policy.truncated == TruncatedPolicy::Complete && !name.is_some_and(|name| gate.is_dangerous(name))
-    };
+    let is_dangerous = || name.is_some_and(|name| gate.is_dangerous(name));
+    let may_guess = || gate.policy.truncated == TruncatedPolicy::Complete && !is_dangerous();
     match (lacks, reason.is_good()) {
-        (Lacks::Closers, true) => Some(Safety::Lossless),
+        (Lacks::Closers | Lacks::Mark, true) => Some(Safety::Lossless),
+        (Lacks::Mark, false) => (!is_dangerous()).then_some(Safety::Lossless),
         // More members may have been coming.
         (Lacks::Closers, false) | (Lacks::Rest, true) => may_guess().then_some(Safety::Guess),
         (Lacks::Rest, false) => None,
@@ -200,7 +207,10 @@ mod tests {
     #[test]
     fn each_word_stands_once_and_each_meaning_is_written_as_one_of_its_words() {
         for (index, (word, _)) in FinishReason::WORDS.iter().enumerate() {
-            assert!(FinishReason::WORDS[..index].iter().all(|(other, _)| other != word), "{word} stands twice");
+            assert!(
+                FinishReason::WORDS[..index].iter().all(|(other, _)| other != word),
+                "{word} stands twice"
+            );
         }
         for (_, reason) in FinishReason::WORDS {
             assert_eq!(FinishReason::from_word(reason.word()), *reason);

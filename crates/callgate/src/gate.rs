@@ -4,12 +4,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::dialect::{self, Record};
+use crate::ending::FinishReason;
 use crate::frame::openers::Openers;
 use crate::frame::program::{Listening, Program, compile};
 use crate::policy::{Dangerous, Endings, Excess, Partial, Policy, Position, Release};
 use crate::profile::Profile;
 use crate::registry::{Registry, nearest};
-use crate::ending::FinishReason;
 use crate::response::Response;
 use crate::schema::CompiledTool;
 use crate::session::Session;
@@ -116,6 +116,12 @@ impl Gate {
     /// The tools, if a list was given.
     pub fn registry(&self) -> Option<&Registry> {
         self.inner.registry.as_ref()
+    }
+
+    /// Whether nothing may be guessed about calls of this tool, and a host should ask before it runs one: it says that it
+    /// is dangerous, or the policy says so of all.
+    pub fn is_dangerous(&self, name: &str) -> bool {
+        self.inner.is_dangerous(name)
     }
 
     /// The dialects whose calls are live.

@@ -10,7 +10,7 @@ use crate::frame::draft::{Arguments, Attempt, Meaning, Name};
 use crate::gate::Compiled;
 use crate::json::{Kind, Repair, RepairCode, Safety, Tape};
 use crate::ledger::shift;
-use crate::policy::{DuplicateKeys, Members, RepairPolicy};
+use crate::policy::{BlankArgs, DuplicateKeys, Members, RepairPolicy};
 use crate::schema::CompiledTool;
 
 /// What became of an attempt.
@@ -310,6 +310,11 @@ fn judge_arguments(
                 return None;
             }
             if !attempt.text_born {
+                if gate.policy.blank_args == BlankArgs::Reject {
+                    let message = "the call has no arguments, not even an empty object";
+                    findings.push(Finding::new(Code::ArgumentsNotObject).message(message));
+                    return None;
+                }
                 let at = attempt.span.map_or(0, |span| span.end);
                 attempt.repairs.push(Repair {
                     code: RepairCode::BlankArguments,
@@ -384,7 +389,7 @@ fn judge_arguments(
 /// Whether the policy allows the repairs that were made, from the one at `from` on.
 fn judge_repairs(gate: &Compiled, attempt: &Attempt, from: usize, findings: &mut Vec<Finding>) {
     let policy = gate.policy.repair;
-    // What every policy takes as written: arguments that are blank because there are none.
+    // Whether blank arguments are none has been decided by a knob of its own.
     let made = attempt.repairs.iter().skip(from).filter(|repair| repair.code != RepairCode::BlankArguments);
     let total: usize = made.clone().map(|repair| repair.count).sum();
     if total > gate.policy.limits.repairs {

@@ -6,13 +6,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::effort::Effort;
+use crate::ending::FinishReason;
 use crate::event::{Call, Choice, Event, Rejected};
 use crate::finding::{Code, Finding, Severity, Span};
 use crate::frame::draft::{Attempt, Meaning};
 use crate::gate::Compiled;
 use crate::judge::{Verdict, judge};
 use crate::policy::{Endings, Excess, Partial, Policy, Position, Release, RequireCall};
-use crate::ending::FinishReason;
 
 /// How often the same remark is made before it is only counted.
 const REPEATS: usize = 16;

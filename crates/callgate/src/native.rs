@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::ending::{FinishReason, Lacks, closing};
 use crate::event::Choice;
 use crate::finding::{Code, Finding, Span};
 use crate::frame::draft::{Arguments, Attempt, ENVELOPE, Meaning, NAMING, Name, shortened};
@@ -10,7 +11,6 @@ use crate::gate::Compiled;
 use crate::json::{End, Reader, Safety, Syntax, Tape};
 use crate::ledger::Out;
 use crate::policy::Release;
-use crate::ending::{FinishReason, Lacks, closing};
 
 /// A piece of a structured provider call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -366,9 +366,9 @@ fn written_arguments<'t>(text: &'t str, tape: &Tape, call: usize) -> Option<&'t 
 fn second_name(call: &Value, function: &Value) -> Option<Finding> {
     let name = function.get("name").and_then(Value::as_str);
     let mut named = NAMING.iter().flat_map(|key| [call.get(*key), function.get(*key)]).flatten();
-    named.any(|other| other.is_string() && other.as_str() != name).then(|| {
-        Finding::new(Code::Ambiguous).message("the call names two tools, so neither was run")
-    })
+    named
+        .any(|other| other.is_string() && other.as_str() != name)
+        .then(|| Finding::new(Code::Ambiguous).message("the call names two tools, so neither was run"))
 }
 
 /// The members of a whole call that no provider writes.

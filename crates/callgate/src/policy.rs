@@ -125,6 +125,16 @@ pub enum ExtraArgs {
     Allow,
 }
 
+/// What a call without arguments means, where its format has a place for them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BlankArgs {
+    /// The call is refused.
+    Reject,
+    /// It has an empty object, listed as a repair, if it is complete and the tool requires nothing.
+    Empty,
+}
+
 /// Whether a response without a call is a mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -246,6 +256,8 @@ pub struct Policy {
     pub partial: Partial,
     /// What unknown arguments mean.
     pub extra_args: ExtraArgs,
+    /// What absent, blank or null arguments mean.
+    pub blank_args: BlankArgs,
     /// What unknown members of a call object mean.
     pub members: Members,
     /// Which tools are dangerous.
@@ -306,6 +318,7 @@ impl Default for Policy {
             on_excess: Excess::Report,
             partial: Partial::KeepGood,
             extra_args: ExtraArgs::Reject,
+            blank_args: BlankArgs::Empty,
             members: Members::Report,
             dangerous: Dangerous::Marked,
             require_call: RequireCall::Never,

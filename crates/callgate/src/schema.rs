@@ -97,6 +97,16 @@ impl CompiledTool {
         let effort = &mut Effort::default();
         let extras = self.extra_keys(value);
         match extra {
+            // A call of which nothing is left is another call.
+            ExtraArgs::Drop if value.as_object().is_some_and(|members| members.len() == extras.len()) => {
+                let listed = extras.iter().take(problem::LISTED);
+                let mut problems: Vec<SchemaProblem> =
+                    listed.map(|key| SchemaProblem::unexpected("", key, self.keys(), effort)).collect();
+                if problems.is_empty() {
+                    problems = self.schema_problems(value, effort);
+                }
+                problems
+            }
             ExtraArgs::Drop if !extras.is_empty() => {
                 let mut kept = value.clone();
                 if let Some(members) = kept.as_object_mut() {
@@ -109,7 +119,10 @@ impl CompiledTool {
                 let mut problems = self.schema_problems(value, effort);
                 let room = problem::LISTED.saturating_sub(problems.len());
                 problems.extend(
-                    extras.iter().take(room).map(|key| SchemaProblem::unexpected("", key, self.keys(), effort)),
+                    extras
+                        .iter()
+                        .take(room)
+                        .map(|key| SchemaProblem::unexpected("", key, self.keys(), effort)),
                 );
                 problems
             }
@@ -175,32 +188,39 @@ impl CompiledTool {
     }
 
     /// What can be said about a value whose errors would cost too much to collect.
-    fn roughly(&self, value: &Value, why: &'static str) -> Vec<SchemaProblem> {
-        let problems = problem::by_types(&self.outline, value);
-        if !problems.is_empty() {
-            return problems;
-        }
+    fn roughly(&self, value: &Value, why: Why) -> Vec<SchemaProblem> {
+        let actual = match why {
+            Why::Deep => "a value nested too deeply to say where it does not",
+            Why::Costly => "a value that takes more work to judge than there is left",
+            Why::Large => {
+                let problems = problem::by_types(&self.outline, value);
+                if !problems.is_empty() {
+                    return problems;
+                }
+                "a value too large to say where it does not"
+            }
+        };
         let expected = "arguments that follow the schema".to_owned();
-        vec![SchemaProblem::at(ProblemKind::Rule, "", expected, why.to_owned())]
+        vec![SchemaProblem::at(ProblemKind::Rule, "", expected, actual.to_owned())]
     }
 
     /// Judges a value that is made of `count` values. The answer is cheap; the reasons are collected only where they are
     /// wanted, and only where there cannot be many: a validator collects all of them, for each alternative.
     fn verdict<'v>(&'v self, value: &'v Value, count: usize, effort: &mut Effort) -> Verdict<'v> {
         if self.depths.verdict != usize::MAX && Extent::of(value).depth > self.depths.verdict {
-            return Verdict::Unexplained("a value nested too deeply to say where it does not");
+            return Verdict::Unexplained(Why::Deep);
         }
         let work = self.judges.saturating_mul(count as u64);
         if !effort.spend(work) {
-            return Verdict::Unexplained("a value that takes more work to judge than there is left");
+            return Verdict::Unexplained(Why::Costly);
         }
         if self.validator.is_valid(value) {
             return Verdict::Valid;
         }
         if Extent::of(value).depth > self.depths.reasons {
-            Verdict::Unexplained("a value nested too deeply to say where it does not")
-        } else if work > EXPLAINED {
-            Verdict::Unexplained("a value too large to say where it does not")
+            Verdict::Unexplained(Why::Deep)
+        } else if work > EXPLAINED && (self.judges > SINGLE || count > LONGEST) {
+            Verdict::Unexplained(Why::Large)
         } else {
             effort.spend(work);
             Verdict::Invalid(self.validator.iter_errors(value).collect())
@@ -218,12 +238,25 @@ enum Verdict<'v> {
     Valid,
     Invalid(Vec<ValidationError<'v>>),
     /// Invalid, or not judged at all; the reasons cannot be collected in bounded time, and this is why.
-    Unexplained(&'static str),
+    Unexplained(Why),
+}
+
+/// Why a value is not explained.
+enum Why {
+    /// It is nested too deeply.
+    Deep,
+    /// There would be too many reasons.
+    Large,
+    /// There is not enough work left to judge it at all.
+    Costly,
 }
 
 /// The most work, in values times the subschemas that judge each, for which all reasons are collected: there may be as
 /// many, and a reason is several times as large as the value that it is about.
 const EXPLAINED: u64 = 1 << 14;
+/// Where so few subschemas judge a value, each wrong value has few reasons, and as many values are explained.
+const SINGLE: u64 = 8;
+const LONGEST: usize = 50_000;
 
 /// How large a value is.
 struct Extent {

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::ending::FinishReason;
 use crate::event::Event;
 use crate::finding::{Code, Finding};
 use crate::frame::machine::Machine;
 use crate::gate::Compiled;
 use crate::ledger::{Ledger, Out};
 use crate::native::{Native, NativeDelta};
-use crate::ending::FinishReason;
 
 /// The reading of one response. Feeding never fails: what is wrong comes out as events.
 #[derive(Debug)]
@@ -234,7 +234,13 @@ fn read(gate: &Compiled, machine: &mut Machine, length: &mut usize, text: &str, 
 }
 
 /// The same for bytes that are no text.
-fn read_invalid(gate: &Compiled, machine: &mut Machine, length: &mut usize, bytes: usize, out: &mut Out<'_, '_>) {
+fn read_invalid(
+    gate: &Compiled,
+    machine: &mut Machine,
+    length: &mut usize,
+    bytes: usize,
+    out: &mut Out<'_, '_>,
+) {
     if !out.has_stopped() && *length + bytes > gate.policy.limits.work {
         stop(gate, machine, *length, out);
     }

@@ -810,9 +810,9 @@ fn second_name(shape: &Shape, name: usize, text: &str, tape: &Tape) -> Option<Fi
         let inner = tape.member(text, child, "name");
         tape.string(text, inner.unwrap_or(child))
     });
-    named.any(|second| Some(second) != first).then(|| {
-        Finding::new(Code::Ambiguous).message("the object names two tools, so neither was run")
-    })
+    named
+        .any(|second| Some(second) != first)
+        .then(|| Finding::new(Code::Ambiguous).message("the object names two tools, so neither was run"))
 }
 
 /// The words under which formats keep the name of a tool.
@@ -889,8 +889,17 @@ fn at_path(path: &[Vec<String>], text: &str, tape: &Tape) -> Option<usize> {
 }
 
 /// Members that calls of many formats have beside name and arguments, and that are never arguments.
-pub(crate) const ENVELOPE: &[&str] =
-    &["id", "type", "index", "call_id", "tool_call_id", "object", "status", "extra_content", "thought_signature"];
+pub(crate) const ENVELOPE: &[&str] = &[
+    "id",
+    "type",
+    "index",
+    "call_id",
+    "tool_call_id",
+    "object",
+    "status",
+    "extra_content",
+    "thought_signature",
+];
 
 /// The first member of a shape that holds this: what comes later must not change what is already shown.
 fn find_first(shape: &Shape, content: &Content, text: &str, tape: &Tape) -> Option<usize> {

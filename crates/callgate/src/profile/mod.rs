@@ -11,8 +11,8 @@ pub use feedback::defuse;
 
 use crate::finding::Code;
 use crate::policy::{
-    Coerce, Dangerous, DuplicateKeys, Echo, Endings, Excess, ExtraArgs, Foreign, Members, NameRule, OnMalformed,
-    Partial, Policy, Position, Region, RepairPolicy, RequireCall, TruncatedPolicy,
+    BlankArgs, Coerce, Dangerous, DuplicateKeys, Echo, Endings, Excess, ExtraArgs, Foreign, Members,
+    NameRule, OnMalformed, Partial, Policy, Position, Region, RepairPolicy, RequireCall, TruncatedPolicy,
 };
 use crate::registry::Registry;
 use crate::response::Response;
@@ -38,8 +38,17 @@ enum Kind {
 
 impl Profile {
     /// Every name, the default first.
-    pub const NAMES: &'static [&'static str] =
-        &["standard", "strict", "guarded", "lenient", "action", "structured", "fenced", "labelled", "strict-xml"];
+    pub const NAMES: &'static [&'static str] = &[
+        "standard",
+        "strict",
+        "guarded",
+        "lenient",
+        "action",
+        "structured",
+        "fenced",
+        "labelled",
+        "strict-xml",
+    ];
 
     /// The default: native calls and every unmistakable dialect, lossless repair and coercion.
     pub fn standard() -> Self {
@@ -116,6 +125,7 @@ impl Profile {
             repair: RepairPolicy::Off,
             coerce: Coerce::Off,
             partial: Partial::AllOrNothing,
+            blank_args: BlankArgs::Reject,
             members: Members::Reject,
             foreign: Foreign::Reject,
             ..Policy::default()
@@ -212,10 +222,7 @@ impl Profile {
 
     /// Whether unmistakable markers of dialects that were not chosen are listened for.
     pub(crate) fn listens(&self) -> bool {
-        matches!(
-            self.kind,
-            Kind::Standard | Kind::Strict | Kind::Guarded | Kind::Lenient | Kind::StrictXml
-        )
+        matches!(self.kind, Kind::Standard | Kind::Strict | Kind::Guarded | Kind::Lenient | Kind::StrictXml)
     }
 
     /// Whether exactly one dialect has to be named.

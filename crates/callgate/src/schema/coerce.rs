@@ -130,7 +130,8 @@ impl CompiledTool {
             }
             Verdict::Unexplained(_) => {}
         }
-        refused(problems.iter().map(SchemaProblem::finding).chain(unexpected).collect())
+        let found = problems.iter().map(SchemaProblem::finding).chain(unexpected).collect();
+        refused(self.judged_exactly(found, arguments, tape))
     }
 }
 
@@ -150,6 +151,16 @@ impl CompiledTool {
             },
         };
         if findings.is_empty() { fit } else { refused(findings) }
+    }
+
+    /// What was found, but for what was found about a number that was judged by another value than its own.
+    fn judged_exactly(&self, mut found: Vec<Finding>, arguments: &str, tape: &Tape) -> Vec<Finding> {
+        for inexact in self.inexact(arguments, tape) {
+            if let Some(wrong) = found.iter_mut().find(|finding| finding.path == inexact.path) {
+                *wrong = inexact;
+            }
+        }
+        found
     }
 
     /// The numbers that would be judged by another value than theirs.

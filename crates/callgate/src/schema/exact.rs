@@ -45,7 +45,8 @@ impl Exact {
                         name => name == "integer",
                     };
                     exact.whole |= members.get("type").is_some_and(names_whole);
-                    exact.compares |= members.contains_key("uniqueItems") || members.contains_key("multipleOf");
+                    exact.compares |=
+                        members.contains_key("uniqueItems") || members.contains_key("multipleOf");
                     exact.fractions |= members.get("multipleOf").is_some_and(Value::is_f64);
                     pending.extend(members.values());
                 }
@@ -83,7 +84,8 @@ impl Exact {
             return false;
         }
         let is_near = |vague: &f64| {
-            vague.is_sign_negative() == float.is_sign_negative() && vague.to_bits().abs_diff(float.to_bits()) <= NEAR
+            vague.is_sign_negative() == float.is_sign_negative()
+                && vague.to_bits().abs_diff(float.to_bits()) <= NEAR
         };
         if self.vague.iter().any(is_near) {
             return false;
@@ -92,7 +94,8 @@ impl Exact {
             return true;
         }
         let decimal = Decimal::of(spelling);
-        if decimal == Decimal::of_float(float) {
+        // The shortest spelling of a large float is not its value, and whole numbers of the schema are held as they are.
+        if float.abs() < WHOLE && decimal == Decimal::of_float(float) {
             return true;
         }
         let falls_together = self.numbers.binary_search_by(|number| number.total_cmp(&float)).is_ok()

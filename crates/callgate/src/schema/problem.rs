@@ -272,7 +272,9 @@ fn leaf(
             let options = options.as_array().map_or(&[][..], Vec::as_slice);
             vec![not_in(path, &options.iter().collect::<Vec<_>>(), found, effort)]
         }
-        ValidationErrorKind::Constant { expected_value } => vec![not_in(path, &[expected_value], found, effort)],
+        ValidationErrorKind::Constant { expected_value } => {
+            vec![not_in(path, &[expected_value], found, effort)]
+        }
         ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => {
             vec![no_alternative(path, context, found, effort)]
         }

@@ -1,11 +1,11 @@
 //! Ends: of calls, of frames, of refused calls, and of the input.
 
+use crate::ending::{FinishReason, Lacks, closing};
 use crate::finding::{Code, Finding, Span};
 use crate::gate::Compiled;
 use crate::json::{End, RepairCode, State as ReaderState};
 use crate::ledger::{Out, Pending};
 use crate::policy::Foreign;
-use crate::ending::{FinishReason, Lacks, closing};
 
 use super::super::draft::DraftBody;
 use super::super::lines::Progress;
@@ -313,6 +313,7 @@ impl Machine {
                     self.best = Some((*thread, self.held.len()));
                 }
                 if self.best.is_some() {
+                    self.end_open(gate, reason, end);
                     self.end_at_best(gate, out);
                 } else if self.draft.is_none() {
                     self.give_up(gate, out);
@@ -340,7 +341,11 @@ impl Machine {
                 let thread = self.waiting.first().copied();
                 if let Some(draft) = &mut self.draft {
                     // Program text has no end of its own; a value has.
-                    let may_close = if is_code { closing(gate, reason, draft.name.as_deref(), Lacks::Closers) } else { None };
+                    let may_close = if is_code {
+                        closing(gate, reason, draft.name.as_deref(), Lacks::Mark)
+                    } else {
+                        None
+                    };
                     draft.end_with(may_close, end);
                 }
                 self.abandon(gate, thread, end, out);
@@ -349,6 +354,19 @@ impl Machine {
                 let thread = self.refusal.thread;
                 self.abandon(gate, thread, end, out);
             }
+        }
+    }
+
+    /// The input ends where the call may be over, but may go on as well: where more arguments could follow, or where it was
+    /// cut off, that is not the end of it. An object says by itself when it is whole.
+    fn end_open(&mut self, gate: &Compiled, reason: FinishReason, end: usize) {
+        let Some(draft) = &mut self.draft else { return };
+        if matches!(draft.body, DraftBody::Json { .. }) {
+            return;
+        }
+        let (at_all, with_more) = self.threads.could_go_on(&gate.program);
+        if with_more || at_all && reason.is_cut() {
+            draft.end_with(closing(gate, reason, draft.name.as_deref(), Lacks::Mark), end);
         }
     }
 
@@ -443,7 +461,7 @@ impl Machine {
         }
         // Nothing but the provider's word tells the end of a line from a line that was cut off.
         if touches_end {
-            let may_close = closing(gate, reason, draft.name.as_deref(), Lacks::Closers);
+            let may_close = closing(gate, reason, draft.name.as_deref(), Lacks::Mark);
             draft.end_with(may_close, end);
         }
         self.show(gate, out);

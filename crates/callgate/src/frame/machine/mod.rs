@@ -12,12 +12,12 @@ mod room;
 
 use std::sync::Arc;
 
+use crate::ending::FinishReason;
 use crate::event::Choice;
 use crate::finding::{Code, Finding, Span};
 use crate::gate::Compiled;
 use crate::json::Reader;
 use crate::ledger::{Out, Pending};
-use crate::ending::FinishReason;
 
 use super::draft::Draft;
 use super::marks::Marks;
