@@ -94,7 +94,7 @@ impl Gate {
         Session::new(self.inner.clone())
     }
 
-    /// Reads a whole response: a stream of one chunk.
+    /// Reads a whole response: a stream of one chunk. Nobody says how it ended, so a call that is not closed is cut off.
     pub fn parse(&self, text: &str) -> Response {
         let mut collector = Response::collector();
         let mut session = self.session();

@@ -7,6 +7,7 @@ use crate::effort::Effort;
 use crate::event::{Call, ModelError, Rejected};
 use crate::finding::{Code, Finding, Span};
 use crate::frame::draft::{Arguments, Attempt, Meaning, Name};
+use crate::frame::members::shortened;
 use crate::gate::Compiled;
 use crate::json::{Kind, Repair, RepairCode, Safety, Tape};
 use crate::ledger::shift;
@@ -181,7 +182,7 @@ fn judge_name<'n, 'g>(
             return None;
         }
         Name::Other(raw) => {
-            let message = format!("the tool name must be a string, not {raw}");
+            let message = format!("the tool name must be a string, not {}", shortened(raw));
             findings.push(Finding::new(Code::BadName).message(message));
             return None;
         }
@@ -210,7 +211,8 @@ fn judge_name<'n, 'g>(
     }
     let rule = &gate.policy.name_rule;
     if let Some(c) = written.chars().find(|c| !rule.allows(*c)) {
-        let message = format!("the tool name {written:?} holds {c:?}, which no tool name may have");
+        let name = shortened(written);
+        let message = format!("the tool name \"{name}\" holds {c:?}, which no tool name may have");
         findings.push(Finding::new(Code::BadName).message(message));
         return None;
     }
@@ -369,7 +371,7 @@ fn judge_arguments(
         let pointer = tape.pointer(&text, node);
         if gate.policy.duplicate_keys == DuplicateKeys::Reject {
             let key = tape.key(&text, node).map_or_else(String::new, Cow::into_owned);
-            let message = format!("the key `{key}` stands twice in one object");
+            let message = format!("the key `{}` stands twice in one object", shortened(&key));
             findings.push(Finding::new(Code::DuplicateKey).path(pointer).message(message));
             return None;
         }

@@ -5,8 +5,9 @@ use serde_json::Value;
 use crate::ending::{FinishReason, Lacks, closing};
 use crate::event::Choice;
 use crate::finding::{Code, Finding, Span};
-use crate::frame::draft::{Arguments, Attempt, ENVELOPE, Meaning, NAMING, Name, shortened};
+use crate::frame::draft::{Arguments, Attempt, Meaning, Name};
 use crate::frame::machine::Machine;
+use crate::frame::members::{ENVELOPE, NAMING, STRANGERS, shortened};
 use crate::gate::Compiled;
 use crate::json::{End, Reader, Safety, Syntax, Tape};
 use crate::ledger::Out;
@@ -379,7 +380,7 @@ fn strangers(call: &Value, function: &Value) -> Vec<String> {
     let inner = function.as_object().into_iter().flatten().map(|(key, _)| key);
     let inner = inner.filter(|key| !matches!(key.as_str(), "name" | "arguments" | "parameters"));
     let unknown = outer.chain(inner).filter(|key| !ENVELOPE.contains(&key.as_str()));
-    unknown.take(8).map(|key| shortened(key)).collect()
+    unknown.take(STRANGERS).map(|key| shortened(key)).collect()
 }
 
 /// Why the arguments of a whole call cannot be told from its other members, as in text.
@@ -392,6 +393,7 @@ fn misplaced(function: &Value) -> Option<Finding> {
         ),
         (None, None) => {
             let stranger = members.keys().find(|key| *key != "name" && !ENVELOPE.contains(&key.as_str()))?;
+            let stranger = shortened(stranger);
             let message = format!("the call has no `arguments`, but `{stranger}`, which may hold them");
             Some(Finding::new(Code::MisplacedArguments).message(message))
         }

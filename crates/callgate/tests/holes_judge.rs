@@ -516,7 +516,7 @@ fn c09_explaining_costs_no_more_than_judging() {
 fn c09_a_large_value_is_still_explained_by_its_types() {
     let branches: Vec<Value> = (0..1000).map(|n| json!({"const": format!("c{n}")})).collect();
     let tool = tool_of(json!({"type": "array", "items": {"anyOf": branches}}));
-    let list = vec!["\"c1\"", "7"].repeat(2000).join(",");
+    let list = ["\"c1\"", "7"].repeat(2000).join(",");
     let arguments = format!("{{\"n\": [{list}]}}");
     let tape = Tape::parse(&arguments).unwrap_or_default();
     let findings = tool.fit(&arguments, &tape, Coerce::Lossless, ExtraArgs::Reject, false).findings;

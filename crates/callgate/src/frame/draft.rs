@@ -9,6 +9,7 @@ use crate::json::{End, Kind, Node, Reader, Repair, RepairCode, Safety, Tape};
 use crate::schema::CompiledTool;
 
 use super::lines::{LineMarks, LineReader, Reading};
+use super::members::{at_path, misplaced, second_name, strangers};
 use super::params::{Params, ValueStart};
 
 /// The most findings that are kept of one attempt.
@@ -724,101 +725,6 @@ fn awaited(record: &Record, text: &str, tape: &Tape) -> Result<Vec<String>, Find
     })
 }
 
-/// Why the arguments of an object cannot be told from its other members: where they belong is nothing, but something
-/// else is there that the shape does not know, or they are there twice.
-fn misplaced(shape: &Shape, text: &str, tape: &Tape) -> Option<Finding> {
-    let member = shape.members.iter().find(|member| member.content == Content::Arguments)?;
-    let (spellings, above) = member.path.split_last()?;
-    let holder = if above.is_empty() { Some(0) } else { at_path(above, text, tape) };
-    let mut written = holder
-        .into_iter()
-        .flat_map(|holder| tape.children(holder))
-        .filter_map(|child| tape.key_among(text, child, spellings));
-    if let Some(first) = written.next() {
-        let second = written.next().filter(|second| *second != first)?;
-        let (first, second) = (&spellings[first], &spellings[second]);
-        let message = format!("the arguments stand under both `{first}` and `{second}`");
-        return Some(Finding::new(Code::Ambiguous).message(message));
-    }
-    let known = |level: usize, key: &str| {
-        ENVELOPE.contains(&key)
-            || shape
-                .members
-                .iter()
-                .any(|m| m.path.get(level).is_some_and(|words| words.iter().any(|w| w == key)))
-    };
-    let levels = [(0, Some(0)), (above.len(), holder)];
-    let (_, stranger) = levels
-        .into_iter()
-        .filter_map(|(level, node)| Some((level, node?)))
-        .flat_map(|(level, node)| tape.children(node).map(move |child| (level, child)))
-        .filter_map(|(level, child)| Some((level, tape.key(text, child)?)))
-        .find(|(level, key)| !known(*level, key))?;
-    let message =
-        format!("the call has no `{}`, but `{stranger}`, which may hold its arguments", spellings[0]);
-    Some(Finding::new(Code::MisplacedArguments).message(message))
-}
-
-/// The members of a call object that no shape of the record has, on each level of its shapes.
-fn strangers(record: &Record, text: &str, tape: &Tape) -> Vec<String> {
-    let mut found = Vec::new();
-    let paths = || record.object.iter().flat_map(|shape| &shape.members).map(|member| &member.path[..]);
-    let mut seen: Vec<usize> = Vec::new();
-    for path in paths() {
-        for level in 0..path.len() {
-            let above = &path[..level];
-            let holder = if above.is_empty() { Some(0) } else { at_path(above, text, tape) };
-            let Some(holder) = holder.filter(|holder| !seen.contains(holder)) else { continue };
-            seen.push(holder);
-            let is_known = |key: &str| {
-                let names = paths().filter(|path| path.len() > level && path[..level] == *above);
-                ENVELOPE.contains(&key) || names.flat_map(|path| &path[level]).any(|name| name == key)
-            };
-            let keys = tape.children(holder).filter_map(|child| tape.key(text, child));
-            let unknown = keys.filter(|key| !is_known(key)).take(STRANGERS - found.len());
-            found.extend(unknown.map(|key| shortened(&key)).collect::<Vec<_>>());
-        }
-    }
-    found
-}
-
-/// The most members that are named as strangers, and the most characters of each.
-const STRANGERS: usize = 8;
-const STRANGER: usize = 40;
-
-/// The start of a key, with nothing in it that could act on a terminal.
-pub(crate) fn shortened(key: &str) -> String {
-    key.chars().take(STRANGER).flat_map(char::escape_debug).collect()
-}
-
-/// A refusal if the object names a tool in a second place, and another one.
-fn second_name(shape: &Shape, name: usize, text: &str, tape: &Tape) -> Option<Finding> {
-    let member = shape.members.iter().find(|member| member.content == Content::Name)?;
-    let (spellings, above) = member.path.split_last()?;
-    let holder = if above.is_empty() { 0 } else { at_path(above, text, tape)? };
-    let first = tape.string(text, name);
-    let others = tape.children(0).chain(tape.children(holder)).filter(|child| *child != name);
-    let mut named = others.filter_map(|child| {
-        let key = tape.key(text, child)?;
-        let is_other = shape.members.iter().any(|other| {
-            other.content != Content::Name && other.path.iter().flatten().any(|word| *word == key)
-        });
-        let may_name = spellings.iter().any(|word| *word == key) || NAMING.contains(&&*key);
-        if !may_name || is_other || above.iter().flatten().any(|word| *word == key) {
-            return None;
-        }
-        let inner = tape.member(text, child, "name");
-        tape.string(text, inner.unwrap_or(child))
-    });
-    named
-        .any(|second| Some(second) != first)
-        .then(|| Finding::new(Code::Ambiguous).message("the object names two tools, so neither was run"))
-}
-
-/// The words under which formats keep the name of a tool.
-pub(crate) const NAMING: &[&str] =
-    &["name", "tool", "tool_name", "function", "function_name", "func", "action", "recipient_name"];
-
 /// An object that has none of the shapes: data if nothing marks it as a call, otherwise a call without a name.
 fn unclaimed(attempt: &mut Attempt, record: &Record, text: &str, tape: &Tape) {
     let named = record.object.iter().filter(|shape| shape.is_call()).find_map(|shape| {
@@ -872,34 +778,6 @@ fn find(shape: &Shape, content: &Content, text: &str, tape: &Tape) -> Option<usi
     let member = shape.members.iter().find(|member| member.content == *content)?;
     at_path(&member.path, text, tape)
 }
-
-fn at_path(path: &[Vec<String>], text: &str, tape: &Tape) -> Option<usize> {
-    let mut node = 0;
-    if tape.nodes().is_empty() || path.is_empty() {
-        return None;
-    }
-    for spellings in path {
-        if tape.nodes()[node].kind != Kind::Object {
-            return None;
-        }
-        // Of several spellings the first counts, and of several members with it the last.
-        node = spellings.iter().find_map(|key| tape.member(text, node, key))?;
-    }
-    Some(node)
-}
-
-/// Members that calls of many formats have beside name and arguments, and that are never arguments.
-pub(crate) const ENVELOPE: &[&str] = &[
-    "id",
-    "type",
-    "index",
-    "call_id",
-    "tool_call_id",
-    "object",
-    "status",
-    "extra_content",
-    "thought_signature",
-];
 
 /// The first member of a shape that holds this: what comes later must not change what is already shown.
 fn find_first(shape: &Shape, content: &Content, text: &str, tape: &Tape) -> Option<usize> {

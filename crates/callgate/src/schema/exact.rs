@@ -102,7 +102,7 @@ impl Exact {
             // The two zeros are one number.
             || float == 0.0 && self.numbers.contains(&0.0);
         let seems_whole = float.fract() == 0.0 && !decimal.is_whole();
-        !falls_together && !self.compares && !(self.whole && seems_whole)
+        !(falls_together || self.compares || self.whole && seems_whole)
     }
 }
 
