@@ -249,12 +249,9 @@ fn read(text: &str, line: &Map<String, Value>, gates: &mut Gates) -> Result<Resp
         Some(calls @ Value::Array(_)) => {
             has_input = true;
             // The list as it was written: digits and order are not in the value.
-            let written = Tape::parse(text)
-                .and_then(|tape| Some(tape.raw(text, tape.member(text, 0, "tool_calls")?).to_owned()));
-            match written {
-                Some(written) => session.native_calls_text(&written, &mut sink),
-                None => session.native_calls(calls, &mut sink),
-            }
+            let written =
+                Tape::parse(text).and_then(|tape| Some(tape.raw(text, tape.member(text, 0, "tool_calls")?)));
+            session.native_list((calls, written), &mut sink);
         }
         Some(_) => return Err(bad("`tool_calls` must be a list".to_owned())),
     }

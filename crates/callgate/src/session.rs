@@ -140,7 +140,7 @@ impl Session {
         self.native_list((&value, Some(calls)), sink);
     }
 
-    fn native_list(&mut self, calls: (&Value, Option<&str>), sink: &mut dyn FnMut(Event<'_>)) {
+    pub(crate) fn native_list(&mut self, calls: (&Value, Option<&str>), sink: &mut dyn FnMut(Event<'_>)) {
         if self.is_over(true, sink) {
             return;
         }

@@ -113,7 +113,9 @@ const TRUSTED: &str = "a PEM file of certificates that are trusted for this serv
 pub const ROWS: &[Row] = &[
     row(
         "profile",
-        Kind::Word("standard | strict | lenient | action | structured | fenced | labelled | strict-xml"),
+        Kind::Word(
+            "standard | strict | guarded | lenient | action | structured | fenced | labelled | strict-xml",
+        ),
         Fallback::Text("standard"),
         "the bundle of dialects, policy, prompt and error rendering",
     ),
