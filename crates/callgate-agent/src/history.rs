@@ -475,6 +475,10 @@ mod tests {
             let tools = callgate::Registry::from_json(
                 r#"[{"name": "look", "description": "Looks.", "parameters": {"type": "object", "properties": {"q": {"type": "integer"}}}}]"#,
             );
+            // Where only what a provider ended well is a call, a text alone is none.
+            if profile.needs_dialect() {
+                continue;
+            }
             let gate = callgate::Gate::builder().profile(profile).tools(tools.unwrap()).build().unwrap();
             let wire =
                 to_wire(&[action(&[call("a", "{\"q\": 1}")])], &CallStyle::Text(profile), Wire::OpenAi);

@@ -56,6 +56,14 @@ fn flags_win_over_the_environment_and_that_over_the_file() {
 }
 
 #[test]
+fn where_every_tool_is_dangerous_every_call_asks() {
+    assert!(good("profile: standard\n").approval().auto_approve);
+    for config in ["profile: guarded\n", "policy:\n  dangerous: all\n"] {
+        assert!(!good(config).approval().auto_approve, "{config}");
+    }
+}
+
+#[test]
 fn every_key_has_a_value_of_its_type_in_every_profile() {
     for name in Profile::NAMES {
         let config = good(&format!("profile: {name}\n"));

@@ -102,9 +102,10 @@ pub(crate) struct ParseArgs {
     /// What the prompt ended with, where that decides the reading (an already opened `<think>`)
     #[arg(long, value_name = "TEXT")]
     pub(crate) prompt_tail: Option<String>,
-    /// Why the provider says the output ended
-    #[arg(long, value_name = "REASON", default_value = "stop")]
-    pub(crate) finish_reason: Reason,
+    /// The provider's word for how the output ended: stop, length, end_turn, max_tokens, … Without it nobody said, and a
+    /// call that is not closed is cut off
+    #[arg(long, value_name = "WORD", default_value = "")]
+    pub(crate) finish_reason: String,
     /// Print the events, one JSON object per line
     #[arg(long)]
     pub(crate) json: bool,
@@ -117,17 +118,6 @@ pub(crate) struct ParseArgs {
     /// Print only the message that tells the model what to fix
     #[arg(long, conflicts_with_all = ["json", "stream"])]
     pub(crate) feedback: bool,
-}
-
-/// The provider's words for the end of an output.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-#[value(rename_all = "snake_case")]
-pub(crate) enum Reason {
-    Stop,
-    Length,
-    ToolCalls,
-    ContentFilter,
-    Unknown,
 }
 
 /// How lines are worked on: the flags that `scan` and `repair --jsonl` share.

@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 
 use callgate::{Choice, Event, FinishReason, Gate, Response, Session};
 
-use crate::args::{ParseArgs, Reason};
+use crate::args::ParseArgs;
 use crate::exit::{Outcome, Stop};
 use crate::input;
 use crate::json_text::{Strings, on_one_line};
@@ -27,9 +27,10 @@ pub(crate) fn run(args: &ParseArgs, paint: Paint, out: &mut dyn Write) -> Result
     let show = Show::new(args);
     let mut watch = Watch { out, paint, show, observer: Observer::new(), chunks: 0, events: Vec::new() };
     let bytes = feed(args, &mut session, &mut watch)?;
-    let reason = args.finish_reason.into();
+    let reason = FinishReason::from_word(&args.finish_reason);
     watch.finish(&mut session, reason)?;
-    let Watch { out, observer, .. } = watch;
+    let Watch { out, mut observer, .. } = watch;
+    observer.said(&args.finish_reason);
     let reading = observer.finish(reason);
     let source = Source::new(&bytes);
     if args.feedback {
@@ -150,6 +151,8 @@ impl Watch<'_> {
 
     fn json_line(&mut self, event: &Event<'_>) -> Result<(), Stop> {
         let line = serde_json::to_string(event).map_err(|error| Stop::Internal(error.to_string()))?;
+        // The arguments are written as the model wrote them, and a line break between two of them is only white space.
+        let line = line.replace(['\n', '\r'], " ");
         writeln!(self.out, "{}", self.paint.json(&line))?;
         Ok(())
     }
@@ -201,7 +204,7 @@ fn stream_line(out: &mut dyn Write, paint: Paint, event: &Event<'_>) -> Result<(
 fn finish_line(response: &Response) -> serde_json::Value {
     serde_json::json!({
         "event": "finish",
-        "finish_reason": response.finish_reason.word(),
+        "finish_reason": response.finish_word(),
         "calls": response.calls.len(),
         "rejected": response.rejected.len(),
     })
@@ -212,16 +215,4 @@ fn feedback(out: &mut dyn Write, paint: Paint, gate: &Gate, response: &Response)
         writeln!(out, "{}", paint.raw_or_visible(message.trim_end()))?;
     }
     Ok(())
-}
-
-impl From<Reason> for FinishReason {
-    fn from(reason: Reason) -> Self {
-        match reason {
-            Reason::Stop => FinishReason::Stop,
-            Reason::Length => FinishReason::Length,
-            Reason::ToolCalls => FinishReason::ToolCalls,
-            Reason::ContentFilter => FinishReason::ContentFilter,
-            Reason::Unknown => FinishReason::Unknown,
-        }
-    }
 }

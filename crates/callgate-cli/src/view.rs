@@ -37,6 +37,11 @@ impl Observer {
         self.collector.push(event);
     }
 
+    /// Takes the provider's word for how the output ended.
+    pub(crate) fn said(&mut self, word: &str) {
+        self.collector.said(word);
+    }
+
     pub(crate) fn finish(self, reason: FinishReason) -> Reading {
         Reading { parts: self.parts, response: self.collector.finish(reason) }
     }

@@ -128,7 +128,6 @@ fn wrong_command_lines_give_one_line_with_a_way_out() {
     assert_usage_error(&callgate(&["prase"], ""), &["prase", "'parse'"]);
     assert_usage_error(&callgate(&["parse", "--jsno"], ""), &["--jsno", "--json"]);
     assert_usage_error(&callgate(&["parse", "--chunk", "0"], ""), &["--chunk"]);
-    assert_usage_error(&callgate(&["parse", "--finish-reason", "tired"], ""), &["tired", "length"]);
     assert_usage_error(&callgate(&["prompt"], ""), &["--tools", "callgate prompt --help"]);
     assert_eq!(callgate(&[], "").code, 2);
 }

@@ -7,13 +7,14 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
 
+use crate::ending::FinishReason;
 use crate::event::Event;
 use crate::finding::{Code, Finding};
 use crate::gate::Gate;
-use crate::json::repair;
+use crate::json::{Tape, repair};
 use crate::profile::Profile;
 use crate::registry::Registry;
-use crate::response::{FinishReason, Response};
+use crate::response::Response;
 
 /// How many compiled gates are kept.
 const GATES: usize = 64;
@@ -154,11 +155,11 @@ pub fn scan_line(line: &str, gates: &mut Gates) -> Outcome {
         Err(finding) => return failed(Value::Null, finding),
     };
     let id = object.get("id").cloned().unwrap_or_default();
-    match read(&object, gates) {
+    match read(line, &object, gates) {
         Ok(response) => {
             // The id leads, so that a line can be recognised without parsing it.
             let body = serde_json::to_string(&response).unwrap_or_default();
-            let line = format!("{{\"id\":{id},{}", body.trim_start_matches('{'));
+            let line = one_line(format!("{{\"id\":{id},{}", body.trim_start_matches('{')));
             Outcome { line, failed: false, response: Some(response) }
         }
         Err(finding) => failed(id, finding),
@@ -178,8 +179,8 @@ pub fn repair_line(line: &str) -> Outcome {
     match repair(input, DEPTH) {
         Ok(repaired) => {
             let repairs = serde_json::to_string(&repaired.repairs).unwrap_or_default();
-            let output = repaired.text.trim().replace(['\n', '\r'], " ");
-            let line = format!("{{\"id\":{id},\"output\":{output},\"repairs\":{repairs}}}");
+            let output = repaired.text.trim();
+            let line = one_line(format!("{{\"id\":{id},\"output\":{output},\"repairs\":{repairs}}}"));
             Outcome { line, failed: false, response: None }
         }
         Err(failure) => {
@@ -191,6 +192,11 @@ pub fn repair_line(line: &str) -> Outcome {
     }
 }
 
+/// JSON text in one line. In strings line breaks are escaped, so those that are left stand between values.
+fn one_line(json: String) -> String {
+    if json.contains(['\n', '\r']) { json.replace(['\n', '\r'], " ") } else { json }
+}
+
 fn object(line: &str) -> Result<Map<String, Value>, Finding> {
     match serde_json::from_str(line) {
         Ok(Value::Object(object)) => Ok(object),
@@ -199,12 +205,10 @@ fn object(line: &str) -> Result<Map<String, Value>, Finding> {
     }
 }
 
-fn read(line: &Map<String, Value>, gates: &mut Gates) -> Result<Response, Finding> {
+fn read(text: &str, line: &Map<String, Value>, gates: &mut Gates) -> Result<Response, Finding> {
     let gate = gates.get(line)?;
-    let reason = match line.get("finish_reason") {
-        None | Some(Value::Null) => FinishReason::Unknown,
-        Some(word) => FinishReason::from_word(word.as_str().unwrap_or_default()),
-    };
+    let word = line.get("finish_reason").and_then(Value::as_str).unwrap_or_default();
+    let reason = FinishReason::from_word(word);
     let mut session = gate.session();
     if let Some(tail) = line.get("prompt_tail").and_then(Value::as_str) {
         session = session.with_prompt_tail(tail);
@@ -217,6 +221,7 @@ fn read(line: &Map<String, Value>, gates: &mut Gates) -> Result<Response, Findin
         _ => {}
     }
     let mut collector = Response::collector();
+    collector.said(word);
     let mut sink = |event: Event<'_>| collector.push(event);
     let mut has_input = false;
     match line.get("text") {
@@ -243,7 +248,10 @@ fn read(line: &Map<String, Value>, gates: &mut Gates) -> Result<Response, Findin
         Some(Value::Null) => has_input = true,
         Some(calls @ Value::Array(_)) => {
             has_input = true;
-            session.native_calls(calls, &mut sink);
+            // The list as it was written: digits and order are not in the value.
+            let written =
+                Tape::parse(text).and_then(|tape| Some(tape.raw(text, tape.member(text, 0, "tool_calls")?)));
+            session.native_list((calls, written), &mut sink);
         }
         Some(_) => return Err(bad("`tool_calls` must be a list".to_owned())),
     }

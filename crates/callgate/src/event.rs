@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde::ser::{SerializeStruct, Serializer};
+use serde_json::value::RawValue;
 
 use crate::finding::{Finding, Span};
 use crate::json::{Repair, canonical};
@@ -139,6 +140,11 @@ impl Call {
         serde_json::from_str(&self.arguments).unwrap_or_default()
     }
 
+    /// The arguments as JSON that is written out as it is, so that digits, order and escapes are the model's own.
+    pub fn raw_arguments(&self) -> Option<&RawValue> {
+        serde_json::from_str(&self.arguments).ok()
+    }
+
     /// The arguments with sorted keys and no white space: what an approval is for.
     pub fn canonical_arguments(&self) -> String {
         canonical(&self.arguments)
@@ -231,7 +237,10 @@ impl Serialize for Call {
         let mut s = serializer.serialize_struct("Call", 8 + usize::from(!self.after.is_empty()))?;
         s.serialize_field("id", &self.id)?;
         s.serialize_field("name", &self.name)?;
-        s.serialize_field("arguments", &self.value())?;
+        match self.raw_arguments() {
+            Some(raw) => s.serialize_field("arguments", raw)?,
+            None => s.serialize_field("arguments", &self.value())?,
+        }
         s.serialize_field("checked", &self.checked)?;
         s.serialize_field("dialect", &*self.dialect)?;
         s.serialize_field("span", &self.span)?;

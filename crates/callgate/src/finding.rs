@@ -302,6 +302,14 @@ codes! {
         "the response holds more calls than the policy allows"
         "Send fewer calls in one response."
         "" "";
+    TooManyRefusals "too-many-refusals" "too_many_refusals" Error
+        "more calls of the response were refused than the policy lists, so the rest of it is one refusal"
+        "Send fewer calls, and each in the format that was asked for."
+        "" "";
+    WorkLimit "work-limit" "work_limit" Error
+        "the response takes more work than the policy allows, so the rest of it was not read"
+        "Send less in one response, or raise the limit of work."
+        "" "";
     Sibling "sibling-refused" "sibling_refused" Error
         "another call of the response was refused, and the policy is all or nothing"
         "Correct the refused call and send all calls again."
@@ -364,6 +372,14 @@ codes! {
         "the call has no arguments where they belong, but other members that may hold them"
         "Put all arguments into the one member that the format has for them."
         "standard" "<tool_call>{\"name\": \"look\", \"input\": {\"q\": \"a\"}}</tool_call>";
+    UnknownMember "unknown-member" "malformed" Error
+        "the call has a member that its format does not have, and nobody knows what it should change"
+        "Put everything that the tool needs into the arguments, and nothing beside name and arguments."
+        "strict" "<tool_call>{\"name\": \"look\", \"arguments\": {\"q\": \"a\"}, \"dry_run\": true}</tool_call>";
+    IgnoredMember "ignored-member" "ignored_member" Warning
+        "the call has a member that its format does not have; it was left out"
+        "Put everything that the tool needs into the arguments, and nothing beside name and arguments."
+        "standard" "<tool_call>{\"name\": \"look\", \"arguments\": {\"q\": \"a\"}, \"dry_run\": true}</tool_call>";
     DuplicateKey "duplicate-key" "duplicate_key" Error
         "a key stands twice in one object"
         "Give each key once."
@@ -396,6 +412,10 @@ codes! {
         "a number is too large to be held by any tool"
         "Send a finite number, or a string."
         "standard" "<tool_call>{\"name\": \"look\", \"arguments\": {\"q\": \"a\", \"n\": 1e999}}</tool_call>";
+    NumberNotExact "number-not-exact" "schema" Error
+        "a number has more digits than it can be judged by"
+        "Send a number of at most 15 digits."
+        "standard" "<tool_call>{\"name\": \"look\", \"arguments\": {\"q\": \"a\", \"n\": 5.0000000000000000000000001}}</tool_call>";
     // ---- validation ----
     MissingArgument "missing-argument" "schema" Error
         "a required argument is missing"

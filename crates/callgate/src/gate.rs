@@ -4,12 +4,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::dialect::{self, Record};
+use crate::ending::FinishReason;
 use crate::frame::openers::Openers;
 use crate::frame::program::{Listening, Program, compile};
-use crate::policy::{Excess, Partial, Policy, Position, Release};
+use crate::policy::{Dangerous, Endings, Excess, Partial, Policy, Position, Release};
 use crate::profile::Profile;
 use crate::registry::{Registry, nearest};
-use crate::response::{FinishReason, Response};
+use crate::response::Response;
 use crate::schema::CompiledTool;
 use crate::session::Session;
 
@@ -50,6 +51,11 @@ impl Compiled {
         self.registry.as_ref()?.get(name)
     }
 
+    /// Whether nothing may be guessed about a call of this name.
+    pub(crate) fn is_dangerous(&self, name: &str) -> bool {
+        self.policy.dangerous == Dangerous::All || self.tool(name).is_some_and(|tool| tool.tool.dangerous)
+    }
+
     /// Whether there is a tool of this name.
     pub(crate) fn knows(&self, name: &str) -> bool {
         self.tool(name).is_some()
@@ -88,7 +94,7 @@ impl Gate {
         Session::new(self.inner.clone())
     }
 
-    /// Reads a whole response: a stream of one chunk.
+    /// Reads a whole response: a stream of one chunk. Nobody says how it ended, so a call that is not closed is cut off.
     pub fn parse(&self, text: &str) -> Response {
         let mut collector = Response::collector();
         let mut session = self.session();
@@ -110,6 +116,12 @@ impl Gate {
     /// The tools, if a list was given.
     pub fn registry(&self) -> Option<&Registry> {
         self.inner.registry.as_ref()
+    }
+
+    /// Whether nothing may be guessed about calls of this tool, and a host should ask before it runs one: it says that it
+    /// is dangerous, or the policy says so of all.
+    pub fn is_dangerous(&self, name: &str) -> bool {
+        self.inner.is_dangerous(name)
     }
 
     /// The dialects whose calls are live.
@@ -170,6 +182,15 @@ impl GateBuilder {
     pub fn build(self) -> Result<Gate, GateError> {
         let policy = self.policy.unwrap_or_else(|| self.profile.policy());
         check(&policy)?;
+        let chosen = self.records.len() + self.dialects.as_ref().map_or(0, Vec::len);
+        let is_open = self.dialects.iter().flatten().any(|name| name == "auto");
+        if self.profile.needs_dialect() && (chosen != 1 || is_open) {
+            return Err(GateError {
+                code: "needs-dialect",
+                message: format!("the profile `{}` needs one dialect by name", self.profile.name()),
+                help: "name the one that the model writes, or `native` for structured calls alone".to_owned(),
+            });
+        }
         let mut records: Vec<Listening> = Vec::new();
         for record in self.records {
             if records.iter().any(|listening| listening.record.name == record.name) {
@@ -248,6 +269,7 @@ fn check(policy: &Policy) -> Result<(), GateError> {
         (policy.partial == Partial::AllOrNothing, "partial = all-or-nothing"),
         (policy.on_excess == Excess::Reject, "on_excess = reject"),
         (policy.position == Position::Trailing, "position = trailing"),
+        (policy.endings == Endings::Good, "endings = good"),
     ];
     let conflict = revokes.iter().find(|(holds, _)| *holds);
     match conflict {

@@ -3,13 +3,15 @@
 use std::borrow::Cow;
 
 use crate::dialect::Record;
+use crate::effort::Effort;
 use crate::event::{Call, ModelError, Rejected};
 use crate::finding::{Code, Finding, Span};
 use crate::frame::draft::{Arguments, Attempt, Meaning, Name};
+use crate::frame::members::shortened;
 use crate::gate::Compiled;
 use crate::json::{Kind, Repair, RepairCode, Safety, Tape};
 use crate::ledger::shift;
-use crate::policy::{DuplicateKeys, RepairPolicy};
+use crate::policy::{BlankArgs, DuplicateKeys, Members, RepairPolicy};
 use crate::schema::CompiledTool;
 
 /// What became of an attempt.
@@ -65,7 +67,7 @@ impl Verdict {
 
 /// Judges an attempt; the findings beside the verdict are remarks that refuse nothing. What the verdict does not need
 /// stays in the attempt.
-pub(crate) fn judge(gate: &Compiled, attempt: &mut Attempt) -> (Verdict, Vec<Finding>) {
+pub(crate) fn judge(gate: &Compiled, attempt: &mut Attempt, effort: &mut Effort) -> (Verdict, Vec<Finding>) {
     let mut notes = std::mem::take(&mut attempt.notes);
     if let Meaning::Error { code, message } = &attempt.meaning {
         if !matches!(code.as_str(), "unspecified" | "permission_denied" | "invalid_args" | "tool_not_found") {
@@ -83,6 +85,7 @@ pub(crate) fn judge(gate: &Compiled, attempt: &mut Attempt) -> (Verdict, Vec<Fin
         None => (None, None),
     };
     findings.append(&mut attempt.findings);
+    judge_members(gate, attempt, name.as_deref(), &mut findings, &mut notes);
     judge_repairs(gate, attempt, 0, &mut findings);
     let read = attempt.repairs.len();
     let (mut arguments, fits) = match judge_arguments(gate, attempt, tool, &mut findings) {
@@ -93,16 +96,16 @@ pub(crate) fn judge(gate: &Compiled, attempt: &mut Attempt) -> (Verdict, Vec<Fin
     let tape = std::mem::take(&mut attempt.tape);
     let mut coercions = Vec::new();
     match (&name, tool) {
-        (Some(name), None) if gate.registry.is_some() => findings.push(unknown_tool(gate, name)),
+        (Some(name), None) if gate.registry.is_some() => findings.push(unknown_tool(gate, name, effort)),
         (_, Some(tool)) => {
             if let Some(text) = arguments.as_ref().filter(|_| !fits) {
-                let fit =
-                    tool.fit(text, &tape, gate.policy.coerce, gate.policy.extra_args, attempt.text_born);
+                let knobs = (gate.policy.coerce, gate.policy.extra_args, attempt.text_born);
+                let fit = tool.fit_within(text, &tape, knobs, effort);
                 coercions = fit.coercions;
                 let changed = if fit.findings.is_empty() || !findings.is_empty() {
                     findings.extend(fit.findings);
                     fit.arguments
-                } else if let Some(inner) = inner_envelope(gate, tool, attempt, text, &tape) {
+                } else if let Some(inner) = inner_envelope(gate, tool, attempt, (text, &tape), effort) {
                     Some(inner)
                 } else {
                     findings.extend(fit.findings);
@@ -179,7 +182,7 @@ fn judge_name<'n, 'g>(
             return None;
         }
         Name::Other(raw) => {
-            let message = format!("the tool name must be a string, not {raw}");
+            let message = format!("the tool name must be a string, not {}", shortened(raw));
             findings.push(Finding::new(Code::BadName).message(message));
             return None;
         }
@@ -193,6 +196,7 @@ fn judge_name<'n, 'g>(
     }
     if gate.policy.repair >= RepairPolicy::Lossless
         && let Some(name) = unmangled(gate, written, &attempt.dialect)
+        && !gate.is_dangerous(&name)
     {
         let at = attempt.span.map_or(0, |span| span.start);
         attempt.repairs.push(Repair {
@@ -207,7 +211,8 @@ fn judge_name<'n, 'g>(
     }
     let rule = &gate.policy.name_rule;
     if let Some(c) = written.chars().find(|c| !rule.allows(*c)) {
-        let message = format!("the tool name {written:?} holds {c:?}, which no tool name may have");
+        let name = shortened(written);
+        let message = format!("the tool name \"{name}\" holds {c:?}, which no tool name may have");
         findings.push(Finding::new(Code::BadName).message(message));
         return None;
     }
@@ -265,6 +270,31 @@ fn affixes(record: &Record) -> Vec<String> {
     found
 }
 
+/// What members mean that the format does not have: they may have been meant to change what the call does.
+fn judge_members(
+    gate: &Compiled,
+    attempt: &mut Attempt,
+    name: Option<&str>,
+    findings: &mut Vec<Finding>,
+    notes: &mut Vec<Finding>,
+) {
+    if attempt.strangers.is_empty() {
+        return;
+    }
+    let names: Vec<String> = attempt.strangers.iter().map(|member| format!("`{member}`")).collect();
+    let say = |code: Code, what: &str| {
+        let mut finding = Finding::new(code).message(format!("the call has {}, {what}", names.join(", ")));
+        finding.span = attempt.span;
+        finding
+    };
+    let is_dangerous = name.is_some_and(|name| gate.is_dangerous(name));
+    if gate.policy.members == Members::Reject || is_dangerous {
+        findings.push(say(Code::UnknownMember, "which its format does not have"));
+    } else {
+        notes.push(say(Code::IgnoredMember, "which its format does not have; the call is read without"));
+    }
+}
+
 /// The arguments as the text of an object, to which the tape of the attempt belongs, or what is wrong with them. Also
 /// says whether they are already known to fit the tool.
 fn judge_arguments(
@@ -282,6 +312,11 @@ fn judge_arguments(
                 return None;
             }
             if !attempt.text_born {
+                if gate.policy.blank_args == BlankArgs::Reject {
+                    let message = "the call has no arguments, not even an empty object";
+                    findings.push(Finding::new(Code::ArgumentsNotObject).message(message));
+                    return None;
+                }
                 let at = attempt.span.map_or(0, |span| span.end);
                 attempt.repairs.push(Repair {
                     code: RepairCode::BlankArguments,
@@ -336,7 +371,7 @@ fn judge_arguments(
         let pointer = tape.pointer(&text, node);
         if gate.policy.duplicate_keys == DuplicateKeys::Reject {
             let key = tape.key(&text, node).map_or_else(String::new, Cow::into_owned);
-            let message = format!("the key `{key}` stands twice in one object");
+            let message = format!("the key `{}` stands twice in one object", shortened(&key));
             findings.push(Finding::new(Code::DuplicateKey).path(pointer).message(message));
             return None;
         }
@@ -356,7 +391,7 @@ fn judge_arguments(
 /// Whether the policy allows the repairs that were made, from the one at `from` on.
 fn judge_repairs(gate: &Compiled, attempt: &Attempt, from: usize, findings: &mut Vec<Finding>) {
     let policy = gate.policy.repair;
-    // What every policy takes as written: arguments that are blank because there are none.
+    // Whether blank arguments are none has been decided by a knob of its own.
     let made = attempt.repairs.iter().skip(from).filter(|repair| repair.code != RepairCode::BlankArguments);
     let total: usize = made.clone().map(|repair| repair.count).sum();
     if total > gate.policy.limits.repairs {
@@ -398,11 +433,13 @@ fn judge_repairs(gate: &Compiled, attempt: &Attempt, from: usize, findings: &mut
     }
 }
 
-fn unknown_tool(gate: &Compiled, name: &str) -> Finding {
+/// The refusal of a name that nobody registered, with the names that it may stand for while suggestions are made.
+fn unknown_tool(gate: &Compiled, name: &str, effort: &mut Effort) -> Finding {
     let mut message = format!("unknown tool: {name}");
     let mut help = Code::UnknownTool.entry().help.to_owned();
-    if let Some(registry) = &gate.registry {
-        let nearest = registry.nearest(name);
+    if let Some(registry) = &gate.registry
+        && let Some(nearest) = effort.nearest(name, registry)
+    {
         if !nearest.is_empty() {
             message.push_str(&format!("; the nearest is {}", nearest.join(", ")));
         }
@@ -418,8 +455,8 @@ fn inner_envelope(
     gate: &Compiled,
     tool: &CompiledTool,
     attempt: &mut Attempt,
-    outer: &str,
-    tape: &Tape,
+    (outer, tape): (&str, &Tape),
+    effort: &mut Effort,
 ) -> Option<String> {
     if gate.policy.repair < RepairPolicy::Lossless || tape.children(0).count() != 2 {
         return None;
@@ -434,7 +471,8 @@ fn inner_envelope(
     if inner_tape.nodes().first()?.kind != Kind::Object {
         return None;
     }
-    let fit = tool.fit(&text, &inner_tape, gate.policy.coerce, gate.policy.extra_args, false);
+    let knobs = (gate.policy.coerce, gate.policy.extra_args, false);
+    let fit = tool.fit_within(&text, &inner_tape, knobs, effort);
     if !fit.findings.is_empty() {
         return None;
     }

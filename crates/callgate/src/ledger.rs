@@ -5,16 +5,27 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::effort::Effort;
+use crate::ending::FinishReason;
 use crate::event::{Call, Choice, Event, Rejected};
 use crate::finding::{Code, Finding, Severity, Span};
 use crate::frame::draft::{Attempt, Meaning};
 use crate::gate::Compiled;
 use crate::judge::{Verdict, judge};
-use crate::policy::{Excess, Partial, Position, Release, RequireCall};
-use crate::response::FinishReason;
+use crate::policy::{Endings, Excess, Partial, Policy, Position, Release, RequireCall};
 
 /// How often the same remark is made before it is only counted.
 const REPEATS: usize = 16;
+
+/// How often any finding with the same code is listed before it is only counted.
+const LISTED: usize = 256;
+
+/// How many bytes of refused text and of reasons one response may hold. What is refused after that keeps the one reason
+/// that decides.
+const REFUSED: usize = 1 << 20;
+
+/// The most bytes of a message that is kept then.
+const SHORT: usize = 160;
 
 /// For how many attempts room is kept for a later response.
 const KEPT: usize = 64;
@@ -49,7 +60,7 @@ struct Entry {
     revoked: Option<Finding>,
     /// Whether it became text instead.
     dropped: bool,
-    /// Whether text followed it, as far as the end of the response can tell.
+    /// Whether text followed it.
     followed: bool,
 }
 
@@ -75,10 +86,8 @@ pub(crate) struct Ledger {
     queued: usize,
     /// Whether too much waited: then nothing is a call until it is clear what was waited for.
     overflowed: bool,
-    /// How many of the entries have text after them.
-    followed: usize,
     /// How often each remark was made.
-    remarks: Vec<(Code, usize)>,
+    remarks: Vec<Remarks>,
     has_text: bool,
     /// The ids that are taken, and how generated ones start.
     pub(crate) ids: Ids,
@@ -86,13 +95,121 @@ pub(crate) struct Ledger {
     released: usize,
     /// Whether a call was written in a format that is not switched on.
     foreign: bool,
+    /// What the response has cost.
+    pub(crate) effort: Effort,
+    /// How many calls were good by themselves, those that became text left out.
+    calls: usize,
+    /// How many attempts were refused, and how many bytes their refusals hold.
+    refused: usize,
+    refused_bytes: usize,
+    /// What is not judged any more, if a limit was reached, and whether it is not even read.
+    rest: Option<Rest>,
+    stopped: bool,
+}
+
+/// The rest of a response behind a limit: one refusal, whatever is in it.
+#[derive(Debug)]
+struct Rest {
+    code: Code,
+    span: Span,
+    /// The number that its first attempt would have had.
+    attempt: usize,
+    /// Whether structured calls are in it.
+    native: bool,
+    dialect: Arc<str>,
 }
 
 impl Ledger {
+    /// Whether what stands here belongs to the rest that is not judged.
+    fn absorb(&mut self, span: Span) -> bool {
+        match &mut self.rest {
+            Some(rest) if span.start >= rest.span.start => {
+                rest.span.end = rest.span.end.max(span.end);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Counts a verdict. A call over the limit is refused at once where nothing can change its number any more, and a
+    /// refusal is cut short where there are many. The code says which limit was reached with it.
+    fn count(&mut self, policy: &Policy, verdict: &mut Verdict) -> Option<Code> {
+        if let Verdict::Call(call) = verdict {
+            self.calls += 1;
+            let is_excess = self.calls > policy.max_calls && self.pending.is_none();
+            if is_excess && policy.on_excess == Excess::Report && policy.release == Release::AtEnd {
+                let finding = too_many(self.calls, policy.max_calls);
+                *verdict = Verdict::Rejected(Box::new(refused(call, finding)));
+            }
+        }
+        match verdict {
+            Verdict::Rejected(rejected) => {
+                self.refused += 1;
+                let reasons = rejected.findings.iter();
+                let held: usize = reasons.map(|f| f.message.len() + f.help.len() + f.path.len()).sum();
+                self.refused_bytes += rejected.raw.len() + held;
+                if self.refused_bytes > REFUSED {
+                    cut_short(rejected);
+                }
+            }
+            Verdict::Call(_) if self.calls <= policy.max_calls => {}
+            _ => self.refused += 1,
+        }
+        if self.effort.is_spent() {
+            Some(Code::WorkLimit)
+        } else if self.refused >= policy.limits.refusals.max(1) {
+            Some(Code::TooManyRefusals)
+        } else {
+            None
+        }
+    }
+
+    /// The rest that was not judged becomes refusals: one in the text, and one for structured calls.
+    fn end_rest(&mut self) {
+        let Some(rest) = self.rest.take() else { return };
+        let mut refuse = |span: Option<Span>, order: (usize, usize)| {
+            let mut finding = Finding::new(rest.code);
+            finding.span = span;
+            let rejected = Rejected {
+                attempt: rest.attempt,
+                id: None,
+                name: None,
+                raw: String::new(),
+                raw_len: span.map_or(0, |span| span.len()),
+                dialect: rest.dialect.clone(),
+                span,
+                findings: vec![finding],
+            };
+            self.entries.push(Entry {
+                verdict: Verdict::Rejected(Box::new(rejected)),
+                order,
+                native: span.is_none(),
+                closed: true,
+                revoked: None,
+                dropped: false,
+                followed: false,
+            });
+        };
+        if !rest.span.is_empty() {
+            refuse(Some(rest.span), (rest.span.start.saturating_add(self.base), 0));
+        }
+        if rest.native {
+            refuse(None, (usize::MAX, usize::MAX));
+        }
+    }
+
     /// The names of the calls whose end has been seen, in order.
     pub(crate) fn completed(&self) -> impl Iterator<Item = &str> {
         self.entries.iter().filter_map(|entry| entry.verdict.name())
     }
+}
+
+/// How often a remark was made, and how often it is listed.
+#[derive(Debug)]
+struct Remarks {
+    code: Code,
+    made: usize,
+    most: usize,
 }
 
 /// The ids of one response.
@@ -149,14 +266,21 @@ impl Out<'_, '_> {
             return;
         }
         self.ledger.has_text = true;
+        let is_rest = self.ledger.absorb(span);
         if !reasoning && !self.ledger.entries.is_empty() {
             // The closing line of a fence that is the whole response is no text after the call.
             let words = text.trim();
             let closes_fence =
                 self.ledger.pending == Some(Pending::Sole) && words.chars().all(|c| matches!(c, '`' | '~'));
             if !words.is_empty() && !closes_fence {
-                self.ledger.followed = self.ledger.entries.len();
+                // All before the first that is marked are marked.
+                for entry in self.ledger.entries.iter_mut().rev().take_while(|entry| !entry.followed) {
+                    entry.followed = true;
+                }
             }
+        }
+        if is_rest {
+            return;
         }
         let cut = self.room(text);
         if cut < text.len() {
@@ -208,6 +332,9 @@ impl Out<'_, '_> {
     pub(crate) fn markup(&mut self, span: Span) {
         let Some((span, _)) = self.clip(span).filter(|(span, _)| !span.is_empty()) else { return };
         self.ledger.has_text = true;
+        if self.ledger.absorb(span) {
+            return;
+        }
         match &mut self.ledger.markup {
             Some(open) if open.end == span.start => open.end = span.end,
             _ => {
@@ -225,36 +352,47 @@ impl Out<'_, '_> {
     }
 
     pub(crate) fn started(&mut self, attempt: usize, name: &str, (dialect, choice): (Arc<str>, Choice)) {
+        if self.ledger.rest.is_some() {
+            return;
+        }
         let event = Event::CallStarted { attempt, name: Cow::Borrowed(name), dialect, choice };
         self.send(event, name.len());
     }
 
     pub(crate) fn delta(&mut self, attempt: usize, delta: &str) {
+        if self.ledger.rest.is_some() {
+            return;
+        }
         // Arguments have a limit of their own.
         self.send(Event::ArgumentsDelta { attempt, delta: Cow::Borrowed(delta) }, 0);
     }
 
     pub(crate) fn finding(&mut self, finding: Finding) {
-        let finding = self.place(finding);
-        self.send(Event::Finding(finding), 0);
+        self.list(finding, LISTED);
+    }
+
+    /// Lists a finding, unless so many with its code have been listed: then it is counted.
+    fn list(&mut self, finding: Finding, most: usize) {
+        let code = finding.code;
+        let made = match self.ledger.remarks.iter_mut().find(|remark| remark.code == code) {
+            Some(remark) => {
+                remark.made += 1;
+                remark.made
+            }
+            None => {
+                self.ledger.remarks.push(Remarks { code, made: 1, most });
+                1
+            }
+        };
+        if made <= most {
+            let finding = self.place(finding);
+            self.send(Event::Finding(finding), 0);
+        }
     }
 
     /// A remark that is only counted when it has been made often enough.
     pub(crate) fn finding_once(&mut self, finding: Finding) {
-        let code = finding.code;
-        let made = match self.ledger.remarks.iter_mut().find(|(c, _)| *c == code) {
-            Some((_, count)) => {
-                *count += 1;
-                *count
-            }
-            None => {
-                self.ledger.remarks.push((code, 1));
-                1
-            }
-        };
-        if made <= REPEATS {
-            self.finding(finding);
-        }
+        self.list(finding, REPEATS);
     }
 
     /// An attempt has been read: it is judged at once and waits for the end of the response. What is not needed for
@@ -286,15 +424,32 @@ impl Out<'_, '_> {
         self.admit(gate, &mut attempt, (usize::MAX, index), true);
     }
 
+    /// There are more structured calls than were taken up.
+    pub(crate) fn unread_native(&mut self, attempt: usize) {
+        self.give_up(Code::TooManyRefusals, usize::MAX, attempt, Arc::from("native"));
+        if let Some(rest) = &mut self.ledger.rest {
+            rest.native = true;
+        }
+    }
+
     fn admit(&mut self, gate: &Compiled, attempt: &mut Attempt, order: (usize, usize), native: bool) {
         self.ledger.has_text = true;
+        if let Some(span) = attempt.span.map(|span| shift(span, self.ledger.base)) {
+            if self.ledger.absorb(span) {
+                return;
+            }
+        } else if let Some(rest) = &mut self.ledger.rest {
+            rest.native = true;
+            return;
+        }
         let closed = attempt.closed;
         let raw = if self.ledger.pending.is_some() { attempt.raw.clone() } else { String::new() };
-        let (mut verdict, notes) = judge(gate, attempt);
+        let (mut verdict, notes) = judge(gate, attempt, &mut self.ledger.effort);
         verdict.shift(self.ledger.base);
         for note in notes {
             self.finding(note);
         }
+        let limit = self.ledger.count(&gate.policy, &mut verdict);
         if gate.policy.release == Release::Early && self.ledger.pending.is_none() {
             let ids = &self.ledger.ids;
             verdict = match verdict {
@@ -330,6 +485,41 @@ impl Out<'_, '_> {
             dropped: false,
             followed: false,
         });
+        if let Some(code) = limit {
+            self.ledger.stopped |= code == Code::WorkLimit;
+            let end = attempt.span.map(|span| shift(span, self.ledger.base).end);
+            self.give_up(code, end.unwrap_or(usize::MAX), attempt.number + 1, attempt.dialect.clone());
+        }
+    }
+
+    /// A limit was reached: what follows is not judged any more. What was still open may be anything, so it is dead.
+    fn give_up(&mut self, code: Code, from: usize, attempt: usize, dialect: Arc<str>) {
+        if let Some(pending) = self.ledger.pending {
+            self.resolve(pending, false);
+        }
+        self.flush_markup();
+        if self.ledger.rest.is_none() {
+            let span = Span::new(from, from);
+            self.ledger.rest = Some(Rest { code, span, attempt, native: false, dialect });
+        }
+    }
+
+    /// So much of the response has been read that nothing more is, up to the byte at `end`.
+    pub(crate) fn stop_reading(&mut self, end: usize, attempt: usize) {
+        self.ledger.stopped = true;
+        self.give_up(Code::WorkLimit, end, attempt, Arc::from(""));
+    }
+
+    /// Whether nothing more is to be read.
+    pub(crate) fn has_stopped(&self) -> bool {
+        self.ledger.stopped
+    }
+
+    /// The response goes on to the byte at `end`, unread.
+    pub(crate) fn pass_over(&mut self, end: usize) {
+        if let Some(rest) = self.ledger.rest.as_mut().filter(|rest| rest.span.start <= end) {
+            rest.span.end = rest.span.end.max(end);
+        }
     }
 
     /// Lets a call out before the response is over. Its id is the model's, or new so far.
@@ -343,7 +533,7 @@ impl Out<'_, '_> {
         self.ledger.released += 1;
         if self.ledger.released > max_calls {
             let finding = Finding::new(Code::TooManyCalls);
-            (self.sink)(Event::Rejected(Box::new(refused(*call, finding))));
+            (self.sink)(Event::Rejected(Box::new(refused(&mut call, finding))));
         } else {
             (self.sink)(Event::Call(call));
         }
@@ -444,16 +634,26 @@ impl Out<'_, '_> {
         match span {
             Some(span) if span.len() == raw.len() => {
                 entry.dropped = true;
+                if matches!(entry.verdict, Verdict::Call(_)) {
+                    self.ledger.calls = self.ledger.calls.saturating_sub(1);
+                }
                 let text = Cow::Owned(raw);
                 self.let_go(if reasoning {
                     Event::Reasoning { text, span }
                 } else {
                     Event::Text { text, span }
                 });
-                self.let_go(Event::Finding(finding));
+                self.withdrawn(finding);
             }
             _ => entry.revoked = Some(finding),
         }
+    }
+
+    /// Says that an attempt became text. Its place is already that in the response.
+    fn withdrawn(&mut self, finding: Finding) {
+        let base = self.ledger.base;
+        let span = finding.span.map(|span| Span::new(span.start + base, span.end + base));
+        self.list(Finding { span, ..finding }, LISTED);
     }
 
     /// The last attempt of the text is refused for what follows it.
@@ -469,9 +669,9 @@ impl Out<'_, '_> {
         self.ledger.foreign = true;
     }
 
-    /// Reasoning ended that had never begun: calls before this were thoughts.
-    pub(crate) fn late_reasoning_end(&mut self, span: Span) {
-        for entry in self.ledger.entries.iter_mut().filter(|entry| !entry.native) {
+    /// Reasoning ended that had never begun: calls before this were thoughts, if no other thought came before.
+    pub(crate) fn late_reasoning_end(&mut self, span: Span, is_first: bool) {
+        for entry in self.ledger.entries.iter_mut().filter(|entry| !entry.native && is_first) {
             entry.revoked.get_or_insert_with(|| Finding::new(Code::CallInReasoning));
         }
         self.finding(Finding::new(Code::LateReasoningEnd).at(span));
@@ -486,10 +686,8 @@ impl Out<'_, '_> {
         self.resolve(Pending::Thought, true);
         let alone = self.only_fence_is_queued();
         self.resolve(Pending::Sole, alone);
+        self.ledger.end_rest();
         let mut entries = std::mem::take(&mut self.ledger.entries);
-        for entry in entries.iter_mut().take(self.ledger.followed) {
-            entry.followed = true;
-        }
         entries.retain(|entry| !entry.dropped);
         entries.sort_by_key(|entry| entry.order);
         let released = &self.ledger.ids.taken;
@@ -502,10 +700,10 @@ impl Out<'_, '_> {
             entries.shrink_to(KEPT);
             let _ = SPARE.try_with(|spare| spare.set(entries));
         }
-        for (code, count) in std::mem::take(&mut self.ledger.remarks) {
-            if count > REPEATS {
-                let mut finding = Finding::new(code);
-                finding.count = count - REPEATS;
+        for remark in std::mem::take(&mut self.ledger.remarks) {
+            if remark.made > remark.most {
+                let mut finding = Finding::new(remark.code);
+                finding.count = remark.made - remark.most;
                 (self.sink)(Event::Finding(finding));
             }
         }
@@ -543,8 +741,8 @@ impl Out<'_, '_> {
                     }
                     (self.sink)(Event::Call(call));
                 }
-                (Verdict::Call(call), Some(finding)) => {
-                    (self.sink)(Event::Rejected(Box::new(refused(*call, finding))));
+                (Verdict::Call(mut call), Some(finding)) => {
+                    (self.sink)(Event::Rejected(Box::new(refused(&mut call, finding))));
                 }
                 (Verdict::Rejected(mut rejected), revoked) => {
                     rejected.findings.extend(revoked);
@@ -605,16 +803,36 @@ impl Out<'_, '_> {
 }
 
 /// A good call that is refused for a reason outside of it.
-fn refused(call: Call, finding: Finding) -> Rejected {
+fn refused(call: &mut Call, finding: Finding) -> Rejected {
     Rejected {
         attempt: call.attempt,
-        id: Some(call.id).filter(|id| !id.is_empty()),
-        name: Some(call.name),
+        id: Some(std::mem::take(&mut call.id)).filter(|id| !id.is_empty()),
+        name: Some(std::mem::take(&mut call.name)),
         raw: call.arguments.chars().take(512).collect(),
         raw_len: call.arguments.len(),
-        dialect: call.dialect,
+        dialect: call.dialect.clone(),
         span: call.span,
         findings: vec![finding],
+    }
+}
+
+fn too_many(number: usize, most: usize) -> Finding {
+    Finding::new(Code::TooManyCalls).message(format!("this is call {number}, and {most} are allowed"))
+}
+
+/// Leaves nothing of a refusal but its place and the reason that decides.
+fn cut_short(rejected: &mut Rejected) {
+    rejected.raw = String::new();
+    rejected.findings.truncate(1);
+    rejected.findings.shrink_to_fit();
+    for finding in &mut rejected.findings {
+        finding.help = Cow::Borrowed(finding.code.entry().help);
+        if finding.message.len() > SHORT {
+            finding.message = finding.message.chars().take(SHORT / 4).chain(['…']).collect::<String>().into();
+        }
+        if finding.path.len() > SHORT {
+            finding.path = String::new();
+        }
     }
 }
 
@@ -680,11 +898,20 @@ fn order_rule(entries: &mut [Entry], is_done: impl Fn(&str) -> bool) {
 fn rules(gate: &Compiled, reason: FinishReason, entries: &mut [Entry], is_released: impl Fn(&str) -> bool) {
     let policy = &gate.policy;
     let stands = |entry: &Entry| entry.revoked.is_none() && matches!(entry.verdict, Verdict::Call(_));
-    if reason == FinishReason::Length {
+    if reason.is_cut() {
         for entry in entries.iter_mut().filter(|entry| !entry.closed && !entry.native) {
-            let finding =
-                Finding::new(Code::Truncated).message("the output limit was reached inside the call");
-            entry.revoked.get_or_insert(finding);
+            let message = match reason {
+                FinishReason::Length => "the output limit was reached inside the call",
+                FinishReason::ContentFilter => "the provider withheld the end of the call",
+                _ => "the output was broken off inside the call",
+            };
+            entry.revoked.get_or_insert_with(|| Finding::new(Code::Truncated).message(message));
+        }
+    }
+    if policy.endings == Endings::Good && !reason.is_good() {
+        for entry in entries.iter_mut().filter(|entry| stands(entry)) {
+            let message = "the provider did not say that the output is complete";
+            entry.revoked = Some(Finding::new(Code::Truncated).message(message));
         }
     }
     if entries.iter().any(|entry| entry.native) {
@@ -711,8 +938,7 @@ fn rules(gate: &Compiled, reason: FinishReason, entries: &mut [Entry], is_releas
                     "{calls} calls in one response, {} allowed; none was run",
                     policy.max_calls
                 )),
-                Excess::Report if seen > policy.max_calls => Finding::new(Code::TooManyCalls)
-                    .message(format!("this is call {seen}, and {} are allowed", policy.max_calls)),
+                Excess::Report if seen > policy.max_calls => too_many(seen, policy.max_calls),
                 Excess::Report => continue,
             };
             // What is wrong with a call by its place matters less than that nobody can tell which was meant.

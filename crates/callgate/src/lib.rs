@@ -13,6 +13,8 @@
 pub mod batch;
 mod bytes;
 pub mod dialect;
+mod effort;
+mod ending;
 mod event;
 mod finding;
 mod frame;
@@ -29,6 +31,7 @@ pub mod schema;
 mod session;
 
 pub use dialect::Record;
+pub use ending::FinishReason;
 pub use event::{Call, Choice, Coercion, CoercionCode, Event, ModelError, Rejected};
 pub use finding::{Code, Entry, Example, Finding, Severity, Span};
 pub use gate::{Gate, GateBuilder, GateError};
@@ -36,5 +39,5 @@ pub use native::NativeDelta;
 pub use policy::Policy;
 pub use profile::Profile;
 pub use registry::{Registry, RegistryError, RegistryErrorCode, Tool, nearest};
-pub use response::{Collector, FinishReason, Response};
+pub use response::{Collector, Response};
 pub use session::Session;

@@ -2,15 +2,16 @@
 
 use serde_json::Value;
 
+use crate::ending::{FinishReason, Lacks, closing};
 use crate::event::Choice;
 use crate::finding::{Code, Finding, Span};
-use crate::frame::draft::{Arguments, Attempt, ENVELOPE, Meaning, Name};
+use crate::frame::draft::{Arguments, Attempt, Meaning, Name};
 use crate::frame::machine::Machine;
+use crate::frame::members::{ENVELOPE, NAMING, STRANGERS, shortened};
 use crate::gate::Compiled;
-use crate::json::{End, Reader, Syntax, Tape};
+use crate::json::{End, Reader, Safety, Syntax, Tape};
 use crate::ledger::Out;
-use crate::policy::{Release, TruncatedPolicy};
-use crate::response::FinishReason;
+use crate::policy::Release;
 
 /// A piece of a structured provider call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,6 +33,8 @@ pub struct NativeDelta<'a> {
 pub(crate) struct Native {
     open: Vec<Open>,
     order: usize,
+    /// How many calls were not taken up, since there are more than could be listed.
+    unread: usize,
 }
 
 /// A structured call that has begun.
@@ -51,8 +54,10 @@ struct Open {
     started: bool,
     shown: usize,
     done: bool,
-    /// Why its arguments cannot be told from its other members.
+    /// Why its arguments cannot be told from its other members, or its name from another.
     misplaced: Option<Finding>,
+    /// Members that structured calls do not have.
+    strangers: Vec<String>,
 }
 
 impl Native {
@@ -68,7 +73,10 @@ impl Native {
         delta: NativeDelta<'_>,
         out: &mut Out<'_, '_>,
     ) {
-        let at = self.find(gate, machine, &delta);
+        let Some(at) = self.find(gate, machine, &delta) else {
+            self.unread += 1;
+            return;
+        };
         let Some(call) = self.open.get_mut(at) else { return };
         call.has_function = true;
         if let Some(id) = delta.id.filter(|id| !id.trim().is_empty()) {
@@ -108,16 +116,23 @@ impl Native {
         }
     }
 
-    /// Reads a whole list.
+    /// Reads a whole list; `text` is the list as it was written, where that is known, for the digits and the order that a
+    /// value does not keep.
     pub(crate) fn list(
         &mut self,
         gate: &Compiled,
         machine: &mut Machine,
-        calls: &Value,
+        (calls, text): (&Value, Option<&str>),
         out: &mut Out<'_, '_>,
     ) {
         let Value::Array(calls) = calls else { return };
-        for call in calls {
+        let text = text.and_then(|text| Some((text, Tape::parse(text)?)));
+        let places: Vec<usize> = text.as_ref().map_or_else(Vec::new, |(_, tape)| tape.children(0).collect());
+        for (index, call) in calls.iter().enumerate() {
+            if self.is_full(gate) {
+                self.unread += 1;
+                continue;
+            }
             let id = call.get("id").and_then(Value::as_str);
             let function = call.get("function").filter(|function| function.is_object()).or_else(|| {
                 // Some providers put the name beside the id.
@@ -139,11 +154,20 @@ impl Native {
                         open.name.push_str(&other.to_string());
                     }
                 }
-                open.misplaced = misplaced(function);
+                open.misplaced = misplaced(function).or_else(|| second_name(call, function));
+                if open.misplaced.is_none() {
+                    open.strangers = strangers(call, function);
+                }
                 match function.get("arguments").or_else(|| function.get("parameters")) {
                     None | Some(Value::Null) => {}
                     Some(Value::String(text)) => open.read(gate, text, out),
-                    Some(other) => open.read(gate, &other.to_string(), out),
+                    Some(other) => {
+                        let place = places.get(index).copied();
+                        match text.as_ref().and_then(|(text, tape)| written_arguments(text, tape, place?)) {
+                            Some(written) => open.read(gate, written, out),
+                            None => open.read(gate, &other.to_string(), out),
+                        }
+                    }
                 }
             }
             open.done = true;
@@ -159,11 +183,23 @@ impl Native {
         for (position, call) in calls.into_iter().enumerate() {
             out.native(gate, call.finish(gate, reason), position);
         }
+        if self.unread > 0 {
+            out.unread_native(self.order);
+        }
+    }
+
+    /// Whether there are as many calls as can be let out and refused.
+    fn is_full(&self, gate: &Compiled) -> bool {
+        self.open.len() > gate.policy.max_calls.saturating_add(gate.policy.limits.refusals)
     }
 
     /// The call that a delta belongs to: by index, else by id, else the last; a new id at a used index is a new call.
-    fn find(&mut self, gate: &Compiled, machine: &mut Machine, delta: &NativeDelta<'_>) -> usize {
+    fn find(&mut self, gate: &Compiled, machine: &mut Machine, delta: &NativeDelta<'_>) -> Option<usize> {
         let id = delta.id.filter(|id| !id.trim().is_empty());
+        if self.unread > 0 && id.is_none() && delta.index.is_none() {
+            // It goes on with a call that was not taken up.
+            return None;
+        }
         let same_place = |call: &Open| match delta.index {
             Some(index) => call.index == Some(index),
             None => true,
@@ -181,18 +217,21 @@ impl Native {
                 && delta.name.is_some_and(|n| !n.is_empty())
                 && call.length > 0;
             if !is_new && !named_again {
-                return at;
+                return Some(at);
             }
             if is_new
                 && delta.index.is_none()
                 && let Some(at) = self.open.iter().rposition(|call| call.id.as_deref() == id)
             {
-                return at;
+                return Some(at);
             }
+        }
+        if self.is_full(gate) {
+            return None;
         }
         self.order += 1;
         self.open.push(Open::new(gate, machine, delta.index, self.order));
-        self.open.len() - 1
+        Some(self.open.len() - 1)
     }
 }
 
@@ -214,6 +253,7 @@ impl Open {
             shown: 0,
             done: false,
             misplaced: None,
+            strangers: Vec::new(),
         }
     }
 
@@ -252,21 +292,23 @@ impl Open {
         if !self.has_function {
             findings.push(Finding::new(Code::MissingFunction));
         }
-        let is_dangerous = gate.tool(&self.name).is_some_and(|tool| tool.tool.dangerous);
-        let cut_short = reason == FinishReason::Length;
         let end = self.reader.finish();
         let at = Span::new(self.length, self.length);
-        let mut whole = true;
-        match end {
-            End::Whole | End::Blank => {}
-            End::Failed => whole = !(cut_short && self.reader.in_string()),
-            End::Closable => whole = !cut_short && self.reader.close(),
-            End::CutOff => {
-                let may_guess =
-                    gate.policy.truncated == TruncatedPolicy::Complete && !cut_short && !is_dangerous;
-                whole = may_guess && self.reader.close();
-            }
-        }
+        let lacks = match end {
+            End::Whole => None,
+            // What could not be read says why by itself, unless the rest was never written.
+            End::Failed if !(reason.is_cut() && self.reader.in_string()) => None,
+            // A call that came whole has no arguments; of any other they may have been going to come.
+            End::Blank if self.done => None,
+            End::Blank | End::Closable => Some(Lacks::Closers),
+            End::CutOff | End::Failed => Some(Lacks::Rest),
+        };
+        let may_close = lacks.and_then(|lacks| closing(gate, reason, Some(&self.name), lacks));
+        let whole = match lacks {
+            None => true,
+            Some(_) if may_close.is_none() => false,
+            Some(_) => end == End::Blank || self.reader.close(),
+        };
         if !whole {
             findings
                 .push(Finding::new(Code::Truncated).at(at).message("the output ends inside the arguments"));
@@ -284,6 +326,7 @@ impl Open {
             repairs: Vec::new(),
             findings,
             notes: Vec::new(),
+            strangers: self.strangers,
             raw: self.raw,
             raw_len: self.length,
             text_born: false,
@@ -299,6 +342,10 @@ impl Open {
         } else if end != End::Blank && whole {
             let (text, tape, repairs) = self.reader.into_parts();
             attempt.repairs = repairs;
+            if may_close == Some(Safety::Guess) {
+                let last = attempt.repairs.iter_mut().filter(|repair| repair.span.end >= at.end);
+                last.for_each(|repair| repair.safety = Safety::Guess);
+            }
             attempt.arguments = if text.trim() == "null" { Arguments::Blank } else { Arguments::Json(text) };
             attempt.tape = tape;
         } else if !whole {
@@ -306,6 +353,34 @@ impl Open {
         }
         attempt
     }
+}
+
+/// The arguments of a call in a list, as they are written.
+fn written_arguments<'t>(text: &'t str, tape: &Tape, call: usize) -> Option<&'t str> {
+    let function = tape.member(text, call, "function").unwrap_or(call);
+    let arguments =
+        tape.member(text, function, "arguments").or_else(|| tape.member(text, function, "parameters"))?;
+    Some(tape.raw(text, arguments))
+}
+
+/// A refusal if a whole call names another tool beside its function.
+fn second_name(call: &Value, function: &Value) -> Option<Finding> {
+    let name = function.get("name").and_then(Value::as_str);
+    let mut named = NAMING.iter().flat_map(|key| [call.get(*key), function.get(*key)]).flatten();
+    named
+        .any(|other| other.is_string() && other.as_str() != name)
+        .then(|| Finding::new(Code::Ambiguous).message("the call names two tools, so neither was run"))
+}
+
+/// The members of a whole call that no provider writes.
+fn strangers(call: &Value, function: &Value) -> Vec<String> {
+    let is_nested = !std::ptr::eq(call, function);
+    let outer = call.as_object().filter(|_| is_nested).into_iter().flatten();
+    let outer = outer.map(|(key, _)| key).filter(|key| *key != "function");
+    let inner = function.as_object().into_iter().flatten().map(|(key, _)| key);
+    let inner = inner.filter(|key| !matches!(key.as_str(), "name" | "arguments" | "parameters"));
+    let unknown = outer.chain(inner).filter(|key| !ENVELOPE.contains(&key.as_str()));
+    unknown.take(STRANGERS).map(|key| shortened(key)).collect()
 }
 
 /// Why the arguments of a whole call cannot be told from its other members, as in text.
@@ -318,6 +393,7 @@ fn misplaced(function: &Value) -> Option<Finding> {
         ),
         (None, None) => {
             let stranger = members.keys().find(|key| *key != "name" && !ENVELOPE.contains(&key.as_str()))?;
+            let stranger = shortened(stranger);
             let message = format!("the call has no `arguments`, but `{stranger}`, which may hold them");
             Some(Finding::new(Code::MisplacedArguments).message(message))
         }

@@ -34,8 +34,39 @@ pub enum Coerce {
 pub enum TruncatedPolicy {
     /// It is refused.
     Reject,
-    /// The value is closed, as a guess, unless the provider said `length` or the tool is dangerous.
+    /// The value is closed, as a guess, if the provider said that the model came to its end and the tool is not
+    /// dangerous. Where nobody said, only a call whose values are all complete is closed, as a guess too.
     Complete,
+}
+
+/// Which endings of a response let calls out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Endings {
+    /// All, for calls that are closed.
+    Any,
+    /// Only those by which the provider said that the model came to its end.
+    Good,
+}
+
+/// What members of a call object mean that its format does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Members {
+    /// The call is refused.
+    Reject,
+    /// The call stands and they are reported, unless the tool is dangerous: then it is refused.
+    Report,
+}
+
+/// Which tools are dangerous, so that nothing about their calls may be guessed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Dangerous {
+    /// Those that say so.
+    Marked,
+    /// All.
+    All,
 }
 
 /// What a call inside a code fence is.
@@ -92,6 +123,16 @@ pub enum ExtraArgs {
     Drop,
     /// The argument is passed on.
     Allow,
+}
+
+/// What a call without arguments means, where its format has a place for them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BlankArgs {
+    /// The call is refused.
+    Reject,
+    /// It has an empty object, listed as a repair, if it is complete and the tool requires nothing.
+    Empty,
 }
 
 /// Whether a response without a call is a mistake.
@@ -180,6 +221,11 @@ pub struct Limits {
     pub repairs: usize,
     /// How much of a refused attempt is copied into the refusal, in bytes.
     pub raw: usize,
+    /// The most refusals of one response: what follows them is one more refusal, to its end.
+    pub refusals: usize,
+    /// The most work for one response, counted and not timed: its bytes, the values that schemas look at, and the names
+    /// that are compared. What follows is not read.
+    pub work: usize,
 }
 
 /// Everything the gate allows or refuses, as data.
@@ -192,6 +238,8 @@ pub struct Policy {
     pub coerce: Coerce,
     /// What a cut-off value means.
     pub truncated: TruncatedPolicy,
+    /// Which endings let calls out.
+    pub endings: Endings,
     /// What a call in a code fence is.
     pub fences: Region,
     /// What a call in inline code or a quotation is.
@@ -210,6 +258,12 @@ pub struct Policy {
     pub partial: Partial,
     /// What unknown arguments mean.
     pub extra_args: ExtraArgs,
+    /// What absent, blank or null arguments mean.
+    pub blank_args: BlankArgs,
+    /// What unknown members of a call object mean.
+    pub members: Members,
+    /// Which tools are dangerous.
+    pub dangerous: Dangerous,
     /// Whether a call is required.
     pub require_call: RequireCall,
     /// How refusals are shown.
@@ -257,6 +311,7 @@ impl Default for Policy {
             repair: RepairPolicy::Lossless,
             coerce: Coerce::Lossless,
             truncated: TruncatedPolicy::Reject,
+            endings: Endings::Any,
             fences: Region::Dead,
             quote: Quote::Dead,
             indented: Quote::Live,
@@ -266,6 +321,9 @@ impl Default for Policy {
             on_excess: Excess::Report,
             partial: Partial::KeepGood,
             extra_args: ExtraArgs::Reject,
+            blank_args: BlankArgs::Empty,
+            members: Members::Report,
+            dangerous: Dangerous::Marked,
             require_call: RequireCall::Never,
             on_malformed: OnMalformed::Reject,
             foreign: Foreign::Live,
@@ -273,7 +331,15 @@ impl Default for Policy {
             release: Release::AtEnd,
             echo: Echo::Report,
             duplicate_keys: DuplicateKeys::Reject,
-            limits: Limits { arguments: 16 << 20, depth: 64, held: 64 << 10, repairs: 4096, raw: 4096 },
+            limits: Limits {
+                arguments: 16 << 20,
+                depth: 64,
+                held: 64 << 10,
+                repairs: 4096,
+                raw: 4096,
+                refusals: 512,
+                work: 1 << 30,
+            },
         }
     }
 }

@@ -3,47 +3,9 @@
 use serde::Serialize;
 use serde::ser::{SerializeStruct, Serializer};
 
+use crate::ending::FinishReason;
 use crate::event::{Call, Event, ModelError, Rejected};
 use crate::finding::Finding;
-
-/// Why a response ended, as the provider says and as the gate corrects it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum FinishReason {
-    /// The model was done.
-    Stop,
-    /// The output limit was reached.
-    Length,
-    /// The model called tools.
-    ToolCalls,
-    /// The provider withheld something.
-    ContentFilter,
-    /// Nobody said.
-    #[default]
-    Unknown,
-}
-
-impl FinishReason {
-    /// The reason with this word; any other word is [`FinishReason::Unknown`].
-    pub fn from_word(word: &str) -> Self {
-        match word {
-            "stop" => FinishReason::Stop,
-            "length" => FinishReason::Length,
-            "tool_calls" => FinishReason::ToolCalls,
-            "content_filter" => FinishReason::ContentFilter,
-            _ => FinishReason::Unknown,
-        }
-    }
-
-    /// The word; an unknown reason reads as `stop`.
-    pub fn word(self) -> &'static str {
-        match self {
-            FinishReason::Stop | FinishReason::Unknown => "stop",
-            FinishReason::Length => "length",
-            FinishReason::ToolCalls => "tool_calls",
-            FinishReason::ContentFilter => "content_filter",
-        }
-    }
-}
 
 /// What came of one response.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -62,12 +24,19 @@ pub struct Response {
     pub findings: Vec<Finding>,
     /// Why it ended: `tool_calls` if a call stands and nothing was cut, `length` if the cut hit an attempt.
     pub finish_reason: FinishReason,
+    /// The provider's own word for that, where one is known and the gate had nothing to correct.
+    pub finish_word: Option<String>,
 }
 
 impl Response {
     /// Something that takes events and gives the response.
     pub fn collector() -> Collector {
         Collector::default()
+    }
+
+    /// Why it ended, in the provider's own word where that is known and right.
+    pub fn finish_word(&self) -> &str {
+        self.finish_word.as_deref().unwrap_or(self.finish_reason.word())
     }
 
     /// Every finding: those of the response and those of its refusals.
@@ -101,14 +70,20 @@ impl Collector {
         }
     }
 
+    /// Takes the word in which the provider said why the response ended.
+    pub fn said(&mut self, word: &str) {
+        self.response.finish_word = Some(word.trim().to_owned()).filter(|word| !word.is_empty());
+    }
+
     /// The response, once the session is finished. `reason` is what the provider said.
     pub fn finish(mut self, reason: FinishReason) -> Response {
         let response = &mut self.response;
         let cut = |rejected: &Rejected| {
             rejected.findings.iter().any(|finding| finding.code == crate::Code::Truncated)
         };
-        response.finish_reason = if reason == FinishReason::Length && response.rejected.iter().any(cut) {
-            FinishReason::Length
+        let was_cut = reason.is_cut() && response.rejected.iter().any(cut);
+        response.finish_reason = if was_cut {
+            reason
         } else if !response.calls.is_empty() {
             FinishReason::ToolCalls
         } else if reason == FinishReason::ToolCalls {
@@ -117,6 +92,10 @@ impl Collector {
         } else {
             reason
         };
+        let is_corrected = response.finish_reason != reason || !response.calls.is_empty();
+        if if was_cut { reason == FinishReason::Length } else { is_corrected } {
+            response.finish_word = None;
+        }
         self.response
     }
 }
@@ -130,7 +109,7 @@ impl Serialize for Response {
         s.serialize_field("rejected", &self.rejected)?;
         s.serialize_field("model_error", &self.model_error)?;
         s.serialize_field("findings", &self.findings)?;
-        s.serialize_field("finish_reason", self.finish_reason.word())?;
+        s.serialize_field("finish_reason", self.finish_word())?;
         s.end()
     }
 }

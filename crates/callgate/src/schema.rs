@@ -1,6 +1,7 @@
 //! Validation: one tool with its compiled schema, which judges arguments, fits them and shows an example.
 
 mod coerce;
+mod exact;
 mod example;
 mod graph;
 pub(crate) mod outline;
@@ -16,9 +17,11 @@ use jsonschema::error::ValidationErrorKind;
 use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
 use serde_json::Value;
 
+use crate::effort::Effort;
 use crate::finding::Finding;
 use crate::policy::ExtraArgs;
 use crate::registry::{RegistryError, RegistryErrorCode, Tool};
+use exact::Exact;
 use graph::{Depths, Extras, Graph};
 use outline::Outline;
 use quick::Quick;
@@ -42,6 +45,10 @@ pub struct CompiledTool {
     required: Vec<String>,
     requires_nothing: bool,
     depths: Depths,
+    /// How many subschemas judge one value at most.
+    judges: u64,
+    /// What the schema says about numbers.
+    exact: Exact,
     /// The types inside of the arguments.
     pub(crate) outline: Outline,
 }
@@ -54,12 +61,12 @@ impl CompiledTool {
         if !schema.is_object() {
             return Err(bad_schema("the schema of the arguments must be an object"));
         }
-        let (top, depths, outline) = {
+        let (top, depths, judges, outline) = {
             let graph = Graph::build(schema)?;
             if !graph.root_types().contains(TypeSet::OBJECT) {
                 return Err(bad_schema("the schema of the arguments must allow an object").at("/type"));
             }
-            (graph.top_level(), graph.depths(), graph.outline())
+            (graph.top_level(), graph.depths(), graph.judges(), graph.outline())
         };
         let validator = compile_schema(schema)?;
         let requires_nothing = validator.is_valid(&Value::Object(serde_json::Map::new()));
@@ -72,6 +79,8 @@ impl CompiledTool {
             required: top.required,
             requires_nothing,
             depths,
+            judges,
+            exact: Exact::new(&tool.parameters),
             outline,
             tool,
         })
@@ -85,24 +94,39 @@ impl CompiledTool {
     /// Everything that is wrong with a value, at most 64 problems. Where the policy drops unknown arguments, the
     /// value is judged without them.
     pub fn problems(&self, value: &Value, extra: ExtraArgs) -> Vec<SchemaProblem> {
+        let effort = &mut Effort::default();
         let extras = self.extra_keys(value);
         match extra {
+            // A call of which nothing is left is another call.
+            ExtraArgs::Drop if value.as_object().is_some_and(|members| members.len() == extras.len()) => {
+                let listed = extras.iter().take(problem::LISTED);
+                let mut problems: Vec<SchemaProblem> =
+                    listed.map(|key| SchemaProblem::unexpected("", key, self.keys(), effort)).collect();
+                if problems.is_empty() {
+                    problems = self.schema_problems(value, effort);
+                }
+                problems
+            }
             ExtraArgs::Drop if !extras.is_empty() => {
                 let mut kept = value.clone();
                 if let Some(members) = kept.as_object_mut() {
                     members.retain(|key, _| self.has_key(key));
                 }
-                self.schema_problems(&kept)
+                self.schema_problems(&kept, effort)
             }
             // What the schema itself forbids is among the validator's own errors.
             ExtraArgs::Reject if self.extras == Extras::Silent => {
-                let mut problems = self.schema_problems(value);
-                problems
-                    .extend(extras.iter().map(|key| SchemaProblem::unexpected("", key, self.keys.keys())));
-                problems.truncate(problem::LISTED);
+                let mut problems = self.schema_problems(value, effort);
+                let room = problem::LISTED.saturating_sub(problems.len());
+                problems.extend(
+                    extras
+                        .iter()
+                        .take(room)
+                        .map(|key| SchemaProblem::unexpected("", key, self.keys(), effort)),
+                );
                 problems
             }
-            _ => self.schema_problems(value),
+            _ => self.schema_problems(value, effort),
         }
     }
 
@@ -152,36 +176,53 @@ impl CompiledTool {
         }
     }
 
-    fn schema_problems(&self, value: &Value) -> Vec<SchemaProblem> {
-        match self.verdict(value) {
+    fn schema_problems(&self, value: &Value, effort: &mut Effort) -> Vec<SchemaProblem> {
+        match self.verdict(value, Extent::of(value).count, effort) {
             Verdict::Valid => Vec::new(),
             Verdict::Invalid(errors) => {
                 let known: Vec<&str> = self.keys().collect();
-                problem::list(&errors, value, &known)
+                problem::list(&errors, value, &known, effort)
             }
-            Verdict::Unexplained => vec![SchemaProblem::at(
-                ProblemKind::Rule,
-                "",
-                "arguments that follow the schema".to_owned(),
-                "a value nested too deeply to say where it does not".to_owned(),
-            )],
+            Verdict::Unexplained(why) => self.roughly(value, why),
         }
     }
 
-    /// Judges a value. The answer is cheap; the reasons are collected only where they are wanted and bounded.
-    fn verdict<'v>(&'v self, value: &'v Value) -> Verdict<'v> {
+    /// What can be said about a value whose errors would cost too much to collect.
+    fn roughly(&self, value: &Value, why: Why) -> Vec<SchemaProblem> {
+        let actual = match why {
+            Why::Deep => "a value nested too deeply to say where it does not",
+            Why::Costly => "a value that takes more work to judge than there is left",
+            Why::Large => {
+                let problems = problem::by_types(&self.outline, value);
+                if !problems.is_empty() {
+                    return problems;
+                }
+                "a value too large to say where it does not"
+            }
+        };
+        let expected = "arguments that follow the schema".to_owned();
+        vec![SchemaProblem::at(ProblemKind::Rule, "", expected, actual.to_owned())]
+    }
+
+    /// Judges a value that is made of `count` values. The answer is cheap; the reasons are collected only where they are
+    /// wanted, and only where there cannot be many: a validator collects all of them, for each alternative.
+    fn verdict<'v>(&'v self, value: &'v Value, count: usize, effort: &mut Effort) -> Verdict<'v> {
         if self.depths.verdict != usize::MAX && Extent::of(value).depth > self.depths.verdict {
-            return Verdict::Unexplained;
+            return Verdict::Unexplained(Why::Deep);
+        }
+        let work = self.judges.saturating_mul(count as u64);
+        if !effort.spend(work) {
+            return Verdict::Unexplained(Why::Costly);
         }
         if self.validator.is_valid(value) {
             return Verdict::Valid;
         }
-        let extent = Extent::of(value);
-        if extent.depth > self.depths.reasons {
-            Verdict::Unexplained
-        } else if extent.count > EXPLAINED {
-            Verdict::Invalid(self.validator.validate(value).err().into_iter().collect())
+        if Extent::of(value).depth > self.depths.reasons {
+            Verdict::Unexplained(Why::Deep)
+        } else if work > EXPLAINED && (self.judges > SINGLE || count > LONGEST) {
+            Verdict::Unexplained(Why::Large)
         } else {
+            effort.spend(work);
             Verdict::Invalid(self.validator.iter_errors(value).collect())
         }
     }
@@ -196,13 +237,26 @@ impl fmt::Debug for CompiledTool {
 enum Verdict<'v> {
     Valid,
     Invalid(Vec<ValidationError<'v>>),
-    /// Invalid, or too deep to be judged; the reasons cannot be collected in bounded time.
-    Unexplained,
+    /// Invalid, or not judged at all; the reasons cannot be collected in bounded time, and this is why.
+    Unexplained(Why),
 }
 
-/// The largest value, in values inside it, for which more than the first reason is collected: a reason is several
-/// times as large as the value that it is about.
-const EXPLAINED: usize = 50_000;
+/// Why a value is not explained.
+enum Why {
+    /// It is nested too deeply.
+    Deep,
+    /// There would be too many reasons.
+    Large,
+    /// There is not enough work left to judge it at all.
+    Costly,
+}
+
+/// The most work, in values times the subschemas that judge each, for which all reasons are collected: there may be as
+/// many, and a reason is several times as large as the value that it is about.
+const EXPLAINED: u64 = 1 << 14;
+/// Where so few subschemas judge a value, each wrong value has few reasons, and as many values are explained.
+const SINGLE: u64 = 8;
+const LONGEST: usize = 50_000;
 
 /// How large a value is.
 struct Extent {

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::ending::FinishReason;
 use crate::event::Event;
 use crate::finding::{Code, Finding};
 use crate::frame::machine::Machine;
 use crate::gate::Compiled;
 use crate::ledger::{Ledger, Out};
 use crate::native::{Native, NativeDelta};
-use crate::response::FinishReason;
 
 /// The reading of one response. Feeding never fails: what is wrong comes out as events.
 #[derive(Debug)]
@@ -23,18 +23,26 @@ pub struct Session {
     partial: Vec<u8>,
     untrusted: Vec<String>,
     finished: bool,
+    /// How many bytes of the response have come.
+    length: usize,
 }
+
+/// How much is read between two looks at whether to go on.
+const STRETCH: usize = 64 << 10;
 
 impl Session {
     pub(crate) fn new(gate: Arc<Compiled>) -> Self {
+        let mut ledger = Ledger::default();
+        ledger.effort.limit_to(gate.policy.limits.work);
         Session {
             gate,
             machine: Machine::new(),
-            ledger: Ledger::default(),
+            ledger,
             native: Native::default(),
             partial: Vec::new(),
             untrusted: Vec::new(),
             finished: false,
+            length: 0,
         }
     }
 
@@ -70,7 +78,7 @@ impl Session {
         }
         let gate = &*self.gate;
         let mut out = Out { ledger: &mut self.ledger, sink, limit: gate.policy.limits.held };
-        self.machine.run(gate, chunk, &mut out);
+        read(gate, &mut self.machine, &mut self.length, chunk, &mut out);
     }
 
     /// Reads a chunk of bytes, cut anywhere, even inside a character.
@@ -91,19 +99,19 @@ impl Session {
         while !rest.is_empty() {
             match std::str::from_utf8(rest) {
                 Ok(text) => {
-                    self.machine.run(gate, text, &mut out);
+                    read(gate, &mut self.machine, &mut self.length, text, &mut out);
                     break;
                 }
                 Err(error) => {
                     let (valid, after) = rest.split_at(error.valid_up_to());
                     if let Ok(text) = std::str::from_utf8(valid) {
-                        self.machine.run(gate, text, &mut out);
+                        read(gate, &mut self.machine, &mut self.length, text, &mut out);
                     }
                     let Some(length) = error.error_len() else {
                         self.partial.extend_from_slice(after);
                         break;
                     };
-                    self.machine.invalid(gate, length, &mut out);
+                    read_invalid(gate, &mut self.machine, &mut self.length, length, &mut out);
                     rest = &after[length..];
                 }
             }
@@ -120,8 +128,19 @@ impl Session {
         self.native.delta(gate, &mut self.machine, delta, &mut out);
     }
 
-    /// Reads a whole list of structured provider calls, as OpenAI and Ollama write it.
+    /// Reads a whole list of structured provider calls, as OpenAI and Ollama write it. Where the list is at hand as text,
+    /// [`Session::native_calls_text`] keeps more of it: a value has lost the digits of long numbers and the order of keys.
     pub fn native_calls(&mut self, calls: &Value, sink: &mut dyn FnMut(Event<'_>)) {
+        self.native_list((calls, None), sink);
+    }
+
+    /// Reads a whole list of structured provider calls from its JSON text. A text that is no list holds no calls.
+    pub fn native_calls_text(&mut self, calls: &str, sink: &mut dyn FnMut(Event<'_>)) {
+        let value: Value = serde_json::from_str(calls).unwrap_or_default();
+        self.native_list((&value, Some(calls)), sink);
+    }
+
+    pub(crate) fn native_list(&mut self, calls: (&Value, Option<&str>), sink: &mut dyn FnMut(Event<'_>)) {
         if self.is_over(true, sink) {
             return;
         }
@@ -140,9 +159,12 @@ impl Session {
         if !self.partial.is_empty() {
             let length = self.partial.len();
             self.partial.clear();
-            self.machine.invalid(gate, length, &mut out);
+            read_invalid(gate, &mut self.machine, &mut self.length, length, &mut out);
         }
+        // What was not read to its end is cut off, whatever the provider says.
+        let reason = if out.has_stopped() { FinishReason::Length } else { reason };
         self.machine.finish(gate, reason, &mut out);
+        out.pass_over(self.length);
         self.native.finish(gate, reason, &mut out);
         out.finish(gate, reason);
     }
@@ -167,6 +189,12 @@ impl Session {
         self.native.pending()
     }
 
+    /// How much work the judging has made so far, as `limits.work` counts it: values times the subschemas that judge each,
+    /// and names that were compared. The bytes of the response count beside it.
+    pub fn judging(&self) -> u64 {
+        self.ledger.effort.spent()
+    }
+
     /// How many bytes the framing has read so far, bytes that were read again counted again. It is at most a small
     /// multiple of the input, whatever the input and however it was cut.
     pub fn work(&self) -> u64 {
@@ -179,4 +207,52 @@ impl Session {
         }
         self.finished
     }
+}
+
+/// Reads text while there is work left for it. The bytes of a response count as work, so it ends at the byte with which
+/// they are too many; what is judged counts where a call ends, so it makes no difference how the text was cut.
+fn read(gate: &Compiled, machine: &mut Machine, length: &mut usize, text: &str, out: &mut Out<'_, '_>) {
+    let mut rest = text;
+    while !rest.is_empty() {
+        if out.has_stopped() {
+            *length += rest.len();
+            return;
+        }
+        let left = gate.policy.limits.work.saturating_sub(*length);
+        let mut end = left.min(STRETCH).min(rest.len());
+        while !rest.is_char_boundary(end) {
+            end -= 1;
+        }
+        if end == 0 {
+            stop(gate, machine, *length, out);
+            continue;
+        }
+        machine.run(gate, &rest[..end], out);
+        *length += end;
+        rest = &rest[end..];
+    }
+}
+
+/// The same for bytes that are no text.
+fn read_invalid(
+    gate: &Compiled,
+    machine: &mut Machine,
+    length: &mut usize,
+    bytes: usize,
+    out: &mut Out<'_, '_>,
+) {
+    if !out.has_stopped() && *length + bytes > gate.policy.limits.work {
+        stop(gate, machine, *length, out);
+    }
+    if !out.has_stopped() {
+        machine.invalid(gate, bytes, out);
+    }
+    *length += bytes;
+}
+
+/// Ends the reading here, as if the output limit had been reached.
+fn stop(gate: &Compiled, machine: &mut Machine, length: usize, out: &mut Out<'_, '_>) {
+    machine.finish(gate, FinishReason::Length, out);
+    let attempt = machine.next_attempt();
+    out.stop_reading(length, attempt);
 }

@@ -239,7 +239,9 @@ fn the_last_line_counts_unless_it_may_have_been_cut() {
     // A tool that can do harm needs somebody's word that the line is whole.
     assert_eq!(stopped(&text, FinishReason::Unknown).rejected[0].findings[0].code, Code::Truncated);
     assert_eq!(stopped(&format!("{text}\n"), FinishReason::Unknown).calls.len(), 1);
-    assert_eq!(stopped(&text.replace("erase", "write"), FinishReason::Unknown).calls.len(), 1);
+    let harmless = text.replace("erase", "write");
+    assert_eq!(stopped(&harmless, FinishReason::Unknown).calls.len(), 1);
+    assert_eq!(stopped(&harmless, FinishReason::Failed).rejected[0].findings[0].code, Code::Truncated);
 }
 
 #[test]

@@ -89,6 +89,8 @@ impl Heard {
                 name: name.clone(),
                 arguments: arguments.clone(),
             }),
+            // What nobody said must not become a good ending when it is read again.
+            Piece::End { reason: FinishReason::Unknown, .. } => self.finish_reason.clear(),
             Piece::End { reason, .. } => self.finish_reason = reason.word().to_owned(),
         }
     }

@@ -113,7 +113,9 @@ const TRUSTED: &str = "a PEM file of certificates that are trusted for this serv
 pub const ROWS: &[Row] = &[
     row(
         "profile",
-        Kind::Word("standard | strict | lenient | action | structured | fenced | labelled | strict-xml"),
+        Kind::Word(
+            "standard | strict | guarded | lenient | action | structured | fenced | labelled | strict-xml",
+        ),
         Fallback::Text("standard"),
         "the bundle of dialects, policy, prompt and error rendering",
     ),
@@ -284,6 +286,7 @@ pub const ROWS: &[Row] = &[
         Kind::Word("reject | complete"),
         "what a call means whose last value runs into the end",
     ),
+    knob("policy.endings", Kind::Word("any | good"), "after which endings of a response calls come out"),
     knob("policy.fences", Kind::Word("dead | live | sole"), "what a call in a code fence is"),
     knob("policy.quote", Kind::Word("dead | live"), "what a call in inline code or a quotation is"),
     knob("policy.indented", Kind::Word("dead | live"), "what a call in a block of code by indentation is"),
@@ -321,6 +324,9 @@ pub const ROWS: &[Row] = &[
         Kind::Text,
         "the characters of a name besides ASCII letters, digits and _",
     ),
+    knob("policy.blank_args", Kind::Word("reject | empty"), "what absent, blank or null arguments mean"),
+    knob("policy.members", Kind::Word("reject | report"), "what unknown members of a call object mean"),
+    knob("policy.dangerous", Kind::Word("marked | all"), "which tools are dangerous"),
     knob("policy.name_rule.max", Kind::Count(1, 1_000), "the longest name, in characters"),
     knob("policy.release", Kind::Word("at-end | early"), "when accepted calls come out"),
     knob("policy.echo", Kind::Word("report | reject"), "what a call means that repeats untrusted text"),
@@ -336,6 +342,8 @@ pub const ROWS: &[Row] = &[
         Kind::Count(1, 1 << 30),
         "the most text held back while it is undecided, in bytes",
     ),
+    knob("policy.limits.refusals", Kind::Count(1, 1_000_000), "the most refusals of one response"),
+    knob("policy.limits.work", Kind::Count(1, 1 << 40), "the most counted work for one response"),
     knob("policy.limits.repairs", Kind::Count(0, 1_000_000), "the most repairs of one call"),
     knob(
         "policy.limits.raw",

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use callgate::policy::Dangerous;
 use callgate::profile::strict_xml::{StrikeMode, Strikes};
 use callgate::{Policy, Registry};
 
@@ -141,7 +142,8 @@ impl Config {
                 Some("deny") => Otherwise::Always(Standing::Deny),
                 _ => Otherwise::Auto,
             },
-            auto_approve: self.flag("approval.auto_approve"),
+            // Where every tool is dangerous, every call asks.
+            auto_approve: self.flag("approval.auto_approve") && self.policy().dangerous == Dangerous::Marked,
             command_tools: self.list("approval.command_tools").to_vec(),
             timeout: self.millis("approval.timeout_ms"),
         }

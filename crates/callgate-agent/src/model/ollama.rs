@@ -75,9 +75,8 @@ impl Format for Lines {
             pieces.push_back(Piece::Calls(calls.clone()));
         }
         if value["done"] == true {
-            let reason = FinishReason::from_word(value["done_reason"].as_str().unwrap_or_default());
-            // The server is done; a word for it that nobody knows does not change that.
-            let reason = if reason == FinishReason::Unknown { FinishReason::Stop } else { reason };
+            // A server that says nothing else says that it is done.
+            let reason = FinishReason::from_word(value["done_reason"].as_str().unwrap_or("done"));
             let count = |key: &str| value[key].as_u64().unwrap_or(0);
             let usage = Usage { prompt: count("prompt_eval_count"), completion: count("eval_count") };
             self.end = Some((reason, usage));

@@ -86,10 +86,7 @@ impl Format for Choices {
                 pieces.extend(calls.map(delta));
             }
             if let Some(word) = choice["finish_reason"].as_str() {
-                self.reason = Some(match word {
-                    "function_call" => FinishReason::ToolCalls,
-                    word => FinishReason::from_word(word),
-                });
+                self.reason = Some(FinishReason::from_word(word));
             }
         }
     }

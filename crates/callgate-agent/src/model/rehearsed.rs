@@ -182,7 +182,11 @@ mod tests {
     async fn it_calls_what_it_is_told_to_in_every_profile() {
         for name in Profile::NAMES {
             let profile = Profile::named(name).unwrap();
-            let gate = Gate::builder().profile(profile).tools(tools()).build().unwrap();
+            let mut builder = Gate::builder().profile(profile).tools(tools());
+            if profile.needs_dialect() {
+                builder = builder.dialect("hermes");
+            }
+            let gate = builder.build().unwrap();
             let style = if *name == "structured" { CallStyle::Native } else { CallStyle::Text(profile) };
             let turn = ask(&gate, &request(style.clone(), user("call look {\"q\": \"two cats\"}"))).await;
             assert_eq!(turn.response.calls.len(), 1, "{name}: {:?}", turn.response);

@@ -9,6 +9,7 @@ use crate::json::{End, Kind, Node, Reader, Repair, RepairCode, Safety, Tape};
 use crate::schema::CompiledTool;
 
 use super::lines::{LineMarks, LineReader, Reading};
+use super::members::{at_path, misplaced, second_name, strangers};
 use super::params::{Params, ValueStart};
 
 /// The most findings that are kept of one attempt.
@@ -36,6 +37,8 @@ pub(crate) struct Attempt {
     pub(crate) findings: Vec<Finding>,
     /// Things worth saying about it that refuse nothing.
     pub(crate) notes: Vec<Finding>,
+    /// The members of the call that its format does not have, shortened.
+    pub(crate) strangers: Vec<String>,
     /// The text of the frame, up to a limit.
     pub(crate) raw: String,
     pub(crate) raw_len: usize,
@@ -125,6 +128,8 @@ pub(crate) struct Draft {
     looked: (usize, usize),
     /// Name and arguments of an object that has ended, if it has nothing else.
     parts: Option<(usize, usize)>,
+    /// Whether its end is a guess, and where that was made.
+    guessed_end: Option<usize>,
 }
 
 /// What has been read of the body.
@@ -163,6 +168,7 @@ impl Draft {
             at_line_start: false,
             looked: (0, 0),
             parts: None,
+            guessed_end: None,
         }
     }
 
@@ -251,6 +257,15 @@ impl Draft {
             late: false,
             count: 1,
         });
+    }
+
+    /// The output ends inside of the call: it is closed with this certainty, or cut off.
+    pub(crate) fn end_with(&mut self, may_close: Option<Safety>, end: usize) {
+        match may_close {
+            Some(Safety::Lossless) => {}
+            Some(Safety::Guess) => self.guessed_end = Some(end),
+            None => self.findings.push(Finding::new(Code::Truncated).at(Span::new(end, end))),
+        }
     }
 
     /// Whether the call is announced, and nothing of it is still to be found in the object that is being read.
@@ -450,6 +465,33 @@ impl Draft {
         closed: bool,
         unmarked: bool,
     ) -> (Attempt, Option<Box<Reader>>) {
+        let guessed_end = self.guessed_end.take();
+        let (mut attempt, reader) = self.gather(record, end, closed, unmarked);
+        if let Some(end) = guessed_end {
+            // Whatever was put there to close it is a guess, and if nothing was, the end itself is.
+            let mut last = attempt.repairs.iter_mut().filter(|repair| repair.span.end >= end).peekable();
+            if last.peek().is_none() {
+                attempt.repairs.push(Repair {
+                    code: RepairCode::MissingTag,
+                    safety: Safety::Guess,
+                    span: Span::new(end, end),
+                    late: false,
+                    count: 1,
+                });
+            } else {
+                last.for_each(|repair| repair.safety = Safety::Guess);
+            }
+        }
+        (attempt, reader)
+    }
+
+    fn gather(
+        &mut self,
+        record: &Record,
+        end: usize,
+        closed: bool,
+        unmarked: bool,
+    ) -> (Attempt, Option<Box<Reader>>) {
         let mut attempt = Attempt {
             number: self.number,
             dialect: record.name.clone(),
@@ -462,6 +504,7 @@ impl Draft {
             repairs: std::mem::take(&mut self.repairs),
             findings: std::mem::take(&mut self.findings),
             notes: std::mem::take(&mut self.notes),
+            strangers: Vec::new(),
             raw: std::mem::take(&mut self.raw),
             raw_len: self.raw_len,
             text_born: false,
@@ -597,6 +640,7 @@ fn resolve(
             Finding::new(Code::Ambiguous).message("the object names two calls at once, so neither was run"),
         );
     }
+    let is_named = claimed.named_arguments.is_some();
     let (name, arguments) = match claimed.named_arguments {
         Some((name, node)) => (Name::Written(name), Some(node)),
         None => {
@@ -619,7 +663,14 @@ fn resolve(
         Ok(after) => attempt.after = after,
         Err(finding) => attempt.findings.push(finding),
     }
-    attempt.findings.extend(misplaced(shape, text, tape));
+    match misplaced(shape, text, tape) {
+        Some(finding) => attempt.findings.push(finding),
+        None if !is_named => {
+            attempt.strangers = strangers(record, text, tape);
+            attempt.findings.extend(claimed.name.and_then(|name| second_name(shape, name, text, tape)));
+        }
+        None => {}
+    }
     if attempt.unmarked && arguments.is_none() {
         attempt.meaning = Meaning::Data;
     }
@@ -672,41 +723,6 @@ fn awaited(record: &Record, text: &str, tape: &Tape) -> Result<Vec<String>, Find
         let message = format!("what a call waits for is a list of ids, not `{shown}`");
         Finding::new(Code::Malformed).path(tape.pointer(text, node)).message(message)
     })
-}
-
-/// Why the arguments of an object cannot be told from its other members: where they belong is nothing, but something
-/// else is there that the shape does not know, or they are there twice.
-fn misplaced(shape: &Shape, text: &str, tape: &Tape) -> Option<Finding> {
-    let member = shape.members.iter().find(|member| member.content == Content::Arguments)?;
-    let (spellings, above) = member.path.split_last()?;
-    let holder = if above.is_empty() { Some(0) } else { at_path(above, text, tape) };
-    let mut written = holder
-        .into_iter()
-        .flat_map(|holder| tape.children(holder))
-        .filter_map(|child| tape.key_among(text, child, spellings));
-    if let Some(first) = written.next() {
-        let second = written.next().filter(|second| *second != first)?;
-        let (first, second) = (&spellings[first], &spellings[second]);
-        let message = format!("the arguments stand under both `{first}` and `{second}`");
-        return Some(Finding::new(Code::Ambiguous).message(message));
-    }
-    let known = |level: usize, key: &str| {
-        ENVELOPE.contains(&key)
-            || shape
-                .members
-                .iter()
-                .any(|m| m.path.get(level).is_some_and(|words| words.iter().any(|w| w == key)))
-    };
-    let levels = [(0, Some(0)), (above.len(), holder)];
-    let (_, stranger) = levels
-        .into_iter()
-        .filter_map(|(level, node)| Some((level, node?)))
-        .flat_map(|(level, node)| tape.children(node).map(move |child| (level, child)))
-        .filter_map(|(level, child)| Some((level, tape.key(text, child)?)))
-        .find(|(level, key)| !known(*level, key))?;
-    let message =
-        format!("the call has no `{}`, but `{stranger}`, which may hold its arguments", spellings[0]);
-    Some(Finding::new(Code::MisplacedArguments).message(message))
 }
 
 /// An object that has none of the shapes: data if nothing marks it as a call, otherwise a call without a name.
@@ -762,24 +778,6 @@ fn find(shape: &Shape, content: &Content, text: &str, tape: &Tape) -> Option<usi
     let member = shape.members.iter().find(|member| member.content == *content)?;
     at_path(&member.path, text, tape)
 }
-
-fn at_path(path: &[Vec<String>], text: &str, tape: &Tape) -> Option<usize> {
-    let mut node = 0;
-    if tape.nodes().is_empty() || path.is_empty() {
-        return None;
-    }
-    for spellings in path {
-        if tape.nodes()[node].kind != Kind::Object {
-            return None;
-        }
-        // Of several spellings the first counts, and of several members with it the last.
-        node = spellings.iter().find_map(|key| tape.member(text, node, key))?;
-    }
-    Some(node)
-}
-
-/// Members that calls of many formats have beside name and arguments, and that are never arguments.
-pub(crate) const ENVELOPE: &[&str] = &["id", "type", "index", "call_id", "tool_call_id"];
 
 /// The first member of a shape that holds this: what comes later must not change what is already shown.
 fn find_first(shape: &Shape, content: &Content, text: &str, tape: &Tape) -> Option<usize> {

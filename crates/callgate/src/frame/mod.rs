@@ -5,6 +5,7 @@ pub(crate) mod instructions;
 pub(crate) mod lines;
 pub(crate) mod machine;
 mod marks;
+pub(crate) mod members;
 pub(crate) mod openers;
 mod params;
 pub(crate) mod program;

@@ -454,6 +454,14 @@ impl Threads {
         self.in_word
     }
 
+    /// Whether the call that is being read could go on: at all, and with more than literals.
+    pub(crate) fn could_go_on(&self, program: &Program) -> (bool, bool) {
+        let is_open =
+            |thread: &&Thread| thread.call_end.is_none() && program.ops[thread.pc as usize] != Op::Match;
+        let mut open = self.list.iter().filter(is_open).peekable();
+        (open.peek().is_some(), open.any(|thread| !reaches_end(program, thread.pc)))
+    }
+
     /// Whether the frame could end here if only literals were missing.
     pub(crate) fn only_literals_left(&self, program: &Program) -> Option<Thread> {
         self.list.iter().find(|thread| reaches_end(program, thread.pc)).copied()

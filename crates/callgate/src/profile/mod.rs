@@ -11,8 +11,9 @@ pub use feedback::defuse;
 
 use crate::finding::Code;
 use crate::policy::{
-    Coerce, DuplicateKeys, Excess, ExtraArgs, Foreign, NameRule, OnMalformed, Partial, Policy, Position,
-    Quote, Region, RepairPolicy, RequireCall, TruncatedPolicy,
+    BlankArgs, Coerce, Dangerous, DuplicateKeys, Echo, Endings, Excess, ExtraArgs, Foreign, Members,
+    NameRule, OnMalformed, Partial, Policy, Position, Quote, Region, RepairPolicy, RequireCall,
+    TruncatedPolicy,
 };
 use crate::registry::Registry;
 use crate::response::Response;
@@ -27,6 +28,7 @@ pub struct Profile {
 enum Kind {
     Standard,
     Strict,
+    Guarded,
     Lenient,
     Action,
     Structured,
@@ -37,8 +39,17 @@ enum Kind {
 
 impl Profile {
     /// Every name, the default first.
-    pub const NAMES: &'static [&'static str] =
-        &["standard", "strict", "lenient", "action", "structured", "fenced", "labelled", "strict-xml"];
+    pub const NAMES: &'static [&'static str] = &[
+        "standard",
+        "strict",
+        "guarded",
+        "lenient",
+        "action",
+        "structured",
+        "fenced",
+        "labelled",
+        "strict-xml",
+    ];
 
     /// The default: native calls and every unmistakable dialect, lossless repair and coercion.
     pub fn standard() -> Self {
@@ -50,6 +61,7 @@ impl Profile {
         let kind = match name {
             "standard" => Kind::Standard,
             "strict" => Kind::Strict,
+            "guarded" => Kind::Guarded,
             "lenient" => Kind::Lenient,
             "action" => Kind::Action,
             "structured" => Kind::Structured,
@@ -66,6 +78,7 @@ impl Profile {
         match self.kind {
             Kind::Standard => "standard",
             Kind::Strict => "strict",
+            Kind::Guarded => "guarded",
             Kind::Lenient => "lenient",
             Kind::Action => "action",
             Kind::Structured => "structured",
@@ -80,6 +93,9 @@ impl Profile {
         match self.kind {
             Kind::Standard => "native calls and every unmistakable dialect; lossless repair and coercion",
             Kind::Strict => "the same formats, no repair, no coercion, all or nothing",
+            Kind::Guarded => {
+                "for tools that can do harm: one named dialect at line start, nothing repaired, a known good ending"
+            }
             Kind::Lenient => "full repair, guesses reported, unmistakable calls in fences are live",
             Kind::Action => {
                 "one JSON object with \"type\": \"action\" or \"error\" at the end of the response"
@@ -106,15 +122,26 @@ impl Profile {
             policy.limits.arguments = 1 << 20;
             policy
         };
+        let strict = || Policy {
+            repair: RepairPolicy::Off,
+            coerce: Coerce::Off,
+            partial: Partial::AllOrNothing,
+            blank_args: BlankArgs::Reject,
+            members: Members::Reject,
+            foreign: Foreign::Reject,
+            indented: Quote::Dead,
+            ..Policy::default()
+        };
         match self.kind {
             Kind::Standard => standard,
-            Kind::Strict => Policy {
-                repair: RepairPolicy::Off,
-                coerce: Coerce::Off,
-                partial: Partial::AllOrNothing,
-                foreign: Foreign::Reject,
-                indented: Quote::Dead,
-                ..standard
+            Kind::Strict => strict(),
+            // A repaired call is one that the model did not write, so nothing is repaired here either.
+            Kind::Guarded => Policy {
+                endings: Endings::Good,
+                position: Position::LineStart,
+                dangerous: Dangerous::All,
+                echo: Echo::Reject,
+                ..strict()
             },
             Kind::Lenient => Policy {
                 repair: RepairPolicy::Full,
@@ -157,10 +184,11 @@ impl Profile {
         }
     }
 
-    /// The dialects it switches on, besides native calls.
+    /// The dialects it switches on, besides native calls; none where one has to be named.
     pub fn dialects(&self) -> &'static [&'static str] {
         match self.kind {
             Kind::Standard | Kind::Strict | Kind::Lenient => &["auto"],
+            Kind::Guarded => &[],
             Kind::Action => &["action-json"],
             Kind::Structured => &["native"],
             Kind::Fenced => &["fenced-json"],
@@ -196,7 +224,12 @@ impl Profile {
 
     /// Whether unmistakable markers of dialects that were not chosen are listened for.
     pub(crate) fn listens(&self) -> bool {
-        matches!(self.kind, Kind::Standard | Kind::Strict | Kind::Lenient | Kind::StrictXml)
+        matches!(self.kind, Kind::Standard | Kind::Strict | Kind::Guarded | Kind::Lenient | Kind::StrictXml)
+    }
+
+    /// Whether exactly one dialect has to be named.
+    pub fn needs_dialect(&self) -> bool {
+        self.kind == Kind::Guarded
     }
 
     /// Whether a response of nothing at all is an error.

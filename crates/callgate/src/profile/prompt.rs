@@ -87,7 +87,7 @@ pub(super) fn arguments(tool: &CompiledTool) -> String {
 fn record(profile: &Profile) -> Option<&'static str> {
     match profile.kind {
         Kind::Structured => None,
-        Kind::Standard | Kind::Strict | Kind::Lenient => Some("hermes"),
+        Kind::Standard | Kind::Strict | Kind::Guarded | Kind::Lenient => Some("hermes"),
         _ => profile.dialects().first().copied(),
     }
 }
@@ -119,6 +119,6 @@ fn rules(profile: &Profile) -> &'static str {
             "The strict XML format is the only one that is accepted: a tag named after the tool, around a JSON object \
              or around one tag for each parameter.\n"
         }
-        Kind::Standard | Kind::Strict | Kind::Lenient => BLOCKS,
+        Kind::Standard | Kind::Strict | Kind::Guarded | Kind::Lenient => BLOCKS,
     }
 }

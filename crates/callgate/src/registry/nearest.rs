@@ -5,9 +5,17 @@
 /// Case and separators do not count (`GetWeather` is `get_weather`), a name inside the other is close, and
 /// otherwise the distance is the number of typing slips: a character more, less, changed, or two swapped.
 pub fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
-    let wanted = letters(wanted);
-    let mut close: Vec<(usize, &str)> =
-        names.into_iter().filter_map(|name| Some((slips(&wanted, &letters(name))?, name))).collect();
+    let wanted: Vec<char> = letters(wanted).collect();
+    let mut close: Vec<(usize, &str)> = Vec::new();
+    let mut letters_of_name = Vec::new();
+    let mut rows = Rows::default();
+    for name in names.into_iter().take(LOOKED_AT) {
+        letters_of_name.clear();
+        letters_of_name.extend(letters(name));
+        if let Some(slips) = slips(&wanted, &letters_of_name, &mut rows) {
+            close.push((slips, name));
+        }
+    }
     // The sort is stable, so equally close names keep the order of the registry.
     close.sort_by_key(|(slips, _)| *slips);
     close.into_iter().take(SHOWN).map(|(_, name)| name).collect()
@@ -19,13 +27,16 @@ const SHOWN: usize = 3;
 /// How much of a name is compared: a name is untrusted text, and the comparison is quadratic in it.
 const COMPARED: usize = 64;
 
+/// How many names are compared.
+const LOOKED_AT: usize = 4096;
+
 /// The part of a name that people remember: its letters and digits, in one case.
-fn letters(name: &str) -> Vec<char> {
-    name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).take(COMPARED).collect()
+fn letters(name: &str) -> impl Iterator<Item = char> {
+    name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).take(COMPARED)
 }
 
 /// How far apart two names are, or nothing if they are not close.
-fn slips(wanted: &[char], name: &[char]) -> Option<usize> {
+fn slips(wanted: &[char], name: &[char], rows: &mut Rows) -> Option<usize> {
     if wanted.is_empty() || name.is_empty() {
         return None;
     }
@@ -43,28 +54,52 @@ fn slips(wanted: &[char], name: &[char]) -> Option<usize> {
     if inside {
         return Some(least.min(3));
     }
-    Some(distance(wanted, name)).filter(|slips| *slips <= limit)
+    distance(wanted, name, limit, rows)
 }
 
-/// The number of single-character insertions, deletions, changes and swaps of neighbours between two names.
-fn distance(a: &[char], b: &[char]) -> usize {
-    let mut before: Vec<usize> = vec![0; b.len() + 1];
-    let mut last: Vec<usize> = (0..=b.len()).collect();
-    let mut row: Vec<usize> = vec![0; b.len() + 1];
+/// The rows of the table of distances that are needed at a time.
+#[derive(Default)]
+struct Rows {
+    before: Vec<usize>,
+    last: Vec<usize>,
+    row: Vec<usize>,
+}
+
+/// The number of single-character insertions, deletions, changes and swaps of neighbours between two names, if it is at
+/// most `limit`. Only the cells that can lead to such a number are looked at, and when no row can, none after it is.
+fn distance(a: &[char], b: &[char], limit: usize, rows: &mut Rows) -> Option<usize> {
+    let far = limit + 1;
+    for row in [&mut rows.before, &mut rows.last, &mut rows.row] {
+        row.clear();
+        row.resize(b.len() + 1, far);
+    }
+    let Rows { before, last, row } = rows;
+    for (j, cell) in last.iter_mut().enumerate().take(far) {
+        *cell = j;
+    }
     for i in 1..=a.len() {
-        row[0] = i;
-        for j in 1..=b.len() {
+        let from = i.saturating_sub(limit).max(1);
+        let to = (i + limit).min(b.len());
+        row.fill(far);
+        row[0] = i.min(far);
+        let mut least = row[0];
+        for j in from..=to {
             let change = last[j - 1] + usize::from(a[i - 1] != b[j - 1]);
             let mut best = change.min(last[j] + 1).min(row[j - 1] + 1);
             if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
                 best = best.min(before[j - 2] + 1);
             }
-            row[j] = best;
+            row[j] = best.min(far);
+            least = least.min(best);
         }
-        std::mem::swap(&mut before, &mut last);
-        std::mem::swap(&mut last, &mut row);
+        // A swap looks two rows back, so one row that is too far does not decide.
+        if least > limit && last.iter().all(|cell| *cell > limit) {
+            return None;
+        }
+        std::mem::swap(before, last);
+        std::mem::swap(last, row);
     }
-    last[b.len()]
+    last.get(b.len()).copied().filter(|slips| *slips <= limit)
 }
 
 #[cfg(test)]

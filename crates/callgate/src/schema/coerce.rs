@@ -10,6 +10,7 @@ use super::graph::{Extras, escape_pointer};
 use super::problem::{self, SchemaProblem, branches, types_of};
 use super::types::TypeSet;
 use super::{CompiledTool, Extent, Verdict, text};
+use crate::effort::Effort;
 use crate::event::{Coercion, CoercionCode};
 use crate::finding::{Code, Finding};
 use crate::json::{Kind, Tape, escape_into};
@@ -50,6 +51,18 @@ impl CompiledTool {
         if self.fits_at_sight(arguments, tape) {
             return Fit::default();
         }
+        self.fit_within(arguments, tape, (coerce, extra, text_born), &mut Effort::default())
+    }
+
+    /// The same for arguments that do not fit at sight, as a part of a response with its own budget.
+    pub(crate) fn fit_within(
+        &self,
+        arguments: &str,
+        tape: &Tape,
+        (coerce, extra, text_born): (Coerce, ExtraArgs, bool),
+        effort: &mut Effort,
+    ) -> Fit {
+        let count = tape.nodes().len();
         let Some(mut value) = tape.value(arguments, 0) else {
             return refused(out_of_range(arguments, tape));
         };
@@ -61,28 +74,30 @@ impl CompiledTool {
             let dropped: BTreeSet<String> = self.extra_keys(&value).into_iter().map(str::to_owned).collect();
             if let Some(members) = value.as_object_mut() {
                 members.retain(|key, _| !dropped.contains(key));
+                // A call of which nothing is left is another call.
+                if members.is_empty() && !dropped.is_empty() {
+                    let names = dropped.iter().take(problem::LISTED);
+                    return refused(names.map(|key| self.unexpected(key, effort)).collect());
+                }
             }
             changes = drop_members(arguments, tape, &dropped);
         }
         let mut unexpected = Vec::new();
         if extra == ExtraArgs::Reject && self.extras == Extras::Silent {
             let names = self.extra_keys(&value);
-            unexpected.extend(
-                names.iter().map(|key| SchemaProblem::unexpected("", key, self.keys.keys()).finding()),
-            );
-            unexpected.truncate(problem::LISTED);
+            unexpected.extend(names.iter().take(problem::LISTED).map(|key| self.unexpected(key, effort)));
         }
-        let errors = match self.verdict(&value) {
-            Verdict::Valid if unexpected.is_empty() => return spliced(arguments, changes),
+        let errors = match self.verdict(&value, count, effort) {
+            Verdict::Valid if unexpected.is_empty() => return self.accepted(arguments, tape, changes),
             Verdict::Valid => return refused(unexpected),
             Verdict::Invalid(errors) => errors,
-            Verdict::Unexplained => {
-                let problems = self.schema_problems(&value);
+            Verdict::Unexplained(why) => {
+                let problems = self.roughly(&value, why);
                 return refused(problems.iter().map(SchemaProblem::finding).chain(unexpected).collect());
             }
         };
         let known: Vec<&str> = self.keys().collect();
-        let mut problems = problem::list(&errors, &value, &known);
+        let mut problems = problem::list(&errors, &value, &known, effort);
         let allowed = match coerce {
             Coerce::Off => false,
             Coerce::TextBorn => text_born,
@@ -96,10 +111,10 @@ impl CompiledTool {
                 place.clone_from(&conversion.value);
             }
         }
-        match self.verdict(&value) {
+        match self.verdict(&value, count, effort) {
             Verdict::Valid if unexpected.is_empty() => {
                 changes.extend(conversions.into_values().map(|conversion| conversion.change));
-                return spliced(arguments, changes);
+                return self.accepted(arguments, tape, changes);
             }
             Verdict::Valid => problems.clear(),
             Verdict::Invalid(still) => {
@@ -110,12 +125,60 @@ impl CompiledTool {
                     |path: &str| wrong.range(path..).next().is_some_and(|next| next.starts_with(path));
                 problems.retain(|found| !conversions.contains_key(&found.path) || stays(&found.path));
                 if problems.is_empty() {
-                    problems = problem::list(&still, &value, &known);
+                    problems = problem::list(&still, &value, &known, effort);
                 }
             }
-            Verdict::Unexplained => {}
+            Verdict::Unexplained(_) => {}
         }
-        refused(problems.iter().map(SchemaProblem::finding).chain(unexpected).collect())
+        let found = problems.iter().map(SchemaProblem::finding).chain(unexpected).collect();
+        refused(self.judged_exactly(found, arguments, tape))
+    }
+}
+
+impl CompiledTool {
+    fn unexpected(&self, key: &str, effort: &mut Effort) -> Finding {
+        SchemaProblem::unexpected("", key, self.keys(), effort).finding()
+    }
+
+    /// Arguments that the validator accepted, unless it judged other numbers than those that are written.
+    fn accepted(&self, arguments: &str, tape: &Tape, changes: Vec<Change>) -> Fit {
+        let fit = spliced(arguments, changes);
+        let findings = match &fit.arguments {
+            None => self.inexact(arguments, tape),
+            Some(text) => match Tape::parse(text) {
+                Some(tape) => self.inexact(text, &tape),
+                None => vec![Finding::new(Code::BadJson)],
+            },
+        };
+        if findings.is_empty() { fit } else { refused(findings) }
+    }
+
+    /// What was found, but for what was found about a number that was judged by another value than its own.
+    fn judged_exactly(&self, mut found: Vec<Finding>, arguments: &str, tape: &Tape) -> Vec<Finding> {
+        for inexact in self.inexact(arguments, tape) {
+            if let Some(wrong) = found.iter_mut().find(|finding| finding.path == inexact.path) {
+                *wrong = inexact;
+            }
+        }
+        found
+    }
+
+    /// The numbers that would be judged by another value than theirs.
+    fn inexact(&self, arguments: &str, tape: &Tape) -> Vec<Finding> {
+        let unjudged = self.exact.unjudged(arguments, tape).take(problem::LISTED);
+        unjudged
+            .map(|node| {
+                let path = tape.pointer(arguments, node);
+                let at = SchemaProblem::at(problem::ProblemKind::Rule, &path, String::new(), String::new());
+                let number = problem::shown_text(tape.raw(arguments, node));
+                let message = format!(
+                    "invalid value for {}: {} has more digits than can be judged",
+                    at.place(),
+                    number.trim_matches('"')
+                );
+                Finding::new(Code::NumberNotExact).path(path).message(message)
+            })
+            .collect()
     }
 }
 

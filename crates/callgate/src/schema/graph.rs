@@ -195,6 +195,11 @@ impl<'a> Graph<'a> {
         Outline::new(self.nodes.iter().enumerate().map(node).collect())
     }
 
+    /// How many subschemas judge one value at most.
+    pub(super) fn judges(&self) -> u64 {
+        self.work(|_| 0).into_iter().max().unwrap_or(1)
+    }
+
     /// How deep a value may be to be judged.
     pub(super) fn depths(&self) -> Depths {
         let verdict = (STACK / (1 + self.longest_chain())).min(DEEPEST);

@@ -80,6 +80,11 @@ impl Outline {
 }
 
 impl Place {
+    /// How many subschemas judge what stands there.
+    pub(super) fn judges(&self) -> usize {
+        self.judges.len()
+    }
+
     /// The types that are allowed there; nothing if the schema does not speak of the place.
     pub(crate) fn types(&self) -> Option<TypeSet> {
         self.types

@@ -7,9 +7,10 @@ use jsonschema::error::{TypeKind, ValidationErrorKind};
 use serde_json::Value;
 
 use super::graph::{escape_pointer, unescape_pointer};
+use super::outline::Outline;
 use super::types::{TypeSet, type_word};
+use crate::effort::Effort;
 use crate::finding::{Code, Finding};
-use crate::registry::nearest;
 
 /// One thing about a value that its schema does not allow.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,9 +87,13 @@ impl SchemaProblem {
         format!("invalid value for {place}: expected {}, got {}", self.expected, self.actual)
     }
 
-    pub(super) fn unexpected(base: &str, key: &str, known: impl Iterator<Item = impl AsRef<str>>) -> Self {
-        let known: Vec<_> = known.collect();
-        let meant = nearest(key, known.iter().map(AsRef::as_ref)).first().map(|name| format!("`{name}`"));
+    pub(super) fn unexpected<'a>(
+        base: &str,
+        key: &str,
+        known: impl Iterator<Item = &'a str>,
+        effort: &mut Effort,
+    ) -> Self {
+        let meant = effort.closest(key, known).map(|name| format!("`{name}`"));
         SchemaProblem {
             kind: ProblemKind::Unexpected,
             path: format!("{base}/{}", escape_pointer(key)),
@@ -124,7 +129,12 @@ const LISTED_VALUES: usize = 16;
 const SHOWN: usize = 64;
 
 /// The validator's errors about `value`, each once, in their order.
-pub(super) fn list(errors: &[ValidationError<'_>], value: &Value, known: &[&str]) -> Vec<SchemaProblem> {
+pub(super) fn list(
+    errors: &[ValidationError<'_>],
+    value: &Value,
+    known: &[&str],
+    effort: &mut Effort,
+) -> Vec<SchemaProblem> {
     let mut problems = Vec::new();
     let mut pending: VecDeque<&ValidationError<'_>> = errors.iter().collect();
     while let Some(error) = pending.pop_front() {
@@ -135,7 +145,7 @@ pub(super) fn list(errors: &[ValidationError<'_>], value: &Value, known: &[&str]
                 }
             }
             Narrowed::Leaf => {
-                for problem in leaf(error, value, known) {
+                for problem in leaf(error, value, known, effort) {
                     if !problems.contains(&problem) {
                         problems.push(problem);
                     }
@@ -145,6 +155,50 @@ pub(super) fn list(errors: &[ValidationError<'_>], value: &Value, known: &[&str]
         if problems.len() >= LISTED {
             problems.truncate(LISTED);
             break;
+        }
+    }
+    problems
+}
+
+/// The most subschemas that are met while a large value is looked through for wrong types.
+const LOOKED_AT: usize = 1 << 16;
+
+/// The values of a wrong type, as far as the schema tells types by the place alone: what can be said about a value that
+/// is too large for its alternatives to be gone through.
+pub(super) fn by_types(outline: &Outline, value: &Value) -> Vec<SchemaProblem> {
+    let mut problems = Vec::new();
+    let mut met = 0;
+    let mut pending = VecDeque::from([(value, outline.root(), String::new())]);
+    while let Some((value, place, path)) = pending.pop_front() {
+        met += 1 + place.judges();
+        if met > LOOKED_AT || problems.len() >= LISTED {
+            break;
+        }
+        let Some(types) = place.types() else { continue };
+        // A float may still be whole, and that is not told by its type.
+        let is_wrong = match value {
+            Value::Number(_) => !types.contains(TypeSet::INTEGER),
+            other => !types.contains(TypeSet::of(other)),
+        };
+        if is_wrong {
+            let actual = type_word(value).to_owned();
+            problems.push(SchemaProblem::at(ProblemKind::Type, &path, types.to_string(), actual));
+            continue;
+        }
+        let room = LISTED.saturating_sub(pending.len());
+        match value {
+            Value::Array(items) => {
+                for (index, item) in items.iter().enumerate().take(room) {
+                    pending.push_back((item, outline.item(&place, index), format!("{path}/{index}")));
+                }
+            }
+            Value::Object(members) => {
+                for (key, member) in members.iter().take(room) {
+                    let path = format!("{path}/{}", escape_pointer(key));
+                    pending.push_back((member, outline.member(&place, key), path));
+                }
+            }
+            _ => {}
         }
     }
     problems
@@ -188,7 +242,12 @@ pub(super) fn branches<'a>(error: &'a ValidationError<'_>) -> Option<&'a [Vec<Va
 }
 
 /// One error as problems: one for each name where it is about names.
-fn leaf(error: &ValidationError<'_>, value: &Value, known: &[&str]) -> Vec<SchemaProblem> {
+fn leaf(
+    error: &ValidationError<'_>,
+    value: &Value,
+    known: &[&str],
+    effort: &mut Effort,
+) -> Vec<SchemaProblem> {
     let path = error.instance_path().as_str();
     let found = value.pointer(path).unwrap_or(&Value::Null);
     let rule = |expected: String| vec![SchemaProblem::at(ProblemKind::Rule, path, expected, shown(found))];
@@ -202,7 +261,7 @@ fn leaf(error: &ValidationError<'_>, value: &Value, known: &[&str]) -> Vec<Schem
             unexpected
                 .iter()
                 .take(LISTED)
-                .map(|key| SchemaProblem::unexpected(path, key, names.iter()))
+                .map(|key| SchemaProblem::unexpected(path, key, names.iter().copied(), effort))
                 .collect()
         }
         ValidationErrorKind::Type { kind } => {
@@ -211,11 +270,13 @@ fn leaf(error: &ValidationError<'_>, value: &Value, known: &[&str]) -> Vec<Schem
         }
         ValidationErrorKind::Enum { options } => {
             let options = options.as_array().map_or(&[][..], Vec::as_slice);
-            vec![not_in(path, &options.iter().collect::<Vec<_>>(), found)]
+            vec![not_in(path, &options.iter().collect::<Vec<_>>(), found, effort)]
         }
-        ValidationErrorKind::Constant { expected_value } => vec![not_in(path, &[expected_value], found)],
+        ValidationErrorKind::Constant { expected_value } => {
+            vec![not_in(path, &[expected_value], found, effort)]
+        }
         ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => {
-            vec![no_alternative(path, context, found)]
+            vec![no_alternative(path, context, found, effort)]
         }
         ValidationErrorKind::OneOfMultipleValid { .. } => rule("exactly one of the allowed forms".to_owned()),
         ValidationErrorKind::Minimum { limit } => rule(format!("at least {limit}")),
@@ -244,7 +305,12 @@ fn leaf(error: &ValidationError<'_>, value: &Value, known: &[&str]) -> Vec<Schem
 }
 
 /// The problem of a value that fits none of the alternatives.
-fn no_alternative(path: &str, branches: &[Vec<ValidationError<'static>>], found: &Value) -> SchemaProblem {
+fn no_alternative(
+    path: &str,
+    branches: &[Vec<ValidationError<'static>>],
+    found: &Value,
+    effort: &mut Effort,
+) -> SchemaProblem {
     // Alternatives that only differ by type or by fixed values read as one list.
     let mut types = TypeSet::NONE;
     let mut options: Vec<&Value> = Vec::new();
@@ -264,7 +330,7 @@ fn no_alternative(path: &str, branches: &[Vec<ValidationError<'static>>], found:
         return SchemaProblem::at(ProblemKind::Type, path, types.to_string(), type_word(found).to_owned());
     }
     if plain && !options.is_empty() {
-        let mut problem = not_in(path, &options, found);
+        let mut problem = not_in(path, &options, found, effort);
         let others = options.iter().fold(TypeSet::NONE, |sum, option| sum.or(TypeSet::of(option)));
         if !others.contains(types) {
             problem.expected = format!("{} or {types}", problem.expected);
@@ -275,7 +341,7 @@ fn no_alternative(path: &str, branches: &[Vec<ValidationError<'static>>], found:
     SchemaProblem::at(ProblemKind::Rule, path, expected, shown(found))
 }
 
-fn not_in(path: &str, options: &[&Value], found: &Value) -> SchemaProblem {
+fn not_in(path: &str, options: &[&Value], found: &Value, effort: &mut Effort) -> SchemaProblem {
     let mut listed: Vec<String> = options.iter().take(LISTED_VALUES).map(|option| shown(option)).collect();
     if options.len() > LISTED_VALUES {
         listed.push(format!("… ({} in all)", options.len()));
@@ -287,7 +353,7 @@ fn not_in(path: &str, options: &[&Value], found: &Value) -> SchemaProblem {
     let mut problem = SchemaProblem::at(ProblemKind::Enum, path, expected, shown(found));
     if let Some(text) = found.as_str() {
         let names = options.iter().filter_map(|option| option.as_str());
-        problem.meant = nearest(text, names).first().map(|name| shown_text(name));
+        problem.meant = effort.closest(text, names).map(shown_text);
     }
     problem
 }

@@ -22,13 +22,44 @@ let gate = Gate::builder().policy(policy).build()?;
 
 `callgate config show --profile NAME` prints the same values at the terminal.
 
+## The profile for tools that can do harm
+
+`guarded` is what should stand in front of a tool that deletes, pays or sends. It wants exactly one dialect, by name (`native` for structured calls
+alone): a gate that listens for every format has a caller for each of them, and building one without is an error. A call counts only at the start
+of a line, only in that format, only if the provider said in a known word that the response is complete, and only if it has no member that the
+format does not have. Every tool is dangerous, an echo of untrusted text is refused, and one refusal refuses the response.
+
+Nothing is repaired, not even what has one reading only. A lossless repair is safe for what it reads, but a call that needs one is not what the format
+writes: it is a call that something else may have written, or that was hurt on its way. Asking again costs one turn; a model that often needs
+repair is better served by `standard` with fewer tools.
+
 ";
 
 /// What a knob's comment does not say.
 const REMARKS: &[(&str, &str)] = &[
     (
         "truncated",
-        "`complete` needs the reason why the output ended: with `FinishReason::Unknown`, as in `Gate::parse`, a cut-off value in the text is refused.",
+        "How a response ended is read from the provider's word, in any spelling (`FinishReason::WORDS` has all that are known: `stop`, `end_turn`, `tool_use`, … are good; `length`, `max_tokens`, `content_filter`, `error`, … are not). Only a good ending lets a repair close a call. After a bad one, what is not closed is cut off in every profile; where nobody said, or in a word that nobody knows, it is cut off unless this knob is `complete`. A call that was closed stands.",
+    ),
+    (
+        "endings",
+        "`good` is for a host that always knows how the response ended: a call of a response that nobody said is complete does not come out, closed or not.",
+    ),
+    (
+        "members",
+        "Known are the members that the dialect's own objects have, and a few that providers add: `id`, `type`, `index`, `call_id`, `tool_call_id`, `object`, `status`, `extra_content`, `thought_signature`. A second name that differs from the first refuses the call under every policy.",
+    ),
+    (
+        "dangerous",
+        "For calls of dangerous tools nothing is guessed: names are not repaired, unknown members refuse, and what is cut off is not closed without a good ending. With `all` a host should also ask before every call (`Gate::is_dangerous`).",
+    ),
+    (
+        "limits.refusals",
+        "The spans still account for every byte: the last refusal, `too-many-refusals`, covers all that follows. Calls in it do not come out. The reasons of all refusals together hold about 1 MiB; after that each keeps the one that decides, and no raw text.",
+    ),
+    (
+        "limits.work",
+        "The work of judging counts where the call ends that was judged, so it makes no difference how the text was cut. When it is spent, the rest is one refusal, `work-limit`; calls before it stand, as after the word `length`. Comparing names is bounded by itself: a response gets at most 16 suggestions of what was meant.",
     ),
     (
         "reasoning",
@@ -36,7 +67,7 @@ const REMARKS: &[(&str, &str)] = &[
     ),
     (
         "release",
-        "A gate with `early` cannot be built beside `partial = all-or-nothing`, `on_excess = reject` or `position = trailing`: these can still revoke a call.",
+        "A gate with `early` cannot be built beside `partial = all-or-nothing`, `on_excess = reject`, `position = trailing` or `endings = good`: these can still revoke a call.",
     ),
     ("on_malformed", "A statement for hosts: the events are the same for both values."),
     (

@@ -50,6 +50,19 @@ pub(crate) const ALL: &[Situation] = &[
         codes: || codes(&gate_with("standard", |policy| policy.max_calls = 1).parse(&CALL.repeat(2))),
     },
     Situation {
+        code: Code::TooManyRefusals,
+        words: "more refused calls than the policy's `limits.refusals`, and what follows them",
+        codes: || {
+            let wrong = CALL.replace("look", "fly");
+            codes(&gate_with("standard", |policy| policy.limits.refusals = 2).parse(&wrong.repeat(4)))
+        },
+    },
+    Situation {
+        code: Code::WorkLimit,
+        words: "a response that takes more work than the policy's `limits.work`",
+        codes: || codes(&gate_with("standard", |policy| policy.limits.work = 100).parse(&CALL.repeat(2))),
+    },
+    Situation {
         code: Code::HeldLimit,
         words: "a JSON object that may still become a call when it is longer than the policy's `limits.held`",
         codes: || {

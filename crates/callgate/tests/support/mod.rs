@@ -72,11 +72,11 @@ pub(crate) fn profile(name: &str) -> Profile {
 
 /// The gate of a profile with its own dialects.
 pub(crate) fn gate(profile_name: &str, tools: &Value) -> Gate {
-    Gate::builder()
-        .profile(profile(profile_name))
-        .tools(registry(tools))
-        .build()
-        .unwrap_or_else(|error| panic!("{profile_name}: {error}"))
+    let mut builder = Gate::builder().profile(profile(profile_name)).tools(registry(tools));
+    if profile(profile_name).needs_dialect() {
+        builder = builder.dialect("hermes");
+    }
+    builder.build().unwrap_or_else(|error| panic!("{profile_name}: {error}"))
 }
 
 /// The gate of `standard` that listens to one dialect by name.

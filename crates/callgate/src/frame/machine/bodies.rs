@@ -173,6 +173,7 @@ impl Machine {
         self.threads.clear();
         let stops = self.stops_after(gate, None);
         let may_lack_closer = self.waiting.iter().any(|thread| could_skip(gate, thread.past_body()));
+        self.has_thought |= matches!(kind, Body::Reasoning { .. });
         self.after = match &kind {
             Body::Reasoning { lead, .. } => lead.clone(),
             _ => String::new(),

@@ -1,12 +1,12 @@
 //! Ends: of calls, of frames, of refused calls, and of the input.
 
 use crate::dialect::turn;
+use crate::ending::{FinishReason, Lacks, closing};
 use crate::finding::{Code, Finding, Span};
 use crate::gate::Compiled;
 use crate::json::{End, RepairCode, State as ReaderState};
 use crate::ledger::{Out, Pending};
-use crate::policy::{Foreign, TruncatedPolicy};
-use crate::response::FinishReason;
+use crate::policy::Foreign;
 
 use super::super::draft::DraftBody;
 use super::super::lines::Progress;
@@ -110,7 +110,8 @@ impl Machine {
             FrameKind::ReasoningEnd => {
                 self.claim_space(0, self.held_start, out);
                 out.markup(Span::new(self.held_start, end));
-                out.late_reasoning_end(Span::new(self.held_start, end));
+                let is_first = !std::mem::replace(&mut self.has_thought, true);
+                out.late_reasoning_end(Span::new(self.held_start, end), is_first);
                 self.regions.reset();
             }
             FrameKind::Reasoning if self.context.as_ref().is_some_and(|context| context.nested > 0) => {
@@ -338,13 +339,14 @@ impl Machine {
                     self.best = Some((*thread, self.held.len()));
                 }
                 if self.best.is_some() {
+                    self.end_open(gate, reason, end);
                     self.end_at_best(gate, out);
                 } else if self.draft.is_none() {
                     self.give_up(gate, out);
                 } else if self.speculative {
                     self.held_is_text(gate, out);
                 } else {
-                    self.finish_call(gate, end, out);
+                    self.finish_call(gate, reason, end, out);
                 }
             }
             State::Json => self.finish_json(gate, reason, out),
@@ -363,10 +365,14 @@ impl Machine {
                 let is_code =
                     self.draft.as_ref().is_some_and(|draft| matches!(draft.body, DraftBody::Code(_)));
                 let thread = self.waiting.first().copied();
-                if let Some(draft) =
-                    self.draft.as_mut().filter(|_| !is_code || reason == FinishReason::Length)
-                {
-                    draft.findings.push(Finding::new(Code::Truncated).at(Span::new(end, end)));
+                if let Some(draft) = &mut self.draft {
+                    // Program text has no end of its own; a value has.
+                    let may_close = if is_code {
+                        closing(gate, reason, draft.name.as_deref(), Lacks::Mark)
+                    } else {
+                        None
+                    };
+                    draft.end_with(may_close, end);
                 }
                 self.abandon(gate, thread, end, out);
             }
@@ -377,8 +383,27 @@ impl Machine {
         }
     }
 
+    /// The input ends where the call may be over, but may go on as well: where more arguments could follow, or where it was
+    /// cut off, that is not the end of it. An object says by itself when it is whole.
+    fn end_open(&mut self, gate: &Compiled, reason: FinishReason, end: usize) {
+        let Some(draft) = &mut self.draft else { return };
+        if matches!(draft.body, DraftBody::Json { .. }) {
+            return;
+        }
+        let (at_all, with_more) = self.threads.could_go_on(&gate.program);
+        if with_more || at_all && reason.is_cut() {
+            draft.end_with(closing(gate, reason, draft.name.as_deref(), Lacks::Mark), end);
+        }
+    }
+
     /// The input ends after a body: closers may be missing, anything else may not.
-    pub(super) fn finish_call(&mut self, gate: &Compiled, end: usize, out: &mut Out<'_, '_>) {
+    pub(super) fn finish_call(
+        &mut self,
+        gate: &Compiled,
+        reason: FinishReason,
+        end: usize,
+        out: &mut Out<'_, '_>,
+    ) {
         let thread = self.threads.only_literals_left(&gate.program).filter(|thread| {
             // A header alone is not a call: something must have been read as its arguments, or it was complete.
             thread.name.is_some() || self.draft.as_ref().is_some_and(|d| !matches!(d.body, DraftBody::None))
@@ -387,11 +412,14 @@ impl Machine {
         let Some(draft) = &mut self.draft else { return };
         match thread {
             Some(thread) if thread.call_end.is_some() || !matches!(draft.body, DraftBody::None) => {
+                let own = thread.name.filter(|_| draft.name.is_none()).map(|name| self.scratch.get(name));
+                let may_close = closing(gate, reason, draft.name.as_deref().or(own), Lacks::Closers);
+                draft.end_with(may_close, end);
                 draft.repaired(RepairCode::MissingTag, end, end);
                 self.abandon(gate, Some(thread), end, out);
             }
             _ => {
-                draft.findings.push(Finding::new(Code::Truncated).at(Span::new(end, end)));
+                draft.end_with(None, end);
                 self.abandon(gate, last, end, out);
             }
         }
@@ -414,32 +442,22 @@ impl Machine {
             self.show(gate, out);
         }
         let thread = self.waiting.first().copied();
-        let is_dangerous = self
-            .draft
-            .as_ref()
-            .and_then(|draft| draft.name.as_deref())
-            .and_then(|name| gate.tool(name))
-            .is_some_and(|tool| tool.tool.dangerous);
-        let may_guess = gate.policy.truncated == TruncatedPolicy::Complete
-            && !matches!(reason, FinishReason::Length | FinishReason::Unknown)
-            && !is_dangerous;
         self.show(gate, out);
         let Some(draft) = &mut self.draft else { return };
         let DraftBody::Json { reader, object, arguments } = &mut draft.body else { return };
         // An object that ends before its arguments may have been going to have some.
         let has_arguments = !*object || arguments.is_some();
-        let is_whole = match reader.finish() {
-            End::Whole => true,
-            End::Closable => has_arguments && reader.close(),
-            End::CutOff => has_arguments && may_guess && reader.close(),
-            End::Blank => false,
-            End::Failed => true,
+        let lacks = match reader.finish() {
+            // The end of the frame may be missing, but that is for the judge to see.
+            End::Whole => None,
+            End::Failed if !reader.in_string() => None,
+            End::Closable => Some(Lacks::Closers),
+            End::CutOff | End::Blank | End::Failed => Some(Lacks::Rest),
         };
-        if !is_whole {
-            let message = "the output ends inside the arguments";
-            draft.findings.push(Finding::new(Code::Truncated).at(Span::new(end, end)).message(message));
-        } else if reader.failure().is_some() && reader.in_string() {
-            draft.findings.push(Finding::new(Code::Truncated).at(Span::new(end, end)));
+        if let Some(lacks) = lacks {
+            let may_close = closing(gate, reason, draft.name.as_deref(), lacks);
+            let is_closed = has_arguments && may_close.is_some() && reader.close();
+            draft.end_with(may_close.filter(|_| is_closed), end);
         }
         self.show(gate, out);
         self.abandon(gate, thread, end, out);
@@ -468,10 +486,9 @@ impl Machine {
             return;
         }
         // Nothing but the provider's word tells the end of a line from a line that was cut off.
-        let is_dangerous = tool.is_some_and(|tool| tool.tool.dangerous);
-        if touches_end && is_dangerous && reason == FinishReason::Unknown {
-            let message = "the output ends inside a line, and nobody said that it is complete";
-            draft.findings.push(Finding::new(Code::Truncated).at(Span::new(end, end)).message(message));
+        if touches_end {
+            let may_close = closing(gate, reason, draft.name.as_deref(), Lacks::Mark);
+            draft.end_with(may_close, end);
         }
         self.show(gate, out);
         self.abandon(gate, thread, end, out);

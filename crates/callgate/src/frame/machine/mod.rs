@@ -13,12 +13,12 @@ mod room;
 use std::sync::Arc;
 
 use crate::dialect::turn::Turn;
+use crate::ending::FinishReason;
 use crate::event::Choice;
 use crate::finding::{Code, Finding, Span};
 use crate::gate::Compiled;
 use crate::json::Reader;
 use crate::ledger::{Out, Pending};
-use crate::response::FinishReason;
 
 use super::draft::Draft;
 use super::marks::Marks;
@@ -168,6 +168,8 @@ pub(crate) struct Machine {
     /// White space that is markup if it comes next.
     after: String,
     refusal: Refusal,
+    /// Whether a thought has begun or ended.
+    has_thought: bool,
     /// What ended the turn of the model, or let somebody else speak.
     turn: Option<&'static Turn>,
     /// Closers that must not follow the last call.
@@ -220,6 +222,7 @@ impl Machine {
             after_frame: true,
             after: String::new(),
             refusal: Refusal::default(),
+            has_thought: false,
             turn: None,
             closers: (0, 0),
             watch: None,
