@@ -5,12 +5,13 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::echo::Guard;
 use crate::event::{Call, Choice, Event, Rejected};
 use crate::finding::{Code, Finding, Severity, Span};
 use crate::frame::draft::{Attempt, Meaning};
 use crate::gate::Compiled;
 use crate::judge::{Verdict, judge};
-use crate::policy::{Excess, Partial, Position, Release, RequireCall};
+use crate::policy::{Echo, Excess, Partial, Position, Release, RequireCall};
 use crate::response::FinishReason;
 
 /// How often the same remark is made before it is only counted.
@@ -78,6 +79,8 @@ pub(crate) struct Ledger {
     released: usize,
     /// Whether a call was written in a format that is not switched on.
     foreign: bool,
+    /// What calls are compared with, where untrusted text was given.
+    pub(crate) echo: Option<Box<Guard>>,
 }
 
 impl Ledger {
@@ -247,6 +250,7 @@ impl Out<'_, '_> {
         let raw = if self.ledger.pending.is_some() { attempt.raw.clone() } else { String::new() };
         let (mut verdict, notes) = judge(gate, attempt);
         verdict.shift(self.ledger.base);
+        verdict = self.without_echo(gate, attempt, verdict);
         for note in notes {
             self.finding(note);
         }
@@ -281,6 +285,22 @@ impl Out<'_, '_> {
             dropped: false,
             followed: false,
         });
+    }
+
+    /// A call that repeats untrusted text says so, or is refused.
+    fn without_echo(&mut self, gate: &Compiled, attempt: &Attempt, verdict: Verdict) -> Verdict {
+        let Some(guard) = &mut self.ledger.echo else { return verdict };
+        let Verdict::Call(mut call) = verdict else { return verdict };
+        let frame = (attempt.raw.len() == attempt.raw_len).then_some(attempt.raw.as_str());
+        match guard.judge(&gate.policy, &call, frame) {
+            Some(finding) if gate.policy.echo == Echo::Reject => {
+                Verdict::Rejected(Box::new(refused(*call, finding)))
+            }
+            finding => {
+                call.findings.extend(finding);
+                Verdict::Call(call)
+            }
+        }
     }
 
     /// Lets a call out before the response is over. Its id is the model's, or new so far.

@@ -13,6 +13,7 @@
 pub mod batch;
 mod bytes;
 pub mod dialect;
+mod echo;
 mod event;
 mod finding;
 mod frame;

@@ -136,13 +136,13 @@ pub enum Release {
     Early,
 }
 
-/// Whether a call that repeats untrusted text of the conversation is reported or refused.
+/// What a call is that repeats untrusted text of the conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Echo {
-    /// Reported.
+    /// A call with the finding `echo`.
     Report,
-    /// Refused.
+    /// Refused as `echoed-call`.
     Reject,
 }
 
@@ -180,6 +180,8 @@ pub struct Limits {
     pub repairs: usize,
     /// How much of a refused attempt is copied into the refusal, in bytes.
     pub raw: usize,
+    /// The most untrusted text that calls are compared with, in bytes.
+    pub untrusted: usize,
 }
 
 /// Everything the gate allows or refuses, as data.
@@ -270,7 +272,14 @@ impl Default for Policy {
             release: Release::AtEnd,
             echo: Echo::Report,
             duplicate_keys: DuplicateKeys::Reject,
-            limits: Limits { arguments: 16 << 20, depth: 64, held: 64 << 10, repairs: 4096, raw: 4096 },
+            limits: Limits {
+                arguments: 16 << 20,
+                depth: 64,
+                held: 64 << 10,
+                repairs: 4096,
+                raw: 4096,
+                untrusted: 16 << 20,
+            },
         }
     }
 }
