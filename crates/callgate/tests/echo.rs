@@ -134,8 +134,10 @@ fn a11_what_could_not_be_compared_is_said_and_refused_where_echoes_are() {
     assert!(is_echo(&read(&exact, &[CALL, "and more"], CALL)));
 }
 
-/// Ways in which one text stands in another and is still the same to a reader.
-const VARIATIONS: &[(&str, fn(&str) -> String)] = &[
+/// A way in which one text stands in another and is still the same to a reader.
+type Variation = (&'static str, fn(&str) -> String);
+
+const VARIATIONS: &[Variation] = &[
     ("as it is", str::to_owned),
     ("as a JSON string", |text| Value::from(text).to_string()),
     ("as a JSON string in a JSON string", |text| Value::from(Value::from(text).to_string()).to_string()),
@@ -184,7 +186,7 @@ fn fault_of(record: &dialect::Record) -> (usize, Option<String>) {
     let counted = Cell::new(0);
     let strategy = (written(), select(VARIATIONS), around(), around(), any::<bool>());
     let open = support::dialect_gate(&record.name, &json!([]));
-    let outcome = runner(150).run(&strategy, |(call, (what, vary), before, after, is_native)| {
+    let outcome = runner(100).run(&strategy, |(call, (what, vary), before, after, is_native)| {
         let Written { id, name, arguments, schema } = &call;
         let Ok(text) = record.render(&[RenderCall { id: Some(id), name, arguments }], None, None) else {
             return Ok(());
@@ -345,4 +347,21 @@ fn a11_long_values_and_many_calls_stay_within_the_budget() {
     let bytes = text.len() + CALL.len() * 127 + long.len();
     assert!(session.work() < 16 * bytes as u64, "{} for {bytes} bytes", session.work());
     assert_eq!(collector.finish(FinishReason::Stop).calls.len(), 128);
+}
+
+#[test]
+fn a11_very_many_calls_without_arguments_stay_within_the_budget() {
+    let gate = gate(|policy| policy.max_calls = 10_000);
+    let mut session = gate.session();
+    session.untrusted("what is the time now");
+    let call = "<tool_call>{\"name\": \"now\", \"arguments\": {}}</tool_call>";
+    let mut codes = Vec::new();
+    let mut sink = |event: Event<'_>| {
+        if let Event::Call(call) = event {
+            codes.push(call.findings.first().map(|finding| finding.code));
+        }
+    };
+    session.push(&call.repeat(2_000), &mut sink);
+    session.finish(FinishReason::Stop, &mut sink);
+    assert_eq!((codes.first(), codes.last()), (Some(&None), Some(&Some(Code::EchoUnchecked))));
 }

@@ -23,6 +23,11 @@ const BESIDE_KEY: usize = 4;
 const BESIDE_VALUE: usize = 6;
 const BESIDE_LINE: usize = 1;
 
+/// The longest arguments without any word of a value that are written in every dialect, in bytes, and the steps that
+/// this counts for. Longer ones have keys enough to be told by them.
+const WRITTEN: usize = 256;
+const WRITING: u64 = 1 << 10;
+
 /// An id that every dialect can write.
 const SOME_ID: &str = "0id0id0id";
 
@@ -150,13 +155,13 @@ impl Guard {
         self.spent.read += needle.words as u64;
         let seen = match (needle.is_missing, has_values) {
             (true, _) => Sighting::None,
-            (false, true) => self.find(&needle),
-            (false, false) => self.find_written(call, &said),
+            (false, false) if call.arguments.len() <= WRITTEN => self.find_written(call, &said),
+            _ => self.find(&needle),
         };
-        match frame {
-            Some(frame) if seen == Sighting::None => self.find_pieces(&[&words_of(frame)]),
-            _ => seen,
-        }
+        let Some(frame) = frame.filter(|_| seen == Sighting::None) else { return seen };
+        let words = words_of(frame);
+        self.spent.read += words.len() as u64;
+        self.find_pieces(&[&words])
     }
 
     /// Looks for a call as some dialect writes it: from the word before its name to the one behind its last key, since
@@ -165,6 +170,9 @@ impl Guard {
         let (name, some_id) = (words_of(&call.name), words_of(SOME_ID));
         if name.is_empty() {
             return Sighting::None;
+        }
+        if !self.spent.pay(WRITING) {
+            return Sighting::Unknown;
         }
         for record in dialect::builtin() {
             for id in [None, Some(SOME_ID)] {
@@ -192,7 +200,6 @@ impl Guard {
             needle.part(&self.index, piece);
         }
         needle.window += BESIDE_VALUE * (pieces.len().saturating_sub(1));
-        self.spent.read += needle.words as u64;
         // One word is no call: any text about the tool has it.
         if needle.words < 2 { Sighting::None } else { self.find(&needle) }
     }
