@@ -46,7 +46,7 @@ struct Talk {
 /// The model reads a page with this text, makes this turn and is done.
 async fn talk(file: &str, change: impl FnOnce(&mut Policy), turn: ScriptedTurn) -> Talk {
     let open = READ.replace("b.txt", "page.txt");
-    talk_with(file, change, vec![ScriptedTurn::text(&open), turn]).await
+    talk_with(file, change, vec![ScriptedTurn::text(open), turn]).await
 }
 
 /// The model makes these turns and is done. Every call runs by rule.
@@ -156,8 +156,8 @@ async fn a11_what_could_not_be_compared_asks_as_well() {
 /// What a result or an error says about the call that it is for is no call.
 #[tokio::test]
 async fn a11_asking_again_for_what_failed_is_no_echo() {
-    let missing = ScriptedTurn::text(&READ.replace("b.txt", "missing.txt"));
-    let listed = ScriptedTurn::text(&READ.replace("fs.read", "fs.list").replace("b.txt", "."));
+    let missing = ScriptedTurn::text(READ.replace("b.txt", "missing.txt"));
+    let listed = ScriptedTurn::text(READ.replace("fs.read", "fs.list").replace("b.txt", "."));
     let turns = vec![missing.clone(), missing, listed, ScriptedTurn::text(READ)];
     let talk = talk_with("a page", |_| {}, turns).await;
     assert!(matches!(&talk.answered.tools[0].outcome, Outcome::Failed { .. } | Outcome::NotRun { .. }));
