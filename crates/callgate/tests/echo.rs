@@ -118,6 +118,10 @@ fn a11_a_batch_line_gives_untrusted_text_as_a_string_or_a_list() {
             .unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(answer["calls"][0]["findings"][0]["code"], "echo");
     }
+    for untrusted in [json!(7), json!([CALL, {"text": CALL}])] {
+        let line = json!({"id": 1, "text": CALL, "tools": tools(), "untrusted": untrusted});
+        assert!(scan_line(&line.to_string(), &mut gates).failed, "it is not left out silently");
+    }
 }
 
 #[test]
