@@ -138,7 +138,7 @@ pub(crate) struct LineArgs {
 #[command(after_help = "\
 Each input line is an object:
   {\"id\": any, \"text\": str | \"chunks\": [str] | \"tool_calls\": [provider form],
-   \"tools\"?, \"dialect\"?, \"profile\"?, \"finish_reason\"?, \"prompt_tail\"?}
+   \"tools\"?, \"dialect\"?, \"profile\"?, \"finish_reason\"?, \"prompt_tail\"?, \"untrusted\"?}
 and gives one line with the same id: text, reasoning, calls, rejected, model_error, findings, finish_reason.
 What a line says itself wins over the flags. A line that cannot be read gives
   {\"line\": n, \"id\": null, \"error\": {finding}}

@@ -158,7 +158,8 @@ impl View {
         let repairs = call.repairs.iter().map(|repair| format!("repaired: {}", repair.code.word()));
         let coercions =
             call.coercions.iter().map(|coercion| format!("coerced: {} at {}", coercion.code, coercion.path));
-        for change in repairs.chain(coercions) {
+        let findings = call.findings.iter().map(ToString::to_string);
+        for change in repairs.chain(coercions).chain(findings) {
             self.note(Tone::Changed, &format!("  {}", visible(&change, Breaks::Show)));
         }
     }

@@ -240,6 +240,9 @@ impl List<'_> {
                 visible(&change, Breaks::Show)
             )?;
         }
+        for finding in &call.findings {
+            writeln!(out, "      {} {finding}", paint.tone(Tone::Changed, "noticed"))?;
+        }
         Ok(())
     }
 

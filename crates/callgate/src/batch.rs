@@ -216,9 +216,14 @@ fn read(text: &str, line: &Map<String, Value>, gates: &mut Gates) -> Result<Resp
     match line.get("untrusted") {
         Some(Value::String(text)) => session.untrusted(text),
         Some(Value::Array(texts)) => {
-            texts.iter().filter_map(Value::as_str).for_each(|text| session.untrusted(text))
+            for text in texts {
+                let text = text.as_str().ok_or_else(|| bad("`untrusted` must hold strings".to_owned()))?;
+                session.untrusted(text);
+            }
         }
-        _ => {}
+        None | Some(Value::Null) => {}
+        // What is left out would be trusted.
+        Some(other) => return Err(bad(format!("`untrusted` must be a string or a list, not {other}"))),
     }
     let mut collector = Response::collector();
     collector.said(word);

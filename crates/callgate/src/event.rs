@@ -129,6 +129,8 @@ pub struct Call {
     pub repairs: Vec<Repair>,
     /// What was changed to fit it to its schema.
     pub coercions: Vec<Coercion>,
+    /// What is to be known before it runs: that it repeats text that is not to be trusted.
+    pub findings: Vec<Finding>,
     /// The ids of the calls of this response that must be done first, where the model wrote a plan. All of them stand,
     /// and none waits for this one.
     pub after: Vec<String>,
@@ -234,7 +236,10 @@ impl fmt::Display for CoercionCode {
 
 impl Serialize for Call {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut s = serializer.serialize_struct("Call", 8 + usize::from(!self.after.is_empty()))?;
+        let mut s = serializer.serialize_struct(
+            "Call",
+            8 + usize::from(!self.after.is_empty()) + usize::from(!self.findings.is_empty()),
+        )?;
         s.serialize_field("id", &self.id)?;
         s.serialize_field("name", &self.name)?;
         match self.raw_arguments() {
@@ -246,6 +251,11 @@ impl Serialize for Call {
         s.serialize_field("span", &self.span)?;
         s.serialize_field("repairs", &self.repairs)?;
         s.serialize_field("coercions", &self.coercions)?;
+        if self.findings.is_empty() {
+            s.skip_field("findings")?;
+        } else {
+            s.serialize_field("findings", &self.findings)?;
+        }
         if self.after.is_empty() {
             s.skip_field("after")?;
         } else {

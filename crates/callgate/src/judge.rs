@@ -141,6 +141,7 @@ pub(crate) fn judge(gate: &Compiled, attempt: &mut Attempt, effort: &mut Effort)
             span: attempt.span,
             repairs: std::mem::take(&mut attempt.repairs),
             coercions,
+            findings: Vec::new(),
             after: std::mem::take(&mut attempt.after),
         };
         return (Verdict::Call(Box::new(call)), notes);

@@ -5,6 +5,7 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::echo::Guard;
 use crate::effort::Effort;
 use crate::ending::FinishReason;
 use crate::event::{Call, Choice, Event, Rejected};
@@ -12,7 +13,7 @@ use crate::finding::{Code, Finding, Severity, Span};
 use crate::frame::draft::{Attempt, Meaning};
 use crate::gate::Compiled;
 use crate::judge::{Verdict, judge};
-use crate::policy::{Endings, Excess, Partial, Policy, Position, Release, RequireCall};
+use crate::policy::{Echo, Endings, Excess, Partial, Policy, Position, Release, RequireCall};
 
 /// How often the same remark is made before it is only counted.
 const REPEATS: usize = 16;
@@ -95,6 +96,8 @@ pub(crate) struct Ledger {
     released: usize,
     /// Whether a call was written in a format that is not switched on.
     foreign: bool,
+    /// What calls are compared with, where untrusted text was given.
+    pub(crate) echo: Option<Box<Guard>>,
     /// What the response has cost.
     pub(crate) effort: Effort,
     /// How many calls were good by themselves, those that became text left out.
@@ -446,6 +449,7 @@ impl Out<'_, '_> {
         let raw = if self.ledger.pending.is_some() { attempt.raw.clone() } else { String::new() };
         let (mut verdict, notes) = judge(gate, attempt, &mut self.ledger.effort);
         verdict.shift(self.ledger.base);
+        verdict = self.without_echo(gate, attempt, verdict);
         for note in notes {
             self.finding(note);
         }
@@ -519,6 +523,22 @@ impl Out<'_, '_> {
     pub(crate) fn pass_over(&mut self, end: usize) {
         if let Some(rest) = self.ledger.rest.as_mut().filter(|rest| rest.span.start <= end) {
             rest.span.end = rest.span.end.max(end);
+        }
+    }
+
+    /// A call that repeats untrusted text says so, or is refused.
+    fn without_echo(&mut self, gate: &Compiled, attempt: &Attempt, verdict: Verdict) -> Verdict {
+        let Some(guard) = &mut self.ledger.echo else { return verdict };
+        let Verdict::Call(mut call) = verdict else { return verdict };
+        let frame = (attempt.raw.len() == attempt.raw_len).then_some(attempt.raw.as_str());
+        match guard.judge(&gate.policy, &call, frame) {
+            Some(finding) if gate.policy.echo == Echo::Reject => {
+                Verdict::Rejected(Box::new(refused(&mut call, finding)))
+            }
+            finding => {
+                call.findings.extend(finding);
+                Verdict::Call(call)
+            }
         }
     }
 

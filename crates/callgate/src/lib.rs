@@ -13,6 +13,7 @@
 pub mod batch;
 mod bytes;
 pub mod dialect;
+mod echo;
 mod effort;
 mod ending;
 mod event;

@@ -177,13 +177,13 @@ pub enum Release {
     Early,
 }
 
-/// Whether a call that repeats untrusted text of the conversation is reported or refused.
+/// What a call is that repeats untrusted text of the conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Echo {
-    /// Reported.
+    /// A call with the finding `echo`.
     Report,
-    /// Refused.
+    /// Refused as `echoed-call`.
     Reject,
 }
 
@@ -226,6 +226,8 @@ pub struct Limits {
     /// The most work for one response, counted and not timed: its bytes, the values that schemas look at, and the names
     /// that are compared. What follows is not read.
     pub work: usize,
+    /// The most untrusted text that calls are compared with, in bytes.
+    pub untrusted: usize,
 }
 
 /// Everything the gate allows or refuses, as data.
@@ -339,6 +341,7 @@ impl Default for Policy {
                 raw: 4096,
                 refusals: 512,
                 work: 1 << 30,
+                untrusted: 16 << 20,
             },
         }
     }

@@ -20,7 +20,7 @@ pub struct Response {
     pub rejected: Vec<Rejected>,
     /// The error that the model reported, if its format has one.
     pub model_error: Option<ModelError>,
-    /// Findings that do not belong to one refusal.
+    /// Findings that do not belong to one call or refusal.
     pub findings: Vec<Finding>,
     /// Why it ended: `tool_calls` if a call stands and nothing was cut, `length` if the cut hit an attempt.
     pub finish_reason: FinishReason,
@@ -39,9 +39,11 @@ impl Response {
         self.finish_word.as_deref().unwrap_or(self.finish_reason.word())
     }
 
-    /// Every finding: those of the response and those of its refusals.
+    /// Every finding: those of the response, of its calls and of its refusals.
     pub fn all_findings(&self) -> impl Iterator<Item = &Finding> {
-        self.findings.iter().chain(self.rejected.iter().flat_map(|rejected| &rejected.findings))
+        let calls = self.calls.iter().flat_map(|call| &call.findings);
+        let rejected = self.rejected.iter().flat_map(|rejected| &rejected.findings);
+        self.findings.iter().chain(calls).chain(rejected)
     }
 
     /// Whether anything was refused or missing.

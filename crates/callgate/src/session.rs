@@ -21,7 +21,6 @@ pub struct Session {
     native: Native,
     /// The first bytes of a character whose last ones are still to come.
     partial: Vec<u8>,
-    untrusted: Vec<String>,
     finished: bool,
     /// How many bytes of the response have come.
     length: usize,
@@ -40,7 +39,6 @@ impl Session {
             ledger,
             native: Native::default(),
             partial: Vec::new(),
-            untrusted: Vec::new(),
             finished: false,
             length: 0,
         }
@@ -62,9 +60,10 @@ impl Session {
         self
     }
 
-    /// Gives text of the conversation that is not to be trusted, for the guard against echoed calls.
+    /// Gives text of the conversation that is not to be trusted: a call that it holds is an echo. It counts for the
+    /// calls that are read from here on.
     pub fn untrusted(&mut self, text: &str) {
-        self.untrusted.push(text.to_owned());
+        self.ledger.echo.get_or_insert_default().take(text, self.gate.policy.limits.untrusted);
     }
 
     /// Reads a chunk of text, cut anywhere.
@@ -195,10 +194,10 @@ impl Session {
         self.ledger.effort.spent()
     }
 
-    /// How many bytes the framing has read so far, bytes that were read again counted again. It is at most a small
-    /// multiple of the input, whatever the input and however it was cut.
+    /// How many bytes the framing has read so far, bytes that were read again counted again, and how many words the
+    /// echo guard. It is at most a small multiple of the input, whatever the input and however it was cut.
     pub fn work(&self) -> u64 {
-        self.machine.work()
+        self.machine.work() + self.ledger.echo.as_ref().map_or(0, |guard| guard.work())
     }
 
     fn is_over(&self, has_input: bool, sink: &mut dyn FnMut(Event<'_>)) -> bool {

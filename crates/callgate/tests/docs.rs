@@ -191,7 +191,9 @@ fn gate_with(name: &str, change: impl FnOnce(&mut Policy)) -> Gate {
 
 /// Every code that a response says, refusals first.
 fn said(response: &Response) -> Vec<&Finding> {
-    response.rejected.iter().flat_map(|rejected| &rejected.findings).chain(&response.findings).collect()
+    let calls = response.calls.iter().flat_map(|call| &call.findings);
+    let refused = response.rejected.iter().flat_map(|rejected| &rejected.findings);
+    refused.chain(&response.findings).chain(calls).collect()
 }
 
 /// A text as a block of Markdown, fenced so that fences inside do no harm.

@@ -11,7 +11,7 @@ mod rule;
 use std::fmt;
 use std::time::Duration;
 
-use callgate::{Call, Tool};
+use callgate::{Call, Code, Tool};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
@@ -78,8 +78,20 @@ impl Default for ApprovalPolicy {
 }
 
 impl ApprovalPolicy {
-    /// What a call is, and why.
+    /// What a call is, and why. A dangerous one that may repeat what somebody else wrote asks, whatever allows it.
     pub fn standing(&self, call: &Call, tool: &Tool) -> (Standing, String) {
+        let echo =
+            call.findings.iter().find(|finding| matches!(finding.code, Code::Echo | Code::EchoUnchecked));
+        match (self.standing_alone(call, tool), echo) {
+            ((Standing::Safe | Standing::Ask, _), Some(echo)) if tool.dangerous => {
+                (Standing::Ask, echo.message.to_string())
+            }
+            (standing, _) => standing,
+        }
+    }
+
+    /// What a call is by itself, wherever the model has it from.
+    fn standing_alone(&self, call: &Call, tool: &Tool) -> (Standing, String) {
         let arguments = call.value();
         if !call.checked {
             return (Standing::Deny, "the call was never checked against a tool list".to_owned());

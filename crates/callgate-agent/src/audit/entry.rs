@@ -119,12 +119,15 @@ impl Entry {
         };
         let coercions: Vec<String> =
             call.coercions.iter().map(|coercion| format!("{} at {}", coercion.code, coercion.path)).collect();
-        let status = if call.repairs.is_empty() { Status::Ok } else { Status::Warn };
+        let is_plain = call.repairs.is_empty() && call.findings.is_empty();
+        let findings: Vec<&str> = call.findings.iter().map(|finding| finding.code.word()).collect();
+        let status = if is_plain { Status::Ok } else { Status::Warn };
         Entry::new(EntryKind::Response, &call.name, status)
             .message("the call was accepted")
             .detail("verdict", json!("accepted"))
             .detail("repairs", repairs)
             .detail("coercions", json!(coercions))
+            .detail("findings", json!(findings))
             .about(call, settings)
     }
 

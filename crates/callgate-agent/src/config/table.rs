@@ -329,7 +329,7 @@ pub const ROWS: &[Row] = &[
     knob("policy.dangerous", Kind::Word("marked | all"), "which tools are dangerous"),
     knob("policy.name_rule.max", Kind::Count(1, 1_000), "the longest name, in characters"),
     knob("policy.release", Kind::Word("at-end | early"), "when accepted calls come out"),
-    knob("policy.echo", Kind::Word("report | reject"), "what a call means that repeats untrusted text"),
+    knob("policy.echo", Kind::Word("report | reject"), "what a call means that repeats what a tool gave"),
     knob(
         "policy.duplicate_keys",
         Kind::Word("reject | keep-last"),
@@ -349,6 +349,11 @@ pub const ROWS: &[Row] = &[
         "policy.limits.raw",
         Kind::Count(0, 1 << 20),
         "how much of a refused attempt a refusal quotes, in bytes",
+    ),
+    knob(
+        "policy.limits.untrusted",
+        Kind::Count(0, 1 << 30),
+        "the most untrusted text that calls are compared with, in bytes",
     ),
     row(
         "approval.default",

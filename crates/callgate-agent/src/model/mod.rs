@@ -179,9 +179,9 @@ pub async fn respond(
 ) -> Result<Turn, ModelFault> {
     let mut pieces = model.chat(request).await?;
     let mut session = gate.session().with_id_prefix(id_prefix);
-    // What tools gave is text of strangers; a call that repeats it is not the model's own.
+    // What tools gave is text of strangers, their errors included; a call that repeats it is not the model's own.
     for message in &request.messages {
-        if let Message::ToolResult { content, .. } = message {
+        if let Message::ToolResult { content, .. } | Message::ToolError { content, .. } = message {
             session.untrusted(content);
         }
     }

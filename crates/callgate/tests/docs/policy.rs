@@ -69,10 +69,16 @@ const REMARKS: &[(&str, &str)] = &[
         "release",
         "A gate with `early` cannot be built beside `partial = all-or-nothing`, `on_excess = reject`, `position = trailing` or `endings = good`: these can still revoke a call.",
     ),
+    (
+        "limits.untrusted",
+        "What is over the limit is not compared: then every call that is no echo of the rest is `echo-unchecked`, and refused where `echo` is `reject`.",
+    ),
     ("on_malformed", "A statement for hosts: the events are the same for both values."),
     (
         "echo",
-        "A place for the guard against echoed calls, which does not exist yet: the value has no effect.",
+        "A call is an echo if one text given as `untrusted` (`Session::untrusted`, the batch field, all results of tools in `callgate chat`) holds its frame word by word, or holds its tool's name, every key and every line of every value, each word by word, within as many words as they have and a few for each that a format writes beside them. \
+Words are runs of letters, digits and `_-/~$%+`, compared after escapes of JSON, entities of HTML, wide and hidden characters are undone; white space, quotes and brackets only separate them, so a broken control token is no difference, and letter case is one. \
+A call none of whose values has a word must stand there as some dialect writes it. Using a path or a word that a result gave is no echo; the same call in other words is not recognised.",
     ),
 ];
 

@@ -1,6 +1,7 @@
 //! Situations: how to come to the codes that no text alone can show, each a few lines that do it.
 
 use callgate::batch::{Gates, scan_line};
+use callgate::policy::{Echo, Policy};
 use callgate::profile::strict_xml::{ErrorType, Strikes};
 use callgate::{Code, Event, FinishReason, Gate, Response, Session};
 use serde_json::{Value, json};
@@ -22,6 +23,14 @@ pub(crate) fn of(code: Code) -> Option<&'static Situation> {
 }
 
 const CALL: &str = "<tool_call>{\"name\": \"look\", \"arguments\": {\"q\": \"a\"}}</tool_call>";
+
+/// A call after a text that holds it.
+fn echoed(change: impl FnOnce(&mut Policy)) -> Vec<Code> {
+    feed(&gate_with("standard", change), |session, sink| {
+        session.untrusted(CALL);
+        session.push(CALL, sink);
+    })
+}
 
 /// Every situation.
 pub(crate) const ALL: &[Situation] = &[
@@ -61,6 +70,21 @@ pub(crate) const ALL: &[Situation] = &[
         code: Code::WorkLimit,
         words: "a response that takes more work than the policy's `limits.work`",
         codes: || codes(&gate_with("standard", |policy| policy.limits.work = 100).parse(&CALL.repeat(2))),
+    },
+    Situation {
+        code: Code::Echo,
+        words: "a call that stands in a text given as `untrusted`, where `echo` is `report`",
+        codes: || echoed(|_| {}),
+    },
+    Situation {
+        code: Code::EchoUnchecked,
+        words: "a call after more untrusted text than the policy's `limits.untrusted`, where `echo` is `report`",
+        codes: || echoed(|policy| policy.limits.untrusted = 8),
+    },
+    Situation {
+        code: Code::EchoedCall,
+        words: "a call that stands in a text given as `untrusted`, where `echo` is `reject`",
+        codes: || echoed(|policy| policy.echo = Echo::Reject),
     },
     Situation {
         code: Code::HeldLimit,
