@@ -150,7 +150,8 @@ fn fault(code: ConfigErrorCode, path: &Path, message: String, help: &str) -> Con
     ConfigError { code, origin, key: String::new(), message, help: help.to_owned() }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use super::*;
 

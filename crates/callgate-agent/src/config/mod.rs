@@ -307,8 +307,9 @@ impl Config {
             _ => None,
         };
         let profile = profile.unwrap_or_else(Profile::standard);
+        let policy = serde_json::to_value(profile.policy()).unwrap_or_default();
         for row in ROWS {
-            let (value, is_profiles) = row.fallback(&profile);
+            let (value, is_profiles) = row.fallback_of(&profile, &policy);
             let origin = if is_profiles { Origin::Profile } else { Origin::Default };
             for key in row.keys() {
                 given.entry(key).or_insert_with(|| Setting { value: value.clone(), origin: origin.clone() });

@@ -733,8 +733,13 @@ impl Row {
 
     /// Whether a key is one of this row's. A name at the end may hold dots.
     pub fn fits(&self, key: &str) -> bool {
-        if !self.is_open() {
-            return self.keys().iter().any(|own| own == key);
+        match self.key.split_once('*') {
+            None => return self.key == key,
+            Some((start, end)) if !self.is_open() => {
+                let provider = key.strip_prefix(start).and_then(|rest| rest.strip_suffix(end));
+                return provider.is_some_and(|provider| self.providers().contains(&provider));
+            }
+            Some(_) => {}
         }
         let parts: Vec<&str> = self.key.split('.').collect();
         let given: Vec<&str> = key.splitn(parts.len(), '.').collect();
@@ -753,6 +758,11 @@ impl Row {
 
     /// The value that holds when nobody gives one, and whether it is the profile's.
     pub fn fallback(&self, profile: &Profile) -> (Value, bool) {
+        self.fallback_of(profile, &serde_json::to_value(profile.policy()).unwrap_or_default())
+    }
+
+    /// The same, with the profile's policy as JSON.
+    pub(super) fn fallback_of(&self, profile: &Profile, policy: &serde_json::Value) -> (Value, bool) {
         match self.fallback {
             Fallback::Unset => (Value::Unset, false),
             Fallback::Flag(flag) => (Value::Flag(flag), false),
@@ -762,9 +772,7 @@ impl Row {
                 (Value::List(items.iter().map(|item| (*item).to_owned()).collect()), false)
             }
             Fallback::Profile(value) => (value(profile), true),
-            Fallback::Policy => {
-                (self.knob(&serde_json::to_value(profile.policy()).unwrap_or_default()), true)
-            }
+            Fallback::Policy => (self.knob(policy), true),
         }
     }
 

@@ -2,7 +2,8 @@
 
 use super::servers::variables;
 use super::{
-    Class, Config, ConfigError, ConfigErrorCode, Giver, Kind, Layer, Origin, ROWS, Row, Settings, Value,
+    Class, Config, ConfigError, ConfigErrorCode, Giver, Kind, Layer, Origin, ROWS, Row, Setting, Settings,
+    Value,
 };
 
 /// One setting that a file of the folder asks for.
@@ -46,34 +47,32 @@ impl Wish {
     }
 }
 
-/// What the folder's layer asks for, by the lines of its file.
+/// What the folder's layers ask for, by the lines of their files.
 pub(super) fn wishes(layers: &[Layer<Settings>]) -> Vec<Wish> {
-    let Some(at) = layers.iter().position(|layer| layer.giver != Giver::User) else { return Vec::new() };
-    let (below, above) = (&layers[..at], &layers[at + 1..]);
-    let before = Config::of(below.iter().chain(above));
-    let mut wishes: Vec<Wish> = layers[at]
-        .entries
-        .iter()
-        .map(|(key, setting)| {
-            let general = Row::of(key).map_or(Class::Own, |row| class(row, &setting.value));
-            let is_overruled = above.iter().any(|layer| layer.entries.contains_key(key));
-            let class = match general {
-                Class::Trusting(order) => {
-                    let alone = Layer {
-                        giver: Giver::Folder { agreed: false },
-                        entries: Settings::from([(key.clone(), setting.clone())]),
-                    };
-                    let after = || Config::of(below.iter().chain([&alone]).chain(above));
-                    let is_loose = !is_overruled
-                        && (order.is_looser(before.value(key), &setting.value)
-                            || is_looser(&before, &after()));
-                    if is_loose { general } else { Class::Plain }
+    let is_users = |layer: &&Layer<Settings>| layer.giver == Giver::User;
+    let before = Config::of(layers.iter().filter(is_users));
+    let mut wishes = Vec::new();
+    for (at, layer) in layers.iter().enumerate().filter(|(_, layer)| !is_users(layer)) {
+        let below = || layers[..at].iter().filter(is_users);
+        let above = || layers[at + 1..].iter().filter(is_users);
+        for (key, Setting { value, origin }) in &layer.entries {
+            let mut class = Row::of(key).map_or(Class::Own, |row| class(row, value));
+            if let Class::Trusting(order) = class {
+                let is_overruled = above().any(|layer| layer.entries.contains_key(key));
+                let is_looser = || {
+                    let setting = Setting { value: value.clone(), origin: origin.clone() };
+                    let alone =
+                        Layer { giver: layer.giver, entries: Settings::from([(key.clone(), setting)]) };
+                    let after = Config::of(below().chain([&alone]).chain(above()));
+                    is_looser(&before, &after)
+                };
+                if is_overruled || !(order.is_looser(before.value(key), value) || is_looser()) {
+                    class = Class::Plain;
                 }
-                other => other,
-            };
-            Wish { key: key.clone(), value: setting.value.clone(), class, origin: setting.origin.clone() }
-        })
-        .collect();
+            }
+            wishes.push(Wish { key: key.clone(), value: value.clone(), class, origin: origin.clone() });
+        }
+    }
     wishes.sort_by_key(|wish| match wish.origin {
         Origin::Folder { line, .. } => line,
         _ => 0,
