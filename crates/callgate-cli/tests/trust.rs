@@ -458,6 +458,12 @@ fn a04_a_folder_has_no_say_in_where_records_are_or_which_are_removed() {
     {
         assert!(world.refused(args, &ear).contains("(own-key)"));
     }
+    // Looking at records goes by the user's settings alone, and reading them again by a file that was agreed to.
+    let listed = world.run(&["audit", "list"]);
+    let said = text(&listed.stderr);
+    assert!(listed.stdout.is_empty() && said.contains(".agent/audit") && !said.contains("own-key"), "{said}");
+    let folder = records.to_str().unwrap();
+    assert_eq!(world.run(&["audit", "list", "--folder", folder]).status.code(), Some(0));
     // Even where the user keeps all records in one place, a workspace removes only its own.
     world.folder("");
     world.own(&format!("audit: {{folder: {}, max_sessions: 1}}\n", records.display()));
