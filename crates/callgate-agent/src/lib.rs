@@ -7,7 +7,7 @@
 //! - [`cancel`]: one hand that stops, many that notice.
 //! - [`chat`]: a conversation with tools, until the model answers or something is spent.
 //! - [`clock`]: moments as text.
-//! - [`config`]: one YAML file, environment and flags above it, every value with its origin.
+//! - [`config`]: the user's file, the folder's, environment and flags, every value with its origin; what a folder may set.
 //! - [`history`]: the conversation as typed messages, made valid before it is sent.
 //! - [`id`]: ids that nobody can guess.
 //! - [`model`]: clients of model servers, and a scripted model.

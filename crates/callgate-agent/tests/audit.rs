@@ -400,14 +400,14 @@ fn g_52_old_and_surplus_sessions_go_and_the_current_one_stays() {
         names
     };
     for (number, id) in ["one", "two", "three"].iter().enumerate() {
-        AuditLog::create(scratch.settings(), id).unwrap();
+        AuditLog::create(scratch.settings(), id).unwrap().record(entry(1)).unwrap();
         let file = std::fs::File::options().write(true).open(session_path(&scratch.0, id).unwrap()).unwrap();
         let age = Duration::from_secs(86_400 * (10 - number as u64));
         file.set_modified(SystemTime::now() - age).unwrap();
     }
     std::fs::write(scratch.0.join("notes.txt"), "mine").unwrap();
     let keep = AuditSettings { max_sessions: Some(3), ..scratch.settings() };
-    AuditLog::create(keep, "four").unwrap();
+    AuditLog::create(keep, "four").unwrap().record(entry(1)).unwrap();
     assert_eq!(
         names(&scratch),
         ["notes.txt", "session-four.jsonl", "session-three.jsonl", "session-two.jsonl"]
@@ -415,6 +415,33 @@ fn g_52_old_and_surplus_sessions_go_and_the_current_one_stays() {
     let young = AuditSettings { max_age: Some(Duration::from_secs(86_400)), ..scratch.settings() };
     AuditLog::create(young, "five").unwrap();
     assert_eq!(names(&scratch), ["notes.txt", "session-five.jsonl", "session-four.jsonl"]);
+}
+
+#[test]
+fn a04_pruning_removes_only_session_logs_of_this_workspace() {
+    let scratch = Scratch::new();
+    let log = |id: &str| AuditLog::create(scratch.settings(), id).unwrap().record(entry(1)).unwrap();
+    log("ours");
+    log("theirs");
+    let path = |name: &str| scratch.0.join(name);
+    // A record of another project, one under another name, and files that only look like logs.
+    let theirs = std::fs::read_to_string(path("session-theirs.jsonl")).unwrap();
+    let here = std::env::current_dir().unwrap().display().to_string();
+    std::fs::write(path("session-theirs.jsonl"), theirs.replace(&here, "/elsewhere")).unwrap();
+    std::fs::copy(path("session-ours.jsonl"), path("session-copy.jsonl")).unwrap();
+    std::fs::write(path("session-notes.jsonl"), "{\"my\": \"notes\"}\n").unwrap();
+    std::fs::write(path("session-empty.jsonl"), "").unwrap();
+    #[cfg(unix)]
+    std::os::unix::fs::symlink(path("session-ours.jsonl"), path("session-link.jsonl")).unwrap();
+    let strict =
+        AuditSettings { max_sessions: Some(1), max_age: Some(Duration::from_nanos(1)), ..scratch.settings() };
+    AuditLog::create(strict, "new").unwrap();
+    assert!(!path("session-ours.jsonl").exists(), "its own goes");
+    for name in ["session-theirs.jsonl", "session-copy.jsonl", "session-notes.jsonl", "session-empty.jsonl"] {
+        assert!(path(name).exists(), "{name}");
+    }
+    #[cfg(unix)]
+    assert!(std::fs::symlink_metadata(path("session-link.jsonl")).is_ok());
 }
 
 #[test]

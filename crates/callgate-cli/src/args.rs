@@ -58,6 +58,8 @@ pub(crate) enum Command {
     Audit(AuditArgs),
     /// Show what is configured
     Config(ConfigArgs),
+    /// Show what the configuration of this folder asks for, and allow or deny it
+    Trust(TrustArgs),
     /// Print the completion script of a shell
     Completions(CompletionsArgs),
 }
@@ -320,7 +322,7 @@ pub(crate) struct ChatArgs {
     /// Do not permit writing files
     #[arg(long)]
     pub(crate) read_only: bool,
-    /// The configuration to read [default: .agent/config.yml, if it is there]
+    /// The configuration to read above your own [default: .agent/config.yml, if it is there and you agreed to it]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// A setting to take instead of the configured one; may be given more than once
@@ -433,6 +435,37 @@ pub(crate) struct ConfigShowArgs {
     /// Print JSON instead of a table
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Whoever wrote a folder may have written its .agent/config.yml. Unasked it may only tighten what holds; what it loosens,
+where it connects and what it starts needs your yes; approval, records and secrets are yours alone. A yes is for the file
+as it is: it is kept outside of the folder, and any change to the file asks again.
+
+Examples:
+  callgate trust show           what .agent/config.yml asks for, by class; exit code 1 if any of it does not hold
+  callgate trust allow          agree to it as it is now
+  callgate trust deny           leave it out as it is now
+  callgate trust list --json    every answer you gave")]
+pub(crate) struct TrustArgs {
+    #[command(subcommand)]
+    pub(crate) action: TrustAction,
+    /// Print JSON
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Copy, Debug, Subcommand)]
+pub(crate) enum TrustAction {
+    /// What the file of this folder asks for, by class, and what you answered
+    Show,
+    /// Agree to the file of this folder as it is now
+    Allow,
+    /// Leave the file of this folder out as it is now
+    Deny,
+    /// Every answer you gave, and whether its file is still the same
+    List,
 }
 
 #[derive(Debug, Args)]

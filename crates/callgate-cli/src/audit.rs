@@ -49,7 +49,7 @@ fn files(args: &AuditArgs) -> Result<Vec<PathBuf>, Stop> {
 }
 
 fn configured_folder() -> Result<PathBuf, Stop> {
-    let config = crate::config::load(None, &[], &[])?;
+    let config = crate::config::load_own()?;
     Ok(config.audit().map_or_else(|| ".agent/audit".into(), |audit| audit.folder))
 }
 

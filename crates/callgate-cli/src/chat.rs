@@ -9,11 +9,11 @@ use callgate_agent::approval::{Answer, Approver, Grants, NobodyThere, Request};
 use callgate_agent::audit::{AuditError, AuditLog};
 use callgate_agent::cancel::Cancel;
 use callgate_agent::chat::{Answered, Chat, ChatEvent, Setting};
-use callgate_agent::config::{Config, FILE};
+use callgate_agent::config::{Config, ConfigBuilder, FILE, Places, StateFolder, check_way};
 use callgate_agent::id::random_id;
 use callgate_agent::model::Pending;
 use callgate_agent::tools::files::{FS_READ, FS_WRITE, FileNames, Root, file_tools};
-use callgate_agent::tools::mcp::{Mcp, McpServer, McpWay};
+use callgate_agent::tools::mcp::{Mcp, McpServer};
 use callgate_agent::tools::{Completion, ListedTool, RunTool, ToolError, Toolbox};
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
@@ -21,19 +21,23 @@ use serde_json::{Value, json};
 
 use crate::args::ChatArgs;
 use crate::chat_view::View;
+use crate::config::{Sources, places, stop};
 use crate::exit::{Outcome, Stop};
 use crate::input;
 use crate::paint::{Breaks, Paint, Tone, visible};
+use crate::trust::Asking;
 
-/// Where lines that were typed are kept, if the agent's folder is there.
-const TYPED: &str = ".agent/chat_history";
+/// The file of the state folder where lines that were typed are kept, each as JSON.
+const TYPED: &str = "chat_history";
+/// How many of them.
+const MOST_TYPED: usize = 1_000;
 /// How many tools are named at the beginning.
 const NAMED: usize = 8;
 /// The exit code of a program that Ctrl-C ended, as shells give it.
 const INTERRUPTED: i32 = 130;
 
 pub(crate) fn run(args: &ChatArgs, paint: Paint) -> Result<Outcome, Stop> {
-    let config = config(args)?;
+    let config = config(args, paint)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -49,18 +53,29 @@ pub(crate) fn run(args: &ChatArgs, paint: Paint) -> Result<Outcome, Stop> {
     outcome
 }
 
-fn config(args: &ChatArgs) -> Result<Config, Stop> {
+/// The configuration, decided about before anything is connected, started or written.
+fn config(args: &ChatArgs, paint: Paint) -> Result<Config, Stop> {
     let mut flags: Vec<(&str, &str, &str)> = Vec::new();
     flags.extend(args.profile.as_deref().map(|name| ("--profile", "profile", name)));
     flags.extend(args.provider.as_deref().map(|name| ("--provider", "provider", name)));
     let dialects = args.dialect.join(",");
     flags.extend((!dialects.is_empty()).then_some(("--dialect", "dialects", dialects.as_str())));
-    let load = |flags: &[(&str, &str, &str)]| crate::config::load(args.config.as_deref(), flags, &args.set);
-    let Some(model) = &args.model else { return load(&flags) };
-    // Which provider's model is meant is only known when everything else has been read.
-    let key = format!("providers.{}.model", load(&flags)?.provider());
-    flags.push(("--model", &key, model));
-    load(&flags)
+    let asking = if args.once.is_some() { Asking::Nobody } else { Asking::Terminal(paint) };
+    let (file, root) = (args.config.as_deref(), Some(args.root.as_path()));
+    let builder = Sources { file, root, flags: &flags, sets: &args.set, asking }.builder()?;
+    let build = |builder: ConfigBuilder| builder.build().map_err(|errors| stop(&errors));
+    let config = match &args.model {
+        // Which provider's model is meant is only known when everything else has been read.
+        Some(model) => {
+            let key = format!("providers.{}.model", build(builder.clone())?.provider());
+            build(builder.flag("--model", &key, model))?
+        }
+        None => build(builder)?,
+    };
+    if let Some(audit) = config.audit() {
+        check_way(Path::new("."), &audit.folder).map_err(|error| stop(&error.into()))?;
+    }
+    Ok(config)
 }
 
 async fn once(question: &str, args: &ChatArgs, config: &Config, paint: Paint) -> Result<Outcome, Stop> {
@@ -119,7 +134,9 @@ async fn converse(args: &ChatArgs, config: &Config, paint: Paint) -> Result<Outc
             return Err(unrecorded(error));
         }
     }
-    keyboard.keep();
+    if is_terminal {
+        keyboard.keep();
+    }
     chat.end().map_err(|error| unrecorded(&error))?;
     for server in servers {
         server.close().await;
@@ -274,9 +291,6 @@ async fn servers(args: &ChatArgs, config: &Config) -> Result<Vec<Mcp>, Stop> {
         .mcp_servers(|name| std::env::var(name).ok())
         .map_err(|error| Stop::usage(&error, "see `callgate config show`"))?;
     configured.retain(|server| flags.iter().all(|flag| flag.name != server.name));
-    if args.config.is_none() {
-        permit_programs(&configured)?;
-    }
     let between = if config.file_names() == FileNames::Dotted { "." } else { "__" };
     let mut servers = Vec::new();
     for server in configured.iter().chain(&flags) {
@@ -289,40 +303,6 @@ async fn servers(args: &ChatArgs, config: &Config) -> Result<Vec<Mcp>, Stop> {
         servers.push(mcp);
     }
     Ok(servers)
-}
-
-/// Programs that a file names which nobody named are started only after a yes: whoever wrote the folder wrote the file.
-fn permit_programs(servers: &[McpServer]) -> Result<(), Stop> {
-    let programs: Vec<String> = servers
-        .iter()
-        .filter_map(|server| match &server.way {
-            McpWay::Command { program, arguments, .. } => {
-                Some(format!("  {}: {program} {}", server.name, arguments.join(" ")))
-            }
-            McpWay::Address { .. } => None,
-        })
-        .collect();
-    if programs.is_empty() {
-        return Ok(());
-    }
-    let refused = || {
-        let message = format!("{FILE} starts programs, and nobody agreed to that");
-        Stop::usage(message, format!("name the file to agree: --config {FILE}"))
-    };
-    if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
-        return Err(refused());
-    }
-    let mut out = io::stdout();
-    writeln!(out, "{FILE} starts these programs:")?;
-    for program in &programs {
-        writeln!(out, "{}", visible(program, Breaks::Show))?;
-    }
-    write!(out, "start them? [y]es, anything else is no: ")?;
-    out.flush()?;
-    forget_typed();
-    let mut answer = String::new();
-    io::stdin().read_line(&mut answer)?;
-    if matches!(answer.trim(), "y" | "yes") { Ok(()) } else { Err(refused()) }
 }
 
 /// The tools of a list, each with its program where the list names one.
@@ -352,10 +332,12 @@ fn root(args: &ChatArgs, config: &Config) -> Result<Root, Stop> {
     let file = args.config.clone().unwrap_or_else(|| FILE.into());
     // What says which programs run, and how calls are read, is the host's as well.
     let dialects = config.dialect_files().iter().map(PathBuf::from);
+    // What the user decided, and agreed to, as well.
+    let Places { config: own, state } = places();
     let others: Vec<PathBuf> = args.dialect_file.iter().chain(&args.tools).cloned().chain(dialects).collect();
     let whole = |path: &Path| std::fs::canonicalize(path).ok();
-    for own in audit.iter().chain([&file]).chain(&others) {
-        let inside = whole(own)
+    for own in audit.iter().chain([&file]).chain(&others).chain(&own).chain(&state) {
+        let inside = whole_even_if_missing(own)
             .zip(whole(&args.root))
             .and_then(|(own, root)| own.strip_prefix(root).ok().and_then(Path::to_str).map(str::to_owned));
         if let Some(inside) = inside {
@@ -363,6 +345,15 @@ fn root(args: &ChatArgs, config: &Config) -> Result<Root, Stop> {
         }
     }
     Ok(root)
+}
+
+/// A path without links, also if its end is not there yet.
+fn whole_even_if_missing(path: &Path) -> Option<PathBuf> {
+    let path = std::path::absolute(path).ok()?;
+    path.ancestors().find_map(|there| {
+        let whole = std::fs::canonicalize(there).ok()?;
+        Some(path.strip_prefix(there).map_or(whole.clone(), |rest| whole.join(rest)))
+    })
 }
 
 fn unrecorded(error: &AuditError) -> Stop {
@@ -375,6 +366,8 @@ struct Keyboard {
     editor: Arc<Mutex<DefaultEditor>>,
     /// Whether somebody waits for a line that nobody wants any more.
     abandoned: Arc<AtomicBool>,
+    /// Where lines are kept.
+    state: Option<StateFolder>,
 }
 
 /// What came of waiting for a line.
@@ -387,9 +380,13 @@ enum Typed {
 impl Keyboard {
     fn new() -> Result<Self, Stop> {
         let mut editor = DefaultEditor::new().map_err(|error| Stop::Internal(error.to_string()))?;
-        // Nobody has to have typed before.
-        let _ = editor.load_history(TYPED);
-        Ok(Keyboard { editor: Arc::new(Mutex::new(editor)), abandoned: Arc::default() })
+        let state = places().state.map(StateFolder::at);
+        // Nobody has to have typed before, and what cannot be read is a comfort lost.
+        let typed = state.as_ref().and_then(|state| state.read(TYPED).ok().flatten()).unwrap_or_default();
+        for line in typed.lines().filter_map(|line| serde_json::from_str::<String>(line).ok()) {
+            let _ = editor.add_history_entry(line);
+        }
+        Ok(Keyboard { editor: Arc::new(Mutex::new(editor)), abandoned: Arc::default(), state })
     }
 
     async fn line(&self, prompt: String) -> Typed {
@@ -416,10 +413,13 @@ impl Keyboard {
     }
 
     fn keep(&self) {
-        if Path::new(TYPED).parent().is_some_and(Path::is_dir) {
-            // What was typed is a comfort, not a record.
-            let _ = self.editor.lock().unwrap_or_else(PoisonError::into_inner).save_history(TYPED);
-        }
+        let Some(state) = &self.state else { return };
+        let editor = self.editor.lock().unwrap_or_else(PoisonError::into_inner);
+        let typed: Vec<String> =
+            editor.history().into_iter().map(|line| format!("{}\n", json!(line))).collect();
+        let text = typed[typed.len().saturating_sub(MOST_TYPED)..].concat();
+        // What was typed is a comfort, not a record.
+        let _ = state.write(TYPED, &text);
     }
 }
 
@@ -463,7 +463,7 @@ impl Approver for AtTerminal {
 }
 
 /// Throws away what was typed before the question was there.
-fn forget_typed() {
+pub(crate) fn forget_typed() {
     #[cfg(unix)]
     // A terminal that cannot forget still asks.
     let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);

@@ -5,23 +5,29 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use callgate::{Gate, GateBuilder, Record, dialect};
-use callgate_agent::config::{Config, ConfigErrors, FILE, Kind, ROWS, Row, Setting, Value};
+use callgate_agent::config::{
+    Config, ConfigBuilder, ConfigErrors, FILE, FolderFile, Kind, Places, ROWS, Row, Setting, Value,
+};
 use serde_json::json;
 
 use crate::args::ConfigShowArgs;
 use crate::exit::{Outcome, Stop};
 use crate::input;
 use crate::paint::{Breaks, Paint, Tone, padded, visible};
+use crate::trust::{self, Asking, Settled};
 
 pub(crate) fn show(args: &ConfigShowArgs, paint: Paint, out: &mut dyn Write) -> Result<Outcome, Stop> {
     let profile = args.profile.as_deref().map(|name| ("--profile", "profile", name));
-    let config = load(args.config.as_deref(), profile.as_slice(), &args.set)?;
+    let file = args.config.as_deref();
+    let config = load(&Sources { file, flags: profile.as_slice(), sets: &args.set, ..Sources::default() })?;
     let dialects = config.profile().dialects();
     if args.json {
         let settings: serde_json::Map<String, serde_json::Value> = config
             .settings()
             .map(|(key, setting)| {
-                (key, json!({"value": setting.value.to_json(), "origin": setting.origin.to_string()}))
+                let class = Row::of(&key).map(|row| row.class.word());
+                let (value, origin) = (setting.value.to_json(), setting.origin.to_string());
+                (key, json!({"value": value, "origin": origin, "class": class}))
             })
             .collect();
         let all = json!({
@@ -46,31 +52,105 @@ pub(crate) fn show(args: &ConfigShowArgs, paint: Paint, out: &mut dyn Write) -> 
     Ok(Outcome::Fine)
 }
 
-/// The configuration as all commands see it: file, environment, flags. Each of `flags` is a flag, its key and its value.
-pub(crate) fn load(
-    file: Option<&Path>,
-    flags: &[(&str, &str, &str)],
-    sets: &[String],
-) -> Result<Config, Stop> {
-    let mut builder = Config::builder();
-    match file {
-        Some(path) => builder = builder.file(path),
-        // The usual file is read where it is; nobody has to have one.
-        None if Path::new(FILE).exists() => builder = builder.file(Path::new(FILE)),
-        None => {}
+/// Where a command takes its configuration from, beside the user's own file and the environment.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sources<'a> {
+    /// The file that was named; none: the one of the folder, if there is one.
+    pub(crate) file: Option<&'a Path>,
+    /// The folder that a model works in, if it is not the one that the command runs in.
+    pub(crate) root: Option<&'a Path>,
+    /// Each a flag, its key and its value.
+    pub(crate) flags: &'a [(&'a str, &'a str, &'a str)],
+    /// Settings as they stand behind `--set`.
+    pub(crate) sets: &'a [String],
+    /// Whom to ask about the file of the folder.
+    pub(crate) asking: Asking,
+}
+
+impl Sources<'_> {
+    /// The configuration as all commands see it: the user's own file, the folder's or the one that was named, the
+    /// environment, flags. What the folder's file needs a yes for is decided here, before anything else happens.
+    pub(crate) fn builder(&self) -> Result<ConfigBuilder, Stop> {
+        if let Some(path) = self.file {
+            return self.above(self.named(own(), path)?);
+        }
+        let file = FolderFile::read(Path::new(".")).map_err(|error| stop(&error.into()))?;
+        let Some(file) = file else { return self.above(own()) };
+        let builder = self.with_folder(&file)?;
+        match trust::settle(&file, &builder, self.asking)? {
+            Settled::Plain => Ok(builder),
+            Settled::Agreed => Ok(builder.agreed()),
+            Settled::LeftOut => self.above(own()),
+        }
     }
-    let variables = std::env::vars_os().filter_map(|(name, text)| Some((name.into_string().ok()?, text)));
-    builder = builder.environment(variables.map(|(name, text)| (name, text.to_string_lossy().into_owned())));
-    for (flag, key, value) in flags {
-        builder = builder.flag(flag, key, value);
+
+    /// The same with the file of the folder, before anybody was asked about it.
+    pub(crate) fn with_folder(&self, file: &FolderFile) -> Result<ConfigBuilder, Stop> {
+        self.above(own().folder(FILE, &file.text))
     }
-    for set in sets {
-        let Some((key, value)) = set.split_once('=') else {
-            return Err(Stop::usage(format!("`{set}` sets nothing"), "write --set KEY=VALUE"));
-        };
-        builder = builder.flag("--set", key, value);
+
+    /// Adds a file that was named. Naming it is a yes; but what lies in the folder may have come with it, or been written
+    /// by a model, so that it has no say in what is the user's own.
+    fn named(&self, builder: ConfigBuilder, path: &Path) -> Result<ConfigBuilder, Stop> {
+        let whole = |path: &Path| std::fs::canonicalize(path).ok();
+        let is_own = places().config.is_some_and(|own| whole(&own).is_some() && whole(&own) == whole(path));
+        let folders: Vec<PathBuf> =
+            [Some(Path::new(".")), self.root].into_iter().flatten().filter_map(whole).collect();
+        // Each part of the way is looked at where it stands, because it may be a link that leads out.
+        let parts = path.ancestors().filter_map(|part| {
+            let above = part.parent().filter(|above| !above.as_os_str().is_empty());
+            Some(whole(above.unwrap_or(Path::new(".")))?.join(part.file_name()?))
+        });
+        let is_inside = whole(path)
+            .into_iter()
+            .chain(parts)
+            .any(|part| folders.iter().any(|folder| part != *folder && part.starts_with(folder)));
+        if is_own || !is_inside {
+            return Ok(builder.file(path));
+        }
+        let text = std::fs::read_to_string(path).map_err(|error| input::unreadable(path, &error))?;
+        Ok(builder.folder(path, &text).agreed())
     }
-    builder.build().map_err(|errors| stop(&errors))
+
+    /// Adds what stands above files: the environment and flags.
+    fn above(&self, builder: ConfigBuilder) -> Result<ConfigBuilder, Stop> {
+        let variables = std::env::vars_os().filter_map(|(name, text)| Some((name.into_string().ok()?, text)));
+        let variables = variables.map(|(name, text)| (name, text.to_string_lossy().into_owned()));
+        let mut builder = builder.environment(variables);
+        for (flag, key, value) in self.flags {
+            builder = builder.flag(flag, key, value);
+        }
+        for set in self.sets {
+            let Some((key, value)) = set.split_once('=') else {
+                return Err(Stop::usage(format!("`{set}` sets nothing"), "write --set KEY=VALUE"));
+            };
+            builder = builder.flag("--set", key, value);
+        }
+        Ok(builder)
+    }
+}
+
+/// The configuration of a command.
+pub(crate) fn load(sources: &Sources<'_>) -> Result<Config, Stop> {
+    sources.builder()?.build().map_err(|errors| stop(&errors))
+}
+
+/// The configuration without the file of the folder: all that decides about records is there.
+pub(crate) fn load_own() -> Result<Config, Stop> {
+    Sources::default().above(own())?.build().map_err(|errors| stop(&errors))
+}
+
+/// The user's own places.
+pub(crate) fn places() -> Places {
+    Places::find(|name| std::env::var_os(name))
+}
+
+/// The user's own file, if there is one.
+fn own() -> ConfigBuilder {
+    match places().config.filter(|path| path.exists()) {
+        Some(path) => Config::builder().file(&path),
+        None => Config::builder(),
+    }
 }
 
 /// The gate that a configuration describes, without tools, and the dialect that the model is taught, if it is not the
@@ -100,13 +180,13 @@ pub(crate) fn gate(config: &Config, files: &[PathBuf]) -> Result<(GateBuilder, O
 }
 
 /// All faults on one line, with the way out of the first.
-fn stop(errors: &ConfigErrors) -> Stop {
+pub(crate) fn stop(errors: &ConfigErrors) -> Stop {
     let said: Vec<String> = errors
         .0
         .iter()
         .map(|error| match error.key.as_str() {
-            "" => format!("{}: {}", error.origin, error.message),
-            key => format!("{}: `{key}`: {}", error.origin, error.message),
+            "" => format!("{}: {} ({})", error.origin, error.message, error.code.word()),
+            key => format!("{}: `{key}`: {} ({})", error.origin, error.message, error.code.word()),
         })
         .collect();
     let help = errors.0.first().map(|error| error.help.clone()).unwrap_or_default();
@@ -133,10 +213,11 @@ fn line(key: &str, row: &Row, setting: &Setting, paint: Paint, out: &mut dyn Wri
     let tone = if setting.origin.is_given() { Tone::Strong } else { Tone::Plain };
     writeln!(
         out,
-        "{} {} {} {}",
+        "{} {} {} {} {}",
         paint.tone(Tone::Accent, padded(key, 50)),
         paint.tone(tone, padded(&value, 12)),
         padded(&origin, 8),
+        padded(row.class.word(), 8),
         paint.tone(Tone::Grey, format!("{}{choice}", row.meaning)),
     )?;
     Ok(())

@@ -23,6 +23,7 @@ mod replay;
 mod scan;
 mod source;
 mod trial;
+mod trust;
 mod view;
 
 use std::io::{self, BufWriter, Write};
@@ -76,6 +77,7 @@ fn run() -> Result<Outcome, Stop> {
             let ConfigAction::Show(args) = &args.action;
             config::show(args, paint, out)
         }
+        Command::Trust(args) => trust::run(args, paint, out),
         Command::Completions(args) => {
             // The generator panics on a closed pipe, so it writes into memory.
             let mut script = Vec::new();

@@ -7,6 +7,7 @@ use callgate::{Registry, Response};
 use callgate_agent::chat::{Heard, verdicts};
 use serde_json::{Value, json};
 
+use crate::config::Sources;
 use crate::exit::{Outcome, Stop};
 use crate::input;
 use crate::paint::{Breaks, Paint, Tone, visible};
@@ -84,7 +85,13 @@ fn replayed(records: &[Value], record: &Value, rules: &Rules<'_>) -> Result<Resp
         .find(|other| other["session_id"] == record["session_id"] && other["details"].get("tools").is_some());
     let recorded = record["action"].as_str().unwrap_or("standard");
     let profile = input::profile(rules.profile.unwrap_or(recorded))?;
-    let config = crate::config::load(rules.config, &[("--profile", "profile", profile.name())], rules.set)?;
+    let flags = [("--profile", "profile", profile.name())];
+    let config = crate::config::load(&Sources {
+        file: rules.config,
+        flags: &flags,
+        sets: rules.set,
+        ..Sources::default()
+    })?;
     let tools = match (rules.tools, begin) {
         (Some(path), _) => input::tools(path)?,
         (None, Some(begin)) => Registry::from_value(&begin["details"]["tools"])

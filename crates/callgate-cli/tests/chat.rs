@@ -22,6 +22,8 @@ impl Folder {
     fn chat(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_callgate"));
         command.arg("chat").args(args).current_dir(&self.0).env_remove("CLICOLOR_FORCE");
+        // Whoever runs the tests has a configuration and a history, which are not theirs to see.
+        command.env("HOME", &self.0).env_remove("XDG_CONFIG_HOME").env_remove("XDG_STATE_HOME");
         command.stdin(Stdio::null());
         command
     }
@@ -234,9 +236,10 @@ fn a_dialect_of_your_own_is_taught_and_read() {
         "dialect_files: [mine.toml]\ndialects: [qwen3-coder]\n",
     )
     .unwrap();
-    let all = json(&folder.once(prompt, &["--json"]));
+    let named = ["--json", "--config", ".agent/config.yml"];
+    let all = json(&folder.once(prompt, &named));
     assert_eq!(all["responses"][0]["response"]["calls"][0]["dialect"], "qwen3-coder", "{all}");
-    let all = json(&folder.once(prompt, &["--json", "--dialect", "mine"]));
+    let all = json(&folder.once(prompt, &[&named[..], &["--dialect", "mine"]].concat()));
     assert_eq!(all["responses"][0]["response"]["calls"][0]["dialect"], "mine", "{all}");
     for wrong in [["--dialect", "qwen3-codr"], ["--dialect-file", "none.toml"]] {
         let output = folder.once("hi", &wrong);
@@ -252,7 +255,7 @@ fn programs_of_a_file_that_nobody_named_are_not_started() {
     std::fs::write(folder.0.join(".agent/config.yml"), config).unwrap();
     let output = folder.once("hi", &[]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
-    assert!(text(&output.stderr).contains("--config .agent/config.yml"), "{output:?}");
+    assert!(text(&output.stderr).contains("callgate trust allow"), "{output:?}");
     assert!(!folder.0.join("started").exists());
     let output = folder.once("hi", &["--config", ".agent/config.yml"]);
     assert!(folder.0.join("started").exists(), "whoever names the file agrees to it: {output:?}");

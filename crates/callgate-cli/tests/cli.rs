@@ -29,6 +29,8 @@ struct Run {
 fn command(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_callgate"));
     command.args(args).env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE");
+    // Whoever runs the tests has a configuration of their own.
+    command.env("HOME", "/nonexistent").env_remove("XDG_CONFIG_HOME").env_remove("XDG_STATE_HOME");
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
@@ -114,6 +116,7 @@ fn help_lists_the_exit_codes_and_every_command_has_help() {
         "explain",
         "audit",
         "config",
+        "trust",
         "completions",
     ] {
         assert!(help.stdout.contains(name), "{name}");
@@ -836,6 +839,7 @@ fn the_documentation_names_every_command() {
         "prompt",
         "explain",
         "config",
+        "trust",
         "completions",
     ] {
         assert!(docs.contains(&format!("callgate {name}")) || docs.contains(&format!("`{name} ")), "{name}");

@@ -8,6 +8,7 @@
 mod chain;
 mod entry;
 mod log_line;
+mod ours;
 mod redact;
 mod tape;
 
@@ -27,6 +28,7 @@ pub use log_line::error_line;
 pub use redact::{REDACTED, Redaction, Style};
 
 use crate::clock::timestamp;
+use ours::is_ours;
 use tape::{Tape, TapeFault};
 
 /// The version of the form of a line.
@@ -244,12 +246,12 @@ pub fn sessions(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(found.into_iter().map(|(_, path)| path).collect())
 }
 
-/// Removes sessions that are too old or too many. Those that are being written stay, whoever writes them.
+/// Removes sessions of this workspace that are too old or too many. Those that are being written stay, whoever writes them.
 fn prune(settings: &AuditSettings, current: &Path, now: SystemTime) -> io::Result<()> {
     if settings.max_age.is_none() && settings.max_sessions.is_none() {
         return Ok(());
     }
-    let others = sessions(&settings.folder)?.into_iter().filter(|path| path != current);
+    let others = sessions(&settings.folder)?.into_iter().filter(|path| path != current && is_ours(path));
     let others: Vec<PathBuf> = others.collect();
     let room = settings.max_sessions.map_or(usize::MAX, |most| most.saturating_sub(1));
     // The newest first.

@@ -10,8 +10,15 @@ pub enum Origin {
     Default,
     /// Nobody gave it: the chosen profile's own.
     Profile,
-    /// A line of the file.
+    /// A line of a file of the user's own.
     File {
+        /// Which file.
+        path: PathBuf,
+        /// The line, counted from one.
+        line: usize,
+    },
+    /// A line of a file that came with the folder: whoever wrote the folder may have written it.
+    Folder {
         /// Which file.
         path: PathBuf,
         /// The line, counted from one.
@@ -28,6 +35,11 @@ impl Origin {
     pub fn is_given(&self) -> bool {
         !matches!(self, Origin::Default | Origin::Profile)
     }
+
+    /// Whether it stands in a file that came with the folder.
+    pub fn is_folder(&self) -> bool {
+        matches!(self, Origin::Folder { .. })
+    }
 }
 
 impl fmt::Display for Origin {
@@ -35,7 +47,12 @@ impl fmt::Display for Origin {
         match self {
             Origin::Default => f.write_str("default"),
             Origin::Profile => f.write_str("profile"),
-            Origin::File { path, line } => write!(f, "{}:{line}", path.display()),
+            Origin::File { path, line: 0 } | Origin::Folder { path, line: 0 } => {
+                write!(f, "{}", path.display())
+            }
+            Origin::File { path, line } | Origin::Folder { path, line } => {
+                write!(f, "{}:{line}", path.display())
+            }
             Origin::Environment(name) => write!(f, "${name}"),
             Origin::Flag(flag) => f.write_str(flag),
         }
@@ -56,6 +73,14 @@ pub enum ConfigErrorCode {
     OutOfRange,
     /// Two spellings of one key disagree.
     Conflict,
+    /// The key is for the user alone, and stands in a file that came with the folder.
+    OwnKey,
+    /// The key needs a yes of the user, and there is none for this file as it is.
+    Untrusted,
+    /// A secret would go where the user did not send it.
+    UnboundSecret,
+    /// The folder or a file in it belongs to somebody else, or is a link.
+    NotYours,
 }
 
 impl ConfigErrorCode {
@@ -67,6 +92,10 @@ impl ConfigErrorCode {
             ConfigErrorCode::WrongType => "wrong-type",
             ConfigErrorCode::OutOfRange => "out-of-range",
             ConfigErrorCode::Conflict => "conflict",
+            ConfigErrorCode::OwnKey => "own-key",
+            ConfigErrorCode::Untrusted => "untrusted",
+            ConfigErrorCode::UnboundSecret => "unbound-secret",
+            ConfigErrorCode::NotYours => "not-yours",
         }
     }
 }

@@ -1,5 +1,8 @@
-//! Configuration: one YAML file, the environment above it, flags above both; every value with its origin, and
-//! whatever is not understood refused with its place and the nearest known key.
+//! Configuration: the user's own YAML file, above it one that came with the folder, then the environment, then flags;
+//! every value with its origin, and whatever is not understood refused with its place and the nearest known key.
+//!
+//! Whoever wrote the folder may have written its file, so each key has a [`Class`]: a folder may tighten what holds
+//! unasked, needs a yes for what it loosens, and has no say in what is the user's own.
 //!
 //! ```
 //! use callgate_agent::config::Config;
@@ -16,9 +19,15 @@
 //! ```
 
 mod error;
+mod folder;
+mod places;
+mod secrets;
 mod servers;
+mod state;
 mod table;
+mod trust;
 mod views;
+mod wish;
 mod yaml;
 
 use std::collections::BTreeMap;
@@ -29,12 +38,15 @@ use callgate::{Profile, nearest};
 use crate::approval::Rule;
 
 pub use error::{ConfigError, ConfigErrorCode, ConfigErrors, Origin};
+pub use folder::{FILE, FolderFile, check_way};
+pub use places::Places;
+pub use state::StateFolder;
 use table::{ALIASES, STRICT_SWITCH};
-pub use table::{Fallback, Kind, PROVIDERS, ROWS, Row, Value};
+pub use table::{Class, Fallback, Kind, Order, PROVIDERS, ROWS, Row, Value};
+pub use trust::{Answer, Change, Remembered, TrustStore};
+pub use wish::Wish;
 use yaml::Content;
 
-/// Where the file is, from the folder in which the agent works.
-pub const FILE: &str = ".agent/config.yml";
 /// What the names of environment variables start with.
 pub const ENVIRONMENT: &str = "CALLGATE_";
 
@@ -93,9 +105,28 @@ impl Config {
 /// Collects what is given, layer over layer.
 #[derive(Clone, Debug, Default)]
 pub struct ConfigBuilder {
-    layers: Vec<Vec<Given>>,
+    layers: Vec<Layer<Vec<Given>>>,
     errors: Vec<ConfigError>,
 }
+
+/// What one giver gave.
+#[derive(Clone, Debug)]
+struct Layer<T> {
+    giver: Giver,
+    entries: T,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Giver {
+    User,
+    /// The folder; whether the user agreed to its file.
+    Folder {
+        agreed: bool,
+    },
+}
+
+/// The values of a layer by their canonical keys.
+type Settings = BTreeMap<String, Setting>;
 
 #[derive(Clone, Debug)]
 struct Given {
@@ -105,7 +136,7 @@ struct Given {
 }
 
 impl ConfigBuilder {
-    /// Reads a file. One that is not there is an error; [`FILE`] may be absent, so ask before.
+    /// Reads a file of the user's own. One that is not there is an error.
     pub fn file(mut self, path: &Path) -> Self {
         match std::fs::read_to_string(path) {
             Ok(text) => self.text(path, &text),
@@ -122,17 +153,37 @@ impl ConfigBuilder {
         }
     }
 
-    /// Takes the text of a file. JSON is YAML, so the settings of an editor can be read as well.
-    pub fn text(mut self, path: impl Into<PathBuf>, text: &str) -> Self {
+    /// Takes the text of a file of the user's own. JSON is YAML, so the settings of an editor can be read as well.
+    pub fn text(self, path: impl Into<PathBuf>, text: &str) -> Self {
         let path = path.into();
-        let origin = |line| Origin::File { path: path.clone(), line };
+        self.yaml(text, Giver::User, |line| Origin::File { path: path.clone(), line })
+    }
+
+    /// Takes the text of a file that came with the folder. It may set what is plain; what needs a yes is an error until
+    /// [`agreed`](ConfigBuilder::agreed), and what is the user's own is an error always.
+    pub fn folder(self, path: impl Into<PathBuf>, text: &str) -> Self {
+        let path = path.into();
+        self.yaml(text, Giver::Folder { agreed: false }, |line| Origin::Folder { path: path.clone(), line })
+    }
+
+    /// Says that the user agreed to the file of the folder, as it is.
+    pub fn agreed(mut self) -> Self {
+        for layer in self.layers.iter_mut().filter(|layer| layer.giver != Giver::User) {
+            layer.giver = Giver::Folder { agreed: true };
+        }
+        self
+    }
+
+    fn yaml(mut self, text: &str, giver: Giver, origin: impl Fn(usize) -> Origin) -> Self {
         match yaml::entries(text) {
-            Ok(entries) => self.layers.push(
-                entries
-                    .into_iter()
-                    .map(|entry| Given { key: entry.key, content: entry.content, origin: origin(entry.line) })
-                    .collect(),
-            ),
+            Ok(entries) => {
+                let given = entries.into_iter().map(|entry| Given {
+                    key: entry.key,
+                    content: entry.content,
+                    origin: origin(entry.line),
+                });
+                self.layers.push(Layer { giver, entries: given.collect() });
+            }
             Err(fault) => self.errors.push(ConfigError {
                 code: ConfigErrorCode::Unreadable,
                 origin: origin(fault.line),
@@ -168,63 +219,103 @@ impl ConfigBuilder {
                 }
             }
         }
-        self.layers.push(layer);
+        self.layers.push(Layer { giver: Giver::User, entries: layer });
         self
     }
 
     /// Takes a flag of the command line: as it was written, the key it stands for, and the value.
     pub fn flag(mut self, flag: &str, key: &str, text: &str) -> Self {
         let origin = Origin::Flag(flag.to_owned());
-        self.layers.push(vec![Given { key: key.to_owned(), content: unquoted(text.to_owned()), origin }]);
+        let given = Given { key: key.to_owned(), content: unquoted(text.to_owned()), origin };
+        self.layers.push(Layer { giver: Giver::User, entries: vec![given] });
         self
+    }
+
+    /// What the file of the folder asks for, in its order, each with the class that its value has here. What cannot be
+    /// read is left to [`build`](ConfigBuilder::build).
+    pub fn wishes(&self) -> Vec<Wish> {
+        wish::wishes(&self.read().0)
     }
 
     /// Puts the layers together, the later above the earlier.
     pub fn build(self) -> Result<Config, ConfigErrors> {
-        let ConfigBuilder { layers, mut errors } = self;
-        let mut given: BTreeMap<String, Setting> = BTreeMap::new();
-        for layer in layers {
-            let mut settings: BTreeMap<String, (String, Setting)> = BTreeMap::new();
-            for entry in layer {
-                match read(&entry) {
+        let (layers, mut errors) = self.read();
+        let is_agreed = layers.iter().all(|layer| layer.giver != Giver::Folder { agreed: false });
+        errors.extend(wish::wishes(&layers).into_iter().filter_map(|wish| wish.fault(is_agreed)));
+        let config = Config::of(&layers);
+        errors.extend(servers::check(&config.settings));
+        errors.extend(secrets::check(&config));
+        if errors.is_empty() { Ok(config) } else { Err(ConfigErrors(errors)) }
+    }
+
+    /// The layers with typed values, and what is wrong with them.
+    fn read(&self) -> (Vec<Layer<Settings>>, Vec<ConfigError>) {
+        let mut errors = self.errors.clone();
+        let mut layers = Vec::new();
+        for layer in &self.layers {
+            let mut settings: BTreeMap<String, (&str, Setting)> = BTreeMap::new();
+            for entry in &layer.entries {
+                match read(entry) {
                     Err(error) => errors.push(error),
                     Ok(None) => {}
                     Ok(Some((key, value))) => {
-                        let setting = Setting { value, origin: entry.origin };
+                        let setting = Setting { value, origin: entry.origin.clone() };
                         match settings.get(&key) {
                             Some((other, there)) if there.value != setting.value => {
                                 errors.push(ConfigError {
                                     code: ConfigErrorCode::Conflict,
                                     message: format!("`{other}` says something else ({})", there.origin),
                                     origin: setting.origin,
-                                    key: entry.key,
+                                    key: entry.key.clone(),
                                     help: format!("both mean `{key}`: keep one"),
                                 });
                             }
                             _ => {
-                                settings.insert(key, (entry.key, setting));
+                                settings.insert(key, (&entry.key, setting));
                             }
                         }
                     }
                 }
             }
-            given.extend(settings.into_iter().map(|(key, (_, setting))| (key, setting)));
+            let entries = settings.into_iter().map(|(key, (_, setting))| (key, setting)).collect();
+            layers.push(Layer { giver: layer.giver, entries });
+        }
+        (layers, errors)
+    }
+}
+
+impl Config {
+    /// The layers put together, and what holds where nobody gave anything.
+    fn of<'l>(layers: impl IntoIterator<Item = &'l Layer<Settings>>) -> Self {
+        let mut given = Settings::new();
+        for layer in layers {
+            for (key, setting) in &layer.entries {
+                let mut setting = setting.clone();
+                // What a folder forbids comes on top of what the user forbids; it replaces none of it.
+                if layer.giver != Giver::User
+                    && let (Value::List(items), Some(Setting { value: Value::List(below), .. })) =
+                        (&mut setting.value, given.get(key))
+                    && Row::of(key).is_some_and(|row| row.kind == Kind::Rules)
+                {
+                    items.splice(0..0, below.iter().cloned());
+                }
+                given.insert(key.clone(), setting);
+            }
         }
         let profile = match given.get("profile") {
             Some(Setting { value: Value::Text(name), .. }) => Profile::named(name),
             _ => None,
         };
         let profile = profile.unwrap_or_else(Profile::standard);
+        let policy = serde_json::to_value(profile.policy()).unwrap_or_default();
         for row in ROWS {
-            let (value, is_profiles) = row.fallback(&profile);
+            let (value, is_profiles) = row.fallback_of(&profile, &policy);
             let origin = if is_profiles { Origin::Profile } else { Origin::Default };
             for key in row.keys() {
                 given.entry(key).or_insert_with(|| Setting { value: value.clone(), origin: origin.clone() });
             }
         }
-        errors.extend(servers::check(&given));
-        let config = Config { profile, settings: given };
-        if errors.is_empty() { Ok(config) } else { Err(ConfigErrors(errors)) }
+        Config { profile, settings: given }
     }
 }
 
@@ -264,7 +355,7 @@ fn read(given: &Given) -> Result<Option<(String, Value)>, ConfigError> {
         return Ok((value == Value::Flag(true)).then_some(strict));
     }
     let key = canonical(&given.key);
-    let Some(row) = ROWS.iter().find(|row| row.fits(&key)) else {
+    let Some(row) = Row::of(&key) else {
         let is_section = keys_near(&key).iter().any(|known| known.starts_with(&format!("{key}.")));
         let message = if is_section { "this is a section, not a value" } else { "there is no such key" };
         return Err(fault(ConfigErrorCode::UnknownKey, message.to_owned(), suggestion(&key)));
@@ -325,7 +416,7 @@ type Misfit = (ConfigErrorCode, String, String);
 
 /// A value as the type of its key.
 fn typed(kind: Kind, content: &Content, origin: &Origin) -> Result<Value, Misfit> {
-    let from_file = matches!(origin, Origin::File { .. });
+    let from_file = matches!(origin, Origin::File { .. } | Origin::Folder { .. });
     let (text, quoted) = match (kind, content) {
         (Kind::List | Kind::Rules, Content::List(items)) => return list(kind, items.clone()),
         (Kind::List | Kind::Rules, Content::Scalar { text, .. }) if !from_file => {
@@ -341,7 +432,7 @@ fn typed(kind: Kind, content: &Content, origin: &Origin) -> Result<Value, Misfit
     let unquote = "write it without quotes";
     match kind {
         Kind::List | Kind::Rules => Err(wrong("a list", "one value", "write `- value` lines or `[a, b]`")),
-        Kind::Text => Ok(Value::Text(text.to_owned())),
+        Kind::Text | Kind::Template => Ok(Value::Text(text.to_owned())),
         Kind::Flag => match text {
             "true" | "True" | "TRUE" if !quoted => Ok(Value::Flag(true)),
             "false" | "False" | "FALSE" if !quoted => Ok(Value::Flag(false)),
@@ -411,7 +502,7 @@ fn words(kind: Kind) -> &'static str {
         Kind::Flag => "true or false",
         Kind::Count(..) => "a whole number",
         Kind::Number(..) => "a number",
-        Kind::Text => "text",
+        Kind::Text | Kind::Template => "text",
         Kind::Address => "an address",
         Kind::Word(_) => "one word",
         Kind::List | Kind::Rules => "a list",

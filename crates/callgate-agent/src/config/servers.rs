@@ -134,11 +134,11 @@ impl Config {
 }
 
 /// The names of the servers, in order.
-fn names(settings: &BTreeMap<String, Setting>) -> BTreeSet<&str> {
+pub(super) fn names(settings: &BTreeMap<String, Setting>) -> BTreeSet<&str> {
     below(settings, SECTION).filter_map(|(key, _)| key[SECTION.len()..].split('.').next()).collect()
 }
 
-fn below<'s>(
+pub(super) fn below<'s>(
     settings: &'s BTreeMap<String, Setting>,
     section: &str,
 ) -> impl Iterator<Item = (&'s str, &'s Setting)> {
@@ -150,7 +150,7 @@ fn below<'s>(
 }
 
 /// The variables that a text names as `${NAME}`; nothing if one is never closed.
-fn variables(text: &str) -> Option<Vec<&str>> {
+pub(super) fn variables(text: &str) -> Option<Vec<&str>> {
     text.split("${").skip(1).map(|rest| rest.split_once('}').map(|(name, _)| name)).collect()
 }
 

@@ -6,12 +6,13 @@ use callgate::policy::Dangerous;
 use callgate::profile::strict_xml::{StrikeMode, Strikes};
 use callgate::{Policy, Registry};
 
+use super::secrets::SECTION;
+use super::servers::below;
 use super::{Config, PROVIDERS, Value};
 use crate::approval::{ApprovalPolicy, Otherwise, Rule, Standing};
 use crate::audit::{AuditSettings, Redaction, Style, Sync};
 use crate::model::{
-    Address, FaultCode, Model, ModelFault, Network, OLLAMA, OPENAI, Ollama, OpenAi, Parameters, Rehearsed,
-    Secret, Server, Timeouts,
+    FaultCode, Model, ModelFault, Network, Ollama, OpenAi, Parameters, Rehearsed, Secret, Server, Timeouts,
 };
 use crate::retry::{Backoff, RetrySettings};
 use crate::tools::Spending;
@@ -104,20 +105,15 @@ impl Config {
         variable: impl Fn(&str) -> Option<String>,
     ) -> Result<Box<dyn Model>, ModelFault> {
         let provider = self.provider();
-        let usual = match provider {
-            "ollama" => OLLAMA,
-            "openai" => OPENAI,
-            _ => return Ok(Box::new(Rehearsed::new(tools.clone()))),
-        };
+        let Some(address) = self.address() else { return Ok(Box::new(Rehearsed::new(tools.clone()))) };
         let unfit = |message: String| ModelFault::new(FaultCode::BadRequest, message);
-        let address = self.text(&format!("providers.{provider}.endpoint")).unwrap_or(usual);
-        let mut server = Server::new(Address::parse(address).map_err(unfit)?).timeouts(self.timeouts());
+        let mut server = Server::new(address).timeouts(self.timeouts());
         if let Some(path) = self.text(&format!("providers.{provider}.ca_file")) {
             let network =
                 Network::trusting(Path::new(path)).map_err(|error| unfit(format!("{path}: {error}")))?;
             server = server.reached_by(network);
         }
-        if let Some(name) = self.text(&format!("providers.{provider}.api_key_env")) {
+        if let Some(name) = self.key_variable() {
             let key = variable(name).filter(|key| !key.is_empty());
             let key = key.ok_or_else(|| unfit(format!("the environment variable `{name}` holds no key")))?;
             server = server.key(Secret::new(key.trim()));
@@ -198,7 +194,8 @@ impl Config {
     /// The environment variables that hold secrets: keys of providers, and what settings of MCP servers name.
     pub fn secret_variables(&self) -> Vec<String> {
         let keys = PROVIDERS.iter().map(|provider| format!("providers.{provider}.api_key_env"));
-        let keys = keys.filter_map(|key| self.text(&key).map(str::to_owned));
+        let bound = below(&self.settings, SECTION).map(|(key, _)| key.to_owned());
+        let keys = keys.chain(bound).filter_map(|key| self.text(&key).map(str::to_owned));
         keys.chain(self.server_variables()).collect()
     }
 

@@ -39,6 +39,12 @@ impl Address {
         Ok(Address { is_https, host, port, base: uri.path().trim_end_matches('/').to_owned() })
     }
 
+    /// Whether the host is this machine itself, whatever the network is.
+    pub fn is_loopback(&self) -> bool {
+        let is_loopback = self.host.parse().is_ok_and(|host: std::net::IpAddr| host.is_loopback());
+        is_loopback || self.host.eq_ignore_ascii_case("localhost")
+    }
+
     /// What stands in the `Host` header.
     pub fn host_header(&self) -> String {
         let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
@@ -73,6 +79,22 @@ mod tests {
         }
         let address = Address::parse("https://api.example.com/v1/").unwrap();
         assert_eq!((address.port, address.base.as_str()), (443, "/v1"));
+    }
+
+    #[test]
+    fn only_this_machine_is_loopback() {
+        for (text, is_loopback) in [
+            ("http://127.0.0.1:11434", true),
+            ("http://127.9.9.9", true),
+            ("http://[::1]:80", true),
+            ("http://LocalHost", true),
+            ("http://localhost.evil.test", false),
+            ("http://127.0.0.1.evil.test", false),
+            ("http://0.0.0.0", false),
+            ("http://10.0.0.1", false),
+        ] {
+            assert_eq!(Address::parse(text).unwrap().is_loopback(), is_loopback, "{text}");
+        }
     }
 
     #[test]
