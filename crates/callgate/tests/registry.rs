@@ -97,7 +97,8 @@ mod lists {
             let outcome = callgate::batch::scan_line(twice, &mut gates);
             assert!(outcome.failed && outcome.line.contains("tool-name-taken"), "{}", outcome.line);
             assert!(outcome.line.contains("\"id\":7"), "{}", outcome.line);
-            let next = callgate::batch::scan_line(r#"{"id": 8, "text": "x", "tools": [{"name": "a"}]}"#, &mut gates);
+            let next =
+                callgate::batch::scan_line(r#"{"id": 8, "text": "x", "tools": [{"name": "a"}]}"#, &mut gates);
             assert!(!next.failed, "{}", next.line);
         }
     }

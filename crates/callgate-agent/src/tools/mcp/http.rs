@@ -19,10 +19,9 @@ use rmcp::transport::streamable_http_client::{
 };
 use sse_stream::{Sse, SseStream};
 
+use super::ANSWER;
 use crate::model::{Address, Connect, Network, Secret};
 
-/// The most bytes of one answer.
-const ANSWER: usize = 64 << 20;
 /// The most bytes of a refusal that are told.
 const REFUSAL: usize = 400;
 /// How long connecting, and waiting for the head of an answer, may take.
