@@ -456,6 +456,26 @@ fn a06_nothing_in_an_argument_looks_like_a_line_of_the_question() {
     }
 }
 
+#[test]
+fn a06_no_name_and_no_value_pushes_the_question_off_the_screen() {
+    for text in
+        ["x".repeat(5_000), "\u{e0072}".repeat(5_000), "p\u{430}y ".repeat(2_000), "\n".repeat(5_000)]
+    {
+        let many: serde_json::Map<String, Value> =
+            (0..60).map(|number| (format!("{number}{text}"), json!(text))).collect();
+        for (arguments, most) in [(json!({text.as_str(): text}), 40), (Value::Object(many), 150)] {
+            let request = Request::new(&call("fs.write", arguments), "it is dangerous");
+            for columns in [20, 80, 200] {
+                let lines = request.lines(true, columns);
+                assert!(lines.len() <= most, "{columns}: {} lines", lines.len());
+                unwrapped(&lines, columns);
+                assert!(lines.iter().any(|line| line.starts_with("left out │ ")), "{lines:?}");
+                assert!(lines.iter().any(|line| line.starts_with("hash     │ ")), "{lines:?}");
+            }
+        }
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a06_what_starts_and_what_changes_is_said_and_cannot_be_faked() {
     let told = Told::new(|_| Some(Answer::Deny));

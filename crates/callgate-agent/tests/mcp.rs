@@ -78,6 +78,7 @@ impl ServerHandler for Remote {
         let text = said.get("text").and_then(Value::as_str).unwrap_or_default().to_owned();
         Ok(match &*request.name {
             "fail" => CallToolResult::error(vec![ContentBlock::text("it broke <tool_call>")]),
+            _ if text == "large" => CallToolResult::success(vec![ContentBlock::text("x".repeat(70 << 20))]),
             name => CallToolResult::success(vec![ContentBlock::text(format!("{name}: {text}"))]),
         }
         .into())
@@ -160,16 +161,14 @@ async fn a_server_over_a_pipe_is_behind_the_gate() {
     let reached = Arc::clone(&remote.reached);
     let (ours, theirs) = tokio::io::duplex(4096);
     let serving = tokio::spawn(async move { remote.serve(theirs).await.unwrap().waiting().await });
-    let mcp = Mcp::over("far", ".", ours).await.unwrap();
+    let mcp = over_pipe(ours).await.unwrap();
     exercise(&mcp, &reached).await;
     mcp.close().await;
     serving.await.unwrap().unwrap();
 }
 
-#[tokio::test]
-async fn a_server_over_http_is_behind_the_gate() {
-    let remote = Remote::default();
-    let reached = Arc::clone(&remote.reached);
+/// Serves over HTTP, and says where.
+async fn over_http(remote: Remote) -> String {
     let service = StreamableHttpService::new(
         move || Ok(remote.clone()),
         Arc::new(LocalSessionManager::default()),
@@ -187,6 +186,14 @@ async fn a_server_over_http_is_behind_the_gate() {
             });
         }
     });
+    address
+}
+
+#[tokio::test]
+async fn a_server_over_http_is_behind_the_gate() {
+    let remote = Remote::default();
+    let reached = Arc::clone(&remote.reached);
+    let address = over_http(remote).await;
     let server = McpServer::parse(&format!("far={address}")).unwrap();
     let mcp = Mcp::connect(&server, ".", &[]).await.unwrap();
     exercise(&mcp, &reached).await;
@@ -458,6 +465,18 @@ async fn a12_a_result_that_is_too_large_is_an_error_and_is_never_held() {
     }
     let report = bench.run("far.small", json!({})).await;
     assert_eq!(report.outcome, Outcome::Ran { result: "fine".to_owned() }, "the connection goes on");
+}
+
+#[tokio::test]
+async fn a12_a_result_that_is_too_large_is_an_error_over_http_too() {
+    let address = over_http(Remote::default()).await;
+    let mcp = Mcp::connect(&McpServer::parse(&format!("far={address}")).unwrap(), ".", &[]).await.unwrap();
+    let bench = Bench::new(&mcp, "far.*");
+    let report = bench.run("far.echo", json!({"text": "large"})).await;
+    let Outcome::Failed { error } = &report.outcome else { panic!("{report:?}") };
+    assert_eq!(error.code, ToolErrorCode::TooLarge, "{error}");
+    let report = bench.run("far.echo", json!({"text": "small"})).await;
+    assert_eq!(report.outcome, Outcome::Ran { result: "echo: small".to_owned() });
 }
 
 #[cfg(unix)]

@@ -14,9 +14,11 @@ use crate::paint::Paint;
 use crate::pipeline::{self, Broken, Line, LineWork, MAX_LINE};
 use crate::progress::{Counting, Progress, Tally};
 
-/// Works on all lines of a file, shows progress and a summary, and says how it went.
+/// Works on all lines of a file, shows progress and a summary, and says how it went. `others` are the files that were
+/// read besides; none of them is written over either.
 pub(crate) fn run<W: LineWork<Tally = Tally>>(
     file: &Path,
+    others: &[&Path],
     args: &LineArgs,
     counting: Counting,
     work: W,
@@ -24,7 +26,8 @@ pub(crate) fn run<W: LineWork<Tally = Tally>>(
     stdout: &mut dyn Write,
 ) -> Result<Outcome, Stop> {
     let (reader, size) = input::open(file)?;
-    let mut output_file = args.output.as_deref().map(|path| create(path, file)).transpose()?;
+    let mut output_file =
+        args.output.as_deref().map(|path| create(path, &[&[file], others].concat())).transpose()?;
     let jobs = match args.jobs {
         Some(jobs) => jobs as usize,
         None => std::thread::available_parallelism().map_or(1, usize::from),
@@ -92,9 +95,9 @@ pub(crate) fn write(number: u64, outcome: &batch::Outcome, out: &mut Vec<u8>, ta
     out.push(b'\n');
 }
 
-/// Opens the output file, unless that would destroy the input before it is read. It is emptied only after it was compared:
-/// two names may be one file.
-pub(crate) fn create(path: &Path, input: &Path) -> Result<File, Stop> {
+/// Opens the output file, unless that would destroy an input. It is emptied only after it was compared: two names may be one
+/// file.
+pub(crate) fn create(path: &Path, inputs: &[&Path]) -> Result<File, Stop> {
     let failed = |error: std::io::Error| {
         Stop::usage(
             format!("cannot create {}: {error}", path.display()),
@@ -102,7 +105,7 @@ pub(crate) fn create(path: &Path, input: &Path) -> Result<File, Stop> {
         )
     };
     let file = File::options().write(true).create(true).truncate(false).open(path).map_err(failed)?;
-    if is_same(&file, path, input) {
+    if inputs.iter().any(|input| is_same(&file, path, input)) {
         return Err(Stop::usage(
             format!("{} is both the input and the output", path.display()),
             "write to another file",

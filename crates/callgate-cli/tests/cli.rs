@@ -386,6 +386,10 @@ fn scan_writes_files_and_protects_its_input() {
         assert_eq!(run.status.code(), Some(2), "{run:?}");
         std::fs::remove_file(hard).unwrap();
         std::fs::remove_file(soft).unwrap();
+        let tools = Scratch::new("tools.json", "[]");
+        let run = callgate(&["scan", input.path(), "--tools", tools.path(), "-o", tools.path()], "");
+        assert_usage_error(&run, &["both the input and the output"]);
+        assert_eq!(std::fs::read_to_string(tools.path()).unwrap(), "[]");
         let device = callgate(&["scan", "-q", input.path(), "-o", "/dev/null"], "");
         assert_eq!(device.code, 0, "{}", device.stderr);
     }

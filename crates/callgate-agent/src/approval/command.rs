@@ -166,7 +166,7 @@ fn only_looks(words: &[&str], folder: &Path) -> bool {
             Words::Files => stays_inside(word, &folder),
         },
     };
-    // `echo` and `date` take formats; no other word of theirs means anything.
+    // What `date` is to print is no file.
     let is_format = |word: &&str| *name == "date" && word.starts_with('+');
     rest.iter().all(|word| is_format(word) || is_fine(word)) && is_of_system(name, &folder)
 }

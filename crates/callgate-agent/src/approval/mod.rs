@@ -171,17 +171,17 @@ fn judge_line(arguments: &Value, named: Option<&Rule>) -> (Standing, String) {
     };
     // A folder, words or variables beside the line would change what it does.
     let others = arguments.as_object().into_iter().flat_map(|members| members.keys());
-    let other = others.into_iter().find(|key| !matches!(key.as_str(), "command" | "requires_approval"));
+    let is_alone = others.into_iter().all(|key| matches!(key.as_str(), "command" | "requires_approval"));
     // A pattern says nothing about a line that a shell takes apart, so rules only reach lines that it does not.
-    match (judge_command(line, Path::new(".")), named, other) {
-        (Harm::Shell(what), ..) => (Standing::Ask, format!("a shell would act on {what}")),
-        (Harm::Dangerous(what), ..) => (Standing::Ask, format!("the command is dangerous: {what}")),
-        (_, Some(rule), _) => (Standing::Safe, format!("the rule `{rule}` allows it")),
-        (Harm::None, None, None) => (Standing::Safe, "the command only looks".to_owned()),
-        (Harm::None, None, Some(key)) => {
-            (Standing::Ask, format!("{} can change what the command does", quoted(key)))
+    match (judge_command(line, Path::new(".")), named) {
+        (Harm::Shell(what), _) => (Standing::Ask, format!("a shell would act on {what}")),
+        (Harm::Dangerous(what), _) => (Standing::Ask, format!("the command is dangerous: {what}")),
+        (_, Some(rule)) => (Standing::Safe, format!("the rule `{rule}` allows it")),
+        (Harm::None, None) if is_alone => (Standing::Safe, "the command only looks".to_owned()),
+        (Harm::None, None) => {
+            (Standing::Ask, "an argument beside the command can change what it does".to_owned())
         }
-        (Harm::Unknown, None, _) => (Standing::Ask, "nobody knows what the command does".to_owned()),
+        (Harm::Unknown, None) => (Standing::Ask, "nobody knows what the command does".to_owned()),
     }
 }
 

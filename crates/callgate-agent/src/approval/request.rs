@@ -20,6 +20,10 @@ const SHORT_OF_ALL: usize = 2_400;
 /// How many arguments, and how many lines of a change, the short form shows, half from the start and half from the end.
 const SHORT_FIELDS: usize = 24;
 const SHORT_CHANGE: usize = 60;
+/// How many rows one line has at most in the short form, with few arguments and with many.
+const SHORT_ROWS: usize = 12;
+const SHORT_ROWS_OF_MANY: usize = 4;
+const MANY: usize = 6;
 
 /// How many columns the label has, and how many stand before the text: the label and the gutter with a blank on either
 /// side. What is not ASCII counts as two columns throughout, as the widest terminals show it.
@@ -207,7 +211,12 @@ impl Request {
 
     /// The question as lines for a terminal of so many columns, none of them longer.
     pub fn lines(&self, is_short: bool, columns: usize) -> Vec<String> {
-        let mut page = Page { room: columns.max(NARROW) - BEFORE - 1, lines: Vec::new() };
+        let most = match self.fields.len() {
+            _ if !is_short => usize::MAX,
+            count if count > MANY => SHORT_ROWS_OF_MANY,
+            _ => SHORT_ROWS,
+        };
+        let mut page = Page { room: columns.max(NARROW) - BEFORE - 1, most, lines: Vec::new() };
         page.line("call", &format!("{} wants to run", self.tool));
         page.line("why", &self.why);
         page.line("starts", &self.starts);
@@ -246,16 +255,22 @@ fn both_ends<T>(items: &[T], most: usize, mut show: impl FnMut(Result<&T, usize>
 struct Page {
     /// How many columns the text behind the gutter has.
     room: usize,
+    /// How many rows a line may have.
+    most: usize,
     lines: Vec<String>,
 }
 
 impl Page {
     /// Adds a line, and as many more as its text needs.
     fn line(&mut self, label: &str, text: &str) {
-        for (number, row) in rows(text, self.room).into_iter().enumerate() {
-            let (label, gutter) = if number == 0 { (label, GUTTER) } else { ("", CONTINUED) };
-            self.lines.push(format!("{label:LABEL$} {gutter} {row}"));
-        }
+        let mut start = (label, GUTTER);
+        both_ends(&rows(text, self.room), self.most, |row| match row {
+            Ok(row) => {
+                let (label, gutter) = std::mem::replace(&mut start, ("", CONTINUED));
+                self.lines.push(format!("{label:LABEL$} {gutter} {row}"));
+            }
+            Err(count) => self.lines.push(format!("{:LABEL$} {GUTTER} {count}…", "left out")),
+        });
     }
 }
 

@@ -156,10 +156,11 @@ impl Mcp {
                 Ok(mcp)
             }
             McpWay::Address { url, headers, ca_file } => {
-                let client = Client::new(url, headers, ca_file.as_deref()).map_err(failed)?;
+                let (tell, too_long) = watch::channel(());
+                let client = Client::new(url, headers, ca_file.as_deref(), tell).map_err(failed)?;
                 let config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
                 let transport = StreamableHttpClientTransport::with_client(client, config);
-                Mcp::over(&server.name, between, transport).await
+                Mcp::begin(&server.name, between, transport, too_long).await
             }
         }
     }
@@ -172,23 +173,16 @@ impl Mcp {
         write: impl AsyncWrite + Send + Unpin + 'static,
     ) -> Result<Self, ToolError> {
         let (transport, too_long) = pipe::transport(read, write);
-        Mcp::begin(name, between, transport, Some(too_long)).await
+        Mcp::begin(name, between, transport, too_long).await
     }
 
-    /// Speaks to a server over any transport.
-    pub async fn over<T, E, A>(name: &str, between: &str, transport: T) -> Result<Self, ToolError>
-    where
-        T: IntoTransport<RoleClient, E, A>,
-        E: std::error::Error + Send + Sync + 'static,
-    {
-        Mcp::begin(name, between, transport, None).await
-    }
-
+    /// Speaks to a server over any transport. `too_long` hears of each answer that is larger than is taken, and that
+    /// therefore never comes.
     async fn begin<T, E, A>(
         name: &str,
         between: &str,
         transport: T,
-        too_long: Option<watch::Receiver<()>>,
+        too_long: watch::Receiver<()>,
     ) -> Result<Self, ToolError>
     where
         T: IntoTransport<RoleClient, E, A>,
@@ -284,27 +278,26 @@ async fn list(name: &str, peer: &Peer<RoleClient>) -> Result<Vec<rmcp::model::To
     Err(endless(format!("more than {PAGES} pages came")))
 }
 
-/// What comes of some work, unless the server sends a line that is longer than is taken.
+/// What comes of some work, unless the server sends an answer that is larger than is taken.
 async fn unless_too_long<T>(
     name: &str,
-    too_long: Option<watch::Receiver<()>>,
+    mut too_long: watch::Receiver<()>,
     work: impl Future<Output = Result<T, ToolError>>,
 ) -> Result<T, ToolError> {
-    let Some(mut too_long) = too_long else { return work.await };
     too_long.mark_unchanged();
     let told = async {
         if too_long.changed().await.is_err() {
-            // Nobody is left to tell of it; the work hears by itself that the pipe is closed.
+            // Nobody is left to tell of it; the work hears by itself that the connection is closed.
             std::future::pending::<()>().await;
         }
     };
     tokio::select! {
         biased;
-        done = work => done,
         () = told => {
             let message = format!("the server's answer is larger than {ANSWER} bytes");
             Err(ToolError::new(ToolErrorCode::TooLarge, name, message))
         }
+        done = work => done,
     }
 }
 
@@ -388,7 +381,7 @@ struct McpTool {
     /// What the server calls it.
     remote: String,
     peer: Peer<RoleClient>,
-    too_long: Option<watch::Receiver<()>>,
+    too_long: watch::Receiver<()>,
 }
 
 impl RunTool for McpTool {
