@@ -458,8 +458,7 @@ fn a06_nothing_in_an_argument_looks_like_a_line_of_the_question() {
 
 #[test]
 fn a06_no_name_and_no_value_pushes_the_question_off_the_screen() {
-    for text in
-        ["x".repeat(5_000), "\u{e0072}".repeat(5_000), "p\u{430}y ".repeat(2_000), "\n".repeat(5_000)]
+    for text in ["x".repeat(5_000), "\u{e0072}".repeat(5_000), "p\u{430}y ".repeat(2_000), "\n".repeat(5_000)]
     {
         let many: serde_json::Map<String, Value> =
             (0..60).map(|number| (format!("{number}{text}"), json!(text))).collect();
@@ -492,7 +491,7 @@ async fn a06_what_starts_and_what_changes_is_said_and_cannot_be_faked() {
     ApprovalPolicy::default().decide(&call, &tool("fs.write"), &preview, &told).await;
     let asked = told.1.lock().unwrap();
     for columns in 20..=200 {
-        let parts = unwrapped(&asked[0].lines(true, columns), columns);
+        let parts = unwrapped(&asked[0].lines(false, columns), columns);
         let of = |label: &str| {
             parts.iter().filter(|part| part.0 == label).map(|part| part.1.as_str()).collect::<Vec<_>>()
         };

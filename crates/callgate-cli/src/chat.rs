@@ -280,17 +280,16 @@ async fn servers(args: &ChatArgs, config: &Config, tools: &Toolbox) -> Result<Ve
         .map_err(|error| Stop::usage(&error, "see `callgate config show`"))?;
     configured.retain(|server| flags.iter().all(|flag| flag.name != server.name));
     let between = if config.file_names() == FileNames::Dotted { "." } else { "__" };
-    for (number, server) in flags.iter().enumerate() {
-        if flags[..number].iter().any(|other| other.name == server.name) {
-            let message = format!("--mcp: the name `{}` stands twice (name_taken)", server.name);
-            return Err(Stop::usage(message, ToolErrorCode::NameTaken.help()));
+    let all: Vec<&McpServer> = configured.iter().chain(&flags).collect();
+    for (number, server) in all.iter().enumerate() {
+        tools.admit(&server.name, between).map_err(unfit)?;
+        let front = |server: &McpServer| format!("{}{between}", server.name);
+        let others = all.iter().enumerate().filter(|(other, _)| *other != number);
+        if others.into_iter().any(|(_, other)| front(other).starts_with(&front(server))) {
+            let message = "another server's tools would be called like this one's";
+            return Err(unfit(ToolError::new(ToolErrorCode::NameTaken, server.name.as_str(), message)));
         }
     }
-    configured
-        .iter()
-        .chain(&flags)
-        .try_for_each(|server| tools.admit(&server.name, between))
-        .map_err(unfit)?;
     if args.config.is_none() {
         permit_programs(&configured)?;
     }

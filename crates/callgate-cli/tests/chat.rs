@@ -269,6 +269,7 @@ fn a07_a_server_whose_name_is_taken_is_not_even_started() {
         &["--mcp", "fs=touch started"][..],
         &["--mcp", "mail=touch started", "--tools", "tools.json"],
         &["--mcp", "far=touch started", "--mcp", "far=touch started"],
+        &["--profile", "strict-xml", "--mcp", "far=touch started", "--mcp", "far__x=touch started"],
     ] {
         let output = folder.once("hi", args);
         assert_eq!(output.status.code(), Some(2), "{args:?}: {output:?}");

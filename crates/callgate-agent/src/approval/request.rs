@@ -20,7 +20,7 @@ const SHORT_OF_ALL: usize = 2_400;
 /// How many arguments, and how many lines of a change, the short form shows, half from the start and half from the end.
 const SHORT_FIELDS: usize = 24;
 const SHORT_CHANGE: usize = 60;
-/// How many rows one line has at most in the short form, with few arguments and with many.
+/// How many rows one line has at most in the short form, and one of many: of the change, or of more arguments than these.
 const SHORT_ROWS: usize = 12;
 const SHORT_ROWS_OF_MANY: usize = 4;
 const MANY: usize = 6;
@@ -211,29 +211,30 @@ impl Request {
 
     /// The question as lines for a terminal of so many columns, none of them longer.
     pub fn lines(&self, is_short: bool, columns: usize) -> Vec<String> {
-        let most = match self.fields.len() {
-            _ if !is_short => usize::MAX,
-            count if count > MANY => SHORT_ROWS_OF_MANY,
-            _ => SHORT_ROWS,
-        };
-        let mut page = Page { room: columns.max(NARROW) - BEFORE - 1, most, lines: Vec::new() };
+        let limit = |limit| if is_short { limit } else { usize::MAX };
+        let room = columns.max(NARROW) - BEFORE - 1;
+        let mut page = Page { room, most: limit(SHORT_ROWS), lines: Vec::new() };
         page.line("call", &format!("{} wants to run", self.tool));
         page.line("why", &self.why);
         page.line("starts", &self.starts);
         page.line("effect", &self.effect);
         let shown = self.fields.len().clamp(1, SHORT_FIELDS);
         let most = (SHORT_OF_ALL / shown).clamp(SHORT_OF_MANY, SHORT);
-        let limit = |limit| if is_short { limit } else { usize::MAX };
+        if self.fields.len() > MANY {
+            page.most = limit(SHORT_ROWS_OF_MANY);
+        }
         both_ends(&self.fields, limit(SHORT_FIELDS), |field| match field {
             Ok(field) if is_short => page.line("argument", &field.line(&field.short(most))),
             Ok(field) => page.line("argument", &field.line(&field.whole)),
             Err(count) => page.line("left out", &format!("{count} arguments are not shown")),
         });
+        page.most = limit(SHORT_ROWS_OF_MANY);
         let mut label = "change";
         both_ends(&self.change, limit(SHORT_CHANGE), |line| match line {
             Ok(line) => page.line(std::mem::take(&mut label), line),
             Err(count) => page.line("left out", &format!("{count} lines of the change are not shown")),
         });
+        page.most = limit(SHORT_ROWS);
         page.line("hash", &self.hash);
         page.lines
     }

@@ -203,10 +203,9 @@ impl Mcp {
         let (service, listed) = unless_too_long(name, too_long.clone(), in_time).await?;
         let mut mcp =
             Mcp { name: name.to_owned(), service, program: None, tools: Vec::new(), left_out: Vec::new() };
-        let described = described_all(name, between, &listed)?;
         // One by one, so that a description that cannot be used costs no other tool.
         let mut taken = Registry::new();
-        for (tool, entry) in described.into_iter().zip(listed) {
+        for (tool, remote) in described_all(name, between, listed)? {
             if holds_tokens(&tool.parameters) {
                 // Names and allowed values cannot be changed without changing what the server takes.
                 mcp.left_out.push(format!("`{}`: its parameters hold control tokens", tool.name));
@@ -216,7 +215,7 @@ impl Mcp {
                 Ok(()) => mcp.tools.push(Arc::new(McpTool {
                     tool,
                     server: name.to_owned(),
-                    remote: entry.name.into_owned(),
+                    remote,
                     peer: mcp.service.peer().clone(),
                     too_long: too_long.clone(),
                 })),
@@ -301,18 +300,23 @@ async fn unless_too_long<T>(
     }
 }
 
-/// The tools of a list under their names here. Two of one name are refused: nobody could say which of them a call means.
-fn described_all(server: &str, between: &str, listed: &[rmcp::model::Tool]) -> Result<Vec<Tool>, ToolError> {
+/// The tools of a list under their names here, each with what the server calls it. Two of one name are refused: nobody
+/// could say which of them a call means.
+fn described_all(
+    server: &str,
+    between: &str,
+    listed: Vec<rmcp::model::Tool>,
+) -> Result<Vec<(Tool, String)>, ToolError> {
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
     let mut tools = Vec::new();
-    for (place, entry) in listed.iter().enumerate() {
-        let tool = described(server, between, entry);
+    for (place, entry) in listed.into_iter().enumerate() {
+        let tool = described(server, between, &entry);
         if let Some(first) = places.insert(tool.name.clone(), place) {
-            let message =
-                format!("tools {first} and {place} of the server's list would both be `{}`", tool.name);
+            let name = &tool.name;
+            let message = format!("tools {first} and {place} of the server's list would both be `{name}`");
             return Err(ToolError::new(ToolErrorCode::NameTaken, server, message));
         }
-        tools.push(tool);
+        tools.push((tool, entry.name.into_owned()));
     }
     Ok(tools)
 }
