@@ -443,10 +443,15 @@ async fn a12_a_result_that_is_too_large_is_an_error_and_is_never_held() {
     let (ours, theirs) = tokio::io::duplex(1 << 20);
     tokio::spawn(scripted(theirs, |method, params| {
         if method == "tools/list" {
-            return Ok(listed(&["large", "small"]));
+            return Ok(listed(&["large", "scattered", "small"]));
         }
         if params["name"] == "small" {
             return Ok(json!({"content": [{"type": "text", "text": "fine"}]}));
+        }
+        if params["name"] == "scattered" {
+            let open = b"\"result\":{\"content\":[],\"structuredContent\":{\"a\":[".to_vec();
+            let body = std::iter::repeat_n(b"0,".repeat(1 << 19), 60);
+            return Err(Box::new(std::iter::once(open).chain(body).chain([b"0]}}}\n".to_vec()])));
         }
         let open = b"\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"".to_vec();
         let body = std::iter::repeat_n(vec![b'x'; 1 << 20], 300);
@@ -456,10 +461,12 @@ async fn a12_a_result_that_is_too_large_is_an_error_and_is_never_held() {
     let mcp = over_pipe(ours).await.unwrap();
     let bench = Bench::new(&mcp, "far.*");
     let before = peak();
-    let report = bench.run("far.large", json!({})).await;
-    let Outcome::Failed { error } = &report.outcome else { panic!("{report:?}") };
-    assert_eq!(error.code, ToolErrorCode::TooLarge, "{error}");
-    assert!(error.message.contains("67108864 bytes"), "{error}");
+    for name in ["far.large", "far.scattered"] {
+        let report = bench.run(name, json!({})).await;
+        let Outcome::Failed { error } = &report.outcome else { panic!("{name}: {:?}", report.name) };
+        assert_eq!(error.code, ToolErrorCode::TooLarge, "{error}");
+        assert!(error.message.contains("67108864 bytes"), "{error}");
+    }
     if let Some((before, after)) = before.zip(peak()) {
         assert!(after - before < 200 << 20, "{} MiB more were held", (after - before) >> 20);
     }

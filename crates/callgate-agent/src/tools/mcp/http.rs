@@ -21,6 +21,7 @@ use sse_stream::{Sse, SseStream};
 use tokio::sync::watch;
 
 use super::ANSWER;
+use super::size::Size;
 use crate::model::{Address, Connect, Network, Secret};
 
 /// The most bytes of a refusal that are told.
@@ -197,9 +198,24 @@ impl StreamableHttpClient for Client {
 }
 
 fn events(response: Response<Incoming>, too_long: Option<watch::Sender<()>>) -> Events {
-    let body = Limited::new(response.into_body(), ANSWER).map_err(move |error| {
-        if let Some(too_long) = too_long.as_ref().filter(|_| error.is::<LengthLimitError>()) {
+    let tell = move || {
+        if let Some(too_long) = &too_long {
             too_long.send_replace(());
+        }
+    };
+    let (mut size, tell_too) = (Size::default(), tell.clone());
+    let body = Limited::new(response.into_body(), ANSWER).map_frame(move |frame| {
+        frame.map_data(|data| {
+            if size.add(&data) {
+                return data;
+            }
+            tell_too();
+            Bytes::new()
+        })
+    });
+    let body = body.map_err(move |error| {
+        if error.is::<LengthLimitError>() {
+            tell();
         }
         HttpFault(error.to_string())
     });
@@ -211,13 +227,15 @@ async fn whole(
     too_long: &watch::Sender<()>,
 ) -> Result<Bytes, StreamableHttpError<HttpFault>> {
     let body = Limited::new(response.into_body(), ANSWER).collect().await;
-    let body = body.map_err(|error| {
-        if error.is::<LengthLimitError>() {
-            too_long.send_replace(());
-        }
-        StreamableHttpError::Client(HttpFault(format!("the answer broke off: {error}")))
-    })?;
-    Ok(body.to_bytes())
+    let too_large = body.as_ref().is_err_and(|error| error.is::<LengthLimitError>());
+    let fault = |message: String| StreamableHttpError::Client(HttpFault(message));
+    let body =
+        body.map(|body| body.to_bytes()).map_err(|error| fault(format!("the answer broke off: {error}")));
+    if too_large || body.as_ref().is_ok_and(|body| !Size::default().add(body)) {
+        too_long.send_replace(());
+        return Err(fault("the answer is too large".to_owned()));
+    }
+    body
 }
 
 /// What went wrong between here and the server.

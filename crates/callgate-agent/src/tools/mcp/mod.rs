@@ -6,6 +6,7 @@
 
 mod http;
 mod pipe;
+mod size;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -293,7 +294,7 @@ async fn unless_too_long<T>(
     tokio::select! {
         biased;
         () = told => {
-            let message = format!("the server's answer is larger than {ANSWER} bytes");
+            let message = format!("the server's answer is larger than {ANSWER} bytes, or has too many values");
             Err(ToolError::new(ToolErrorCode::TooLarge, name, message))
         }
         done = work => done,

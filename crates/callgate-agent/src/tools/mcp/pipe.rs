@@ -1,4 +1,4 @@
-//! Messages over a pipe: one line each, and none longer than an answer may be.
+//! Messages over a pipe: one line each, and none larger than an answer may be.
 
 use std::io;
 use std::pin::Pin;
@@ -10,9 +10,10 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::watch;
 
 use super::ANSWER;
+use super::size::Size;
 
-/// A transport over what a server writes and reads. It keeps no more of a line than an answer may have; whoever holds the
-/// receiver hears of each line that was longer, because nobody will answer for it.
+/// A transport over what a server writes and reads. Of a line that is larger than an answer may be the rest does not pass;
+/// whoever holds the receiver hears of it, because nobody will answer for it.
 pub(super) fn transport<R, W>(
     read: R,
     write: W,
@@ -22,14 +23,16 @@ where
     W: AsyncWrite + Send + Unpin + 'static,
 {
     let (too_long, heard) = watch::channel(());
-    let read = Measured { read, length: 0, too_long };
+    let read = Measured { read, size: Size::default(), is_within: true, too_long };
     (AsyncRwTransport::new(read, write).with_max_line_length(ANSWER), heard)
 }
 
-/// What a server writes, with the length of each line counted as it goes by.
+/// What a server writes, with the size of each line counted as it goes by.
 pub(super) struct Measured<R> {
     read: R,
-    length: usize,
+    /// The size of the line so far, and whether it is within the limits.
+    size: Size,
+    is_within: bool,
     too_long: watch::Sender<()>,
 }
 
@@ -41,15 +44,30 @@ impl<R: AsyncRead + Unpin> AsyncRead for Measured<R> {
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.read).poll_read(context, buffer))?;
-        for piece in buffer.filled()[before..].split_inclusive(|byte| *byte == b'\n') {
-            let was_long = self.length > ANSWER;
-            self.length = self.length.saturating_add(piece.len());
-            if self.length > ANSWER && !was_long {
+        let end = buffer.filled().len();
+        let (mut at, mut kept) = (before, before);
+        while at < end {
+            let rest = &buffer.filled()[at..];
+            let line_end = rest.iter().position(|byte| *byte == b'\n').map(|place| at + place + 1);
+            let next = line_end.unwrap_or(end);
+            if self.is_within && !self.size.add(&rest[..next - at]) {
+                self.is_within = false;
                 self.too_long.send_replace(());
             }
-            if piece.ends_with(b"\n") {
-                self.length = 0;
+            // The end of the line passes, so that the next one begins behind it.
+            let passed = if self.is_within { at } else { next - usize::from(line_end.is_some()) };
+            buffer.filled_mut().copy_within(passed..next, kept);
+            kept += next - passed;
+            if line_end.is_some() {
+                (self.size, self.is_within) = (Size::default(), true);
             }
+            at = next;
+        }
+        buffer.set_filled(kept);
+        if kept == before && end > before {
+            // Nothing would mean that the pipe is closed. Others have their turn before more is read.
+            context.waker().wake_by_ref();
+            return Poll::Pending;
         }
         Poll::Ready(Ok(()))
     }
