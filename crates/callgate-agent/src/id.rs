@@ -11,6 +11,11 @@ pub fn random_id() -> String {
     crate::hex(&bytes)
 }
 
+/// Whether a text is made as such an id.
+pub(crate) fn is_id(text: &str) -> bool {
+    text.len() == 16 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -19,6 +24,6 @@ mod tests {
     fn no_two_ids_are_equal() {
         let ids: std::collections::BTreeSet<String> = (0..1000).map(|_| random_id()).collect();
         assert_eq!(ids.len(), 1000);
-        assert!(ids.iter().all(|id| id.len() == 16 && id.bytes().all(|byte| byte.is_ascii_hexdigit())));
+        assert!(ids.iter().all(|id| is_id(id)));
     }
 }

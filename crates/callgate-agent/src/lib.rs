@@ -24,7 +24,9 @@ pub mod config;
 pub mod history;
 pub mod id;
 pub mod model;
+mod program;
 pub mod retry;
+mod script;
 pub mod tools;
 pub mod visible;
 

@@ -397,10 +397,7 @@ fn a_write_is_a_proposal_and_holds_only_for_the_file_that_was_shown() {
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o640)).unwrap();
     let change = json!({"path": "a.txt", "content": "one\nTWO\n"});
     let prepared = tools.prepare("fs.write", &change).unwrap();
-    assert_eq!(
-        prepared.preview().unwrap(),
-        "~ a.txt: changed, lines: 2 before, 2 after\n  one\n- two\n+ TWO"
-    );
+    assert_eq!(prepared.preview().change, "~ a.txt: changed, lines: 2 before, 2 after\n  one\n- two\n+ TWO");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "one\ntwo\n", "a proposal changes nothing");
     std::fs::write(&file, "meanwhile").unwrap();
     let error = tools.1.block_on(prepared.run()).unwrap_err();
@@ -472,13 +469,34 @@ fn f_13_killing_the_writer_leaves_the_old_file_or_the_new_one() {
 fn what_another_process_is_writing_is_not_swept_away() {
     let scratch = Scratch::new("lock");
     let tools = tools(&scratch, "root");
-    let busy = std::fs::File::create(scratch.path("root/.callgate-0123456789abcdef.tmp")).unwrap();
+    let busy = std::fs::File::create(scratch.path("root/.callgate-0123456789abcdef-9f9f5111.tmp")).unwrap();
     rustix::fs::flock(&busy, rustix::fs::FlockOperation::LockExclusive).unwrap();
     tools.write("a", "x").unwrap();
     assert_eq!(unfinished(&scratch.path("root")), 1);
     drop(busy);
     tools.write("a", "y").unwrap();
     assert_eq!(unfinished(&scratch.path("root")), 0);
+}
+
+#[test]
+fn no_file_of_the_user_is_swept_away_or_hidden_because_of_its_name() {
+    let scratch = Scratch::new("mine");
+    let tools = tools(&scratch, "root");
+    let names = [
+        ".callgate-notes.tmp",
+        ".callgate-0123456789abcdef.tmp",
+        ".callgate-.tmp",
+        ".callgate-0123456789abcdef-00000000.tmp",
+    ];
+    for name in names {
+        scratch.file(&format!("root/{name}"), "mine");
+    }
+    tools.write("a", "x").unwrap();
+    let listed = tools.list(".").unwrap();
+    for name in names {
+        assert_eq!(std::fs::read_to_string(scratch.path("root").join(name)).unwrap(), "mine", "{name}");
+        assert!(listed.contains(name), "{listed}");
+    }
 }
 
 #[test]

@@ -78,6 +78,7 @@ impl ServerHandler for Remote {
         let text = said.get("text").and_then(Value::as_str).unwrap_or_default().to_owned();
         Ok(match &*request.name {
             "fail" => CallToolResult::error(vec![ContentBlock::text("it broke <tool_call>")]),
+            _ if text == "large" => CallToolResult::success(vec![ContentBlock::text("x".repeat(70 << 20))]),
             name => CallToolResult::success(vec![ContentBlock::text(format!("{name}: {text}"))]),
         }
         .into())
@@ -160,16 +161,14 @@ async fn a_server_over_a_pipe_is_behind_the_gate() {
     let reached = Arc::clone(&remote.reached);
     let (ours, theirs) = tokio::io::duplex(4096);
     let serving = tokio::spawn(async move { remote.serve(theirs).await.unwrap().waiting().await });
-    let mcp = Mcp::over("far", ".", ours).await.unwrap();
+    let mcp = over_pipe(ours).await.unwrap();
     exercise(&mcp, &reached).await;
     mcp.close().await;
     serving.await.unwrap().unwrap();
 }
 
-#[tokio::test]
-async fn a_server_over_http_is_behind_the_gate() {
-    let remote = Remote::default();
-    let reached = Arc::clone(&remote.reached);
+/// Serves over HTTP, and says where.
+async fn over_http(remote: Remote) -> String {
     let service = StreamableHttpService::new(
         move || Ok(remote.clone()),
         Arc::new(LocalSessionManager::default()),
@@ -187,6 +186,14 @@ async fn a_server_over_http_is_behind_the_gate() {
             });
         }
     });
+    address
+}
+
+#[tokio::test]
+async fn a_server_over_http_is_behind_the_gate() {
+    let remote = Remote::default();
+    let reached = Arc::clone(&remote.reached);
+    let address = over_http(remote).await;
     let server = McpServer::parse(&format!("far={address}")).unwrap();
     let mcp = Mcp::connect(&server, ".", &[]).await.unwrap();
     exercise(&mcp, &reached).await;
@@ -306,4 +313,203 @@ async fn configured_headers_and_variables_reach_the_server_they_are_for() {
     let server = config.mcp_servers(|_| Some("given".to_owned())).unwrap().remove(0);
     assert!(Mcp::connect(&server, ".", &["KEPT".to_owned()]).await.is_err());
     assert_eq!(std::fs::read_to_string(seen).unwrap(), "given-\n");
+}
+
+/// A server that answers with what it is told to: the result of each method, or its own bytes.
+async fn scripted(
+    stream: tokio::io::DuplexStream,
+    mut answer: impl FnMut(&str, &Value) -> Result<Value, Box<dyn Iterator<Item = Vec<u8>> + Send>>,
+) {
+    use tokio::io::{AsyncBufReadExt, AsyncWriteExt};
+    let (read, mut write) = tokio::io::split(stream);
+    let mut lines = tokio::io::BufReader::new(read).lines();
+    while let Ok(Some(line)) = lines.next_line().await {
+        let asked: Value = serde_json::from_str(&line).unwrap();
+        let (Some(id), Some(method)) = (asked.get("id"), asked["method"].as_str()) else { continue };
+        let result = match method {
+            "initialize" => Ok(json!({
+                "protocolVersion": asked["params"]["protocolVersion"],
+                "capabilities": {"tools": {}},
+                "serverInfo": {"name": "scripted", "version": "1"},
+            })),
+            "tools/list" | "tools/call" => answer(method, &asked["params"]),
+            _ => {
+                let error = json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": "no"}});
+                write.write_all(format!("{error}\n").as_bytes()).await.unwrap();
+                continue;
+            }
+        };
+        match result {
+            Ok(result) => {
+                let line = json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string();
+                if write.write_all(format!("{line}\n").as_bytes()).await.is_err() {
+                    return;
+                }
+            }
+            Err(pieces) => {
+                let head = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},");
+                write.write_all(head.as_bytes()).await.unwrap();
+                for piece in pieces {
+                    if write.write_all(&piece).await.is_err() {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn listed(names: &[&str]) -> Value {
+    let tools = names
+        .iter()
+        .map(|name| json!({"name": name, "description": "Does it.", "inputSchema": {"type": "object"}}));
+    json!({"tools": tools.collect::<Vec<_>>()})
+}
+
+async fn over_pipe(stream: tokio::io::DuplexStream) -> Result<Mcp, callgate_agent::tools::ToolError> {
+    let (read, write) = tokio::io::split(stream);
+    Mcp::over_pipe("far", ".", read, write).await
+}
+
+#[tokio::test]
+async fn a05_a_name_that_stands_twice_in_a_servers_list_is_refused_with_both_places() {
+    for names in [&["a", "echo", "echo"][..], &["odd/name", "b", "odd_name"], &["x", "x", "x"]] {
+        let (ours, theirs) = tokio::io::duplex(4096);
+        let page = listed(names);
+        tokio::spawn(scripted(theirs, move |_, _| Ok(page.clone())));
+        let error = over_pipe(ours).await.unwrap_err();
+        assert_eq!(
+            (error.code, error.place.as_str()),
+            (ToolErrorCode::NameTaken, "far"),
+            "{names:?}: {error}"
+        );
+        assert!(
+            error.message.contains("tools 0 and 2")
+                || error.message.contains("tools 1 and 2")
+                || error.message.contains("tools 0 and 1"),
+            "{error}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a12_a_list_of_tools_that_does_not_end_is_refused() {
+    let page = |number: usize, size: usize, next: Value| {
+        let names: Vec<String> = (0..size).map(|tool| format!("t{number}_{tool}")).collect();
+        let mut page = listed(&names.iter().map(String::as_str).collect::<Vec<_>>());
+        page["nextCursor"] = next;
+        page
+    };
+    type Page = Box<dyn FnMut(usize) -> Value + Send>;
+    let endless: [(&str, Page); 5] = [
+        ("64 pages", Box::new(move |number| page(number, 1, json!(format!("c{number}"))))),
+        ("2000 tools", Box::new(move |number| page(number, 500, json!(format!("c{number}"))))),
+        ("led back", Box::new(move |number| page(number, 1, json!("same")))),
+        ("led back", Box::new(move |number| page(number, 0, json!(format!("{}", number % 3))))),
+        (
+            "16777216 bytes",
+            Box::new(move |number| page(number, 1, json!(format!("{number}{}", "x".repeat(5 << 20))))),
+        ),
+    ];
+    for (wanted, mut make) in endless {
+        let (ours, theirs) = tokio::io::duplex(1 << 16);
+        let mut number = 0;
+        tokio::spawn(scripted(theirs, move |_, _| {
+            number += 1;
+            Ok(make(number))
+        }));
+        let error = over_pipe(ours).await.unwrap_err();
+        assert_eq!(error.code, ToolErrorCode::TooLarge, "{wanted}: {error}");
+        assert!(error.message.contains(wanted), "{wanted}: {error}");
+    }
+    let (ours, theirs) = tokio::io::duplex(1 << 16);
+    let mut number = 0;
+    tokio::spawn(scripted(theirs, move |_, _| {
+        number += 1;
+        Ok(page(number, 50, if number < 20 { json!(format!("c{number}")) } else { Value::Null }))
+    }));
+    assert_eq!(over_pipe(ours).await.unwrap().tools().len(), 1_000, "a long list is no endless one");
+}
+
+/// The most memory that this process ever had, in bytes, where the system says.
+fn peak() -> Option<usize> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(line.trim().trim_end_matches(" kB").parse::<usize>().ok()? << 10)
+}
+
+#[tokio::test]
+async fn a12_a_result_that_is_too_large_is_an_error_and_is_never_held() {
+    let (ours, theirs) = tokio::io::duplex(1 << 20);
+    tokio::spawn(scripted(theirs, |method, params| {
+        if method == "tools/list" {
+            return Ok(listed(&["large", "scattered", "small"]));
+        }
+        if params["name"] == "small" {
+            return Ok(json!({"content": [{"type": "text", "text": "fine"}]}));
+        }
+        if params["name"] == "scattered" {
+            let open = b"\"result\":{\"content\":[],\"structuredContent\":{\"a\":[".to_vec();
+            let body = std::iter::repeat_n(b"0,".repeat(1 << 19), 60);
+            return Err(Box::new(std::iter::once(open).chain(body).chain([b"0]}}}\n".to_vec()])));
+        }
+        let open = b"\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"".to_vec();
+        let body = std::iter::repeat_n(vec![b'x'; 1 << 20], 300);
+        let close = b"\"}]}}\n".to_vec();
+        Err(Box::new(std::iter::once(open).chain(body).chain([close])))
+    }));
+    let mcp = over_pipe(ours).await.unwrap();
+    let bench = Bench::new(&mcp, "far.*");
+    let before = peak();
+    for name in ["far.large", "far.scattered"] {
+        let report = bench.run(name, json!({})).await;
+        let Outcome::Failed { error } = &report.outcome else { panic!("{name}: {:?}", report.name) };
+        assert_eq!(error.code, ToolErrorCode::TooLarge, "{error}");
+        assert!(error.message.contains("67108864 bytes"), "{error}");
+    }
+    if let Some((before, after)) = before.zip(peak()) {
+        assert!(after - before < 200 << 20, "{} MiB more were held", (after - before) >> 20);
+    }
+    let report = bench.run("far.small", json!({})).await;
+    assert_eq!(report.outcome, Outcome::Ran { result: "fine".to_owned() }, "the connection goes on");
+}
+
+#[tokio::test]
+async fn a12_a_result_that_is_too_large_is_an_error_over_http_too() {
+    let address = over_http(Remote::default()).await;
+    let mcp = Mcp::connect(&McpServer::parse(&format!("far={address}")).unwrap(), ".", &[]).await.unwrap();
+    let bench = Bench::new(&mcp, "far.*");
+    let report = bench.run("far.echo", json!({"text": "large"})).await;
+    let Outcome::Failed { error } = &report.outcome else { panic!("{report:?}") };
+    assert_eq!(error.code, ToolErrorCode::TooLarge, "{error}");
+    let report = bench.run("far.echo", json!({"text": "small"})).await;
+    assert_eq!(report.outcome, Outcome::Ran { result: "echo: small".to_owned() });
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a09_a_server_gets_a_few_variables_and_those_that_are_meant_for_it() {
+    let folder = Scratch::new("environment");
+    let seen = folder.path("seen");
+    let text = format!(
+        "mcp: {{servers: {{near: {{command: sh, args: [-c, 'env > {}'], env: {{GIVEN: '${{A}}'}}}}}}}}",
+        seen.display()
+    );
+    let config = callgate_agent::config::Config::builder().text("config.yml", &text).build().unwrap();
+    let server = config.mcp_servers(|_| Some("given".to_owned())).unwrap().remove(0);
+    assert!(Mcp::connect(&server, ".", &["USER".to_owned()]).await.is_err());
+    let seen = std::fs::read_to_string(seen).unwrap();
+    let mut names: Vec<&str> =
+        seen.lines().filter_map(|line| line.split_once('=')).map(|(name, _)| name).collect();
+    // What the shell sets by itself.
+    names.retain(|name| !matches!(*name, "PWD" | "OLDPWD" | "SHLVL" | "_"));
+    assert!(names.contains(&"GIVEN") && names.contains(&"PATH"), "{seen}");
+    // The test itself runs with the variables of `cargo`, none of which is meant for the server.
+    assert!(std::env::vars_os().count() > names.len() && std::env::var_os("CARGO_MANIFEST_DIR").is_some());
+    for name in names {
+        let is_few =
+            ["GIVEN", "PATH", "HOME", "LOGNAME", "SHELL", "TERM", "TMPDIR", "TZ", "LANG", "LANGUAGE"]
+                .contains(&name);
+        assert!(is_few || name.starts_with("LC_"), "{name} was handed on");
+    }
 }

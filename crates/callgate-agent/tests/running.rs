@@ -13,7 +13,8 @@ use std::time::{Duration, SystemTime};
 
 use callgate::{Call, Gate, Tool};
 use callgate_agent::approval::{
-    Answer, ApprovalPolicy, Approver, DenialReason, Grants, NobodyThere, Otherwise, Request, Rule, Standing,
+    Answer, ApprovalPolicy, Approver, DenialReason, Grants, NobodyThere, Otherwise, Preview, Request, Rule,
+    Standing,
 };
 use callgate_agent::audit::{AuditLog, AuditSettings, Medium, Redaction, Style, Sync};
 use callgate_agent::cancel::Cancel;
@@ -47,7 +48,7 @@ impl RunTool for Counter {
             tokio::time::sleep(takes).await;
             Ok(gives.to_owned())
         })
-        .showing("what \u{1b}[2Jchanges".to_owned()))))
+        .showing(Preview { change: "what \u{1b}[2Jchanges".to_owned(), ..Preview::default() }))))
     }
 }
 
@@ -261,8 +262,8 @@ async fn t_01_a_preview_cannot_act_on_the_terminal_and_is_part_of_the_question()
     let yes = Yes::default();
     bench.run(&look(1), &yes).await;
     let asked = yes.0.lock().unwrap();
-    assert_eq!(asked[0].preview, ["what \\u{1b}[2Jchanges"]);
-    assert!(asked[0].lines(true).iter().any(|line| line == "  what \\u{1b}[2Jchanges"));
+    assert_eq!(asked[0].change, ["what \\u{1b}[2Jchanges"]);
+    assert!(asked[0].lines(true, 80).iter().any(|line| line == "change   │ what \\u{1b}[2Jchanges"));
     assert_eq!(bench.ran(), 1);
 }
 
@@ -535,4 +536,36 @@ async fn r_33_a_call_runs_behind_those_it_waits_for_and_not_if_they_did_not_work
     assert_eq!(order, ["a", "b", "c", "d"]);
     assert_eq!(codes(&reports), [None, None, Some(ToolErrorCode::Blocked), None]);
     assert!(matches!(reports[1].outcome, Outcome::Denied { .. }), "nobody allowed it");
+}
+
+#[test]
+fn a05_a_toolbox_takes_no_name_twice_and_admits_no_server_of_a_taken_name() {
+    let mut tools = Toolbox::new();
+    let tool =
+        |description: &str| Arc::new(Stuck(Tool::new("fs.read", description, json!({"type": "object"}))));
+    tools.add(tool("First.")).unwrap();
+    let error = tools.add(tool("Second.")).unwrap_err();
+    assert_eq!((error.code.word(), error.tool.as_deref()), ("tool-name-taken", Some("fs.read")));
+    assert_eq!(tools.get("fs.read").unwrap().tool().description, "First.");
+    assert_eq!(tools.registry().len(), 1);
+    let error = tools.admit("fs", ".").unwrap_err();
+    assert_eq!((error.code, error.place.as_str()), (ToolErrorCode::NameTaken, "fs"), "{error}");
+    tools.admit("fs", "__").unwrap();
+    tools.admit("f", ".").unwrap();
+}
+
+#[test]
+fn a08_a_listed_tool_is_dangerous_unless_its_entry_says_otherwise() {
+    for (entry, dangerous) in [
+        (json!({"name": "a"}), true),
+        (json!({"name": "a", "command": ["x"]}), true),
+        (json!({"name": "a", "dangerous": null}), true),
+        (json!({"name": "a", "dangerous": true}), true),
+        (json!({"name": "a", "dangerous": false}), false),
+        (json!({"function": {"name": "a", "dangerous": false}}), false),
+    ] {
+        let tool = Tool::from_value(&entry).unwrap();
+        let listed = callgate_agent::tools::ListedTool::from_entry(tool, &entry, &[]).unwrap();
+        assert_eq!(listed.tool().dangerous, dangerous, "{entry}");
+    }
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use callgate::{Registry, Tool};
 use callgate_agent::approval::{Answer, Approver, Grants, NobodyThere, Request};
 use callgate_agent::audit::{AuditError, AuditLog};
 use callgate_agent::cancel::Cancel;
@@ -14,7 +15,7 @@ use callgate_agent::id::random_id;
 use callgate_agent::model::Pending;
 use callgate_agent::tools::files::{FS_READ, FS_WRITE, FileNames, Root, file_tools};
 use callgate_agent::tools::mcp::{Mcp, McpServer};
-use callgate_agent::tools::{Completion, ListedTool, RunTool, ToolError, Toolbox};
+use callgate_agent::tools::{Completion, ListedTool, RunTool, ToolError, ToolErrorCode, Toolbox};
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
 use serde_json::{Value, json};
@@ -223,13 +224,8 @@ async fn begin(
     config: &Config,
     approver: Box<dyn Approver>,
 ) -> Result<(Chat, Vec<Mcp>), Stop> {
-    let servers = servers(args, config).await?;
     let mut grants = Grants::new();
     let mut tools = Toolbox::new();
-    let audit = match config.audit() {
-        Some(settings) => Some(AuditLog::create(settings, &random_id()).map_err(|error| unrecorded(&error))?),
-        None => None,
-    };
     if !args.no_files {
         let root = root(args, config)?;
         for tool in file_tools(Some(root), config.file_names(), config.file_limits()) {
@@ -248,6 +244,11 @@ async fn begin(
             add(&mut tools, Arc::new(tool))?;
         }
     }
+    let servers = servers(args, config, &tools).await?;
+    let audit = match config.audit() {
+        Some(settings) => Some(AuditLog::create(settings, &random_id()).map_err(|error| unrecorded(&error))?),
+        None => None,
+    };
     for tool in servers.iter().flat_map(Mcp::tools) {
         add(&mut tools, Arc::clone(tool))?;
     }
@@ -280,10 +281,14 @@ async fn begin(
 }
 
 /// The MCP servers of the configuration and the command line, connected. A server of the command line stands in place
-/// of a configured one of the same name.
-async fn servers(args: &ChatArgs, config: &Config) -> Result<Vec<Mcp>, Stop> {
+/// of a configured one of the same name. A name that stands before that of another tool is refused before anything starts.
+async fn servers(args: &ChatArgs, config: &Config, tools: &Toolbox) -> Result<Vec<Mcp>, Stop> {
     let unfit = |error: ToolError| {
-        Stop::usage(format!("{}: {}", error.place, error.message), "see `callgate chat --help`")
+        let help = match error.code {
+            ToolErrorCode::NameTaken => error.code.help(),
+            _ => "see `callgate chat --help`",
+        };
+        Stop::usage(format!("{}: {} ({})", error.place, error.message, error.code.word()), help)
     };
     let flags: Vec<McpServer> =
         args.mcp.iter().map(|text| McpServer::parse(text)).collect::<Result<_, _>>().map_err(unfit)?;
@@ -292,6 +297,16 @@ async fn servers(args: &ChatArgs, config: &Config) -> Result<Vec<Mcp>, Stop> {
         .map_err(|error| Stop::usage(&error, "see `callgate config show`"))?;
     configured.retain(|server| flags.iter().all(|flag| flag.name != server.name));
     let between = if config.file_names() == FileNames::Dotted { "." } else { "__" };
+    let all: Vec<&McpServer> = configured.iter().chain(&flags).collect();
+    for (number, server) in all.iter().enumerate() {
+        tools.admit(&server.name, between).map_err(unfit)?;
+        let front = |server: &McpServer| format!("{}{between}", server.name);
+        let others = all.iter().enumerate().filter(|(other, _)| *other != number);
+        if others.into_iter().any(|(_, other)| front(other).starts_with(&front(server))) {
+            let message = "another server's tools would be called like this one's";
+            return Err(unfit(ToolError::new(ToolErrorCode::NameTaken, server.name.as_str(), message)));
+        }
+    }
     let mut servers = Vec::new();
     for server in configured.iter().chain(&flags) {
         let mcp = Mcp::connect(server, between, &config.secret_variables()).await.map_err(unfit)?;
@@ -307,17 +322,18 @@ async fn servers(args: &ChatArgs, config: &Config) -> Result<Vec<Mcp>, Stop> {
 
 /// The tools of a list, each with its program where the list names one.
 fn listed(path: &Path, config: &Config) -> Result<Vec<ListedTool>, Stop> {
-    let registry = input::tools(path)?;
-    let list: Value = serde_json::from_str(&input::read_text(path, "a JSON list of tools")?)
-        .map_err(|error| Stop::usage(format!("{}: {error}", path.display()), ""))?;
+    let text = input::read_text(path, "a JSON list of tools")?;
+    let unfit = |error: &dyn std::fmt::Display| Stop::usage(format!("{}: {error}", input::name_of(path)), "");
+    // The whole list has to hold together: no name stands in it twice.
+    Registry::from_json(&text).map_err(|error| unfit(&error))?;
+    let list: Value = serde_json::from_str(&text).map_err(|error| unfit(&error))?;
     let entries = list["tools"].as_array().or_else(|| list.as_array());
     let secrets = config.secret_variables();
-    let unfit = |error| Stop::usage(format!("{}: {error}", path.display()), "");
-    registry
-        .tools()
-        .zip(entries.into_iter().flatten())
-        .map(|(tool, entry)| ListedTool::from_entry(tool.tool.clone(), entry, &secrets).map_err(unfit))
-        .collect()
+    let listed = |entry: &Value| {
+        let tool = Tool::from_value(entry).map_err(|error| unfit(&error))?;
+        ListedTool::from_entry(tool, entry, &secrets).map_err(|error| unfit(&error))
+    };
+    entries.into_iter().flatten().map(listed).collect()
 }
 
 fn add(tools: &mut Toolbox, tool: Arc<dyn RunTool>) -> Result<(), Stop> {
@@ -435,12 +451,15 @@ impl Approver for AtTerminal {
             let mut is_short = true;
             loop {
                 let mut text = String::from("\n");
-                for (number, line) in request.lines(is_short).iter().enumerate() {
-                    let tone = match line.trim_start().chars().next() {
-                        _ if number == 0 => Tone::Strong,
-                        Some('+') => Tone::Good,
-                        Some('-') => Tone::Bad,
-                        _ => Tone::Plain,
+                let mut tone = Tone::Plain;
+                for line in request.lines(is_short, Paint::columns_now()) {
+                    // What did not fit on a line goes on in its colour.
+                    tone = match line.split_once("│ ") {
+                        Some((label, _)) if label.starts_with("call") => Tone::Strong,
+                        Some((_, text)) if text.starts_with('+') => Tone::Good,
+                        Some((_, text)) if text.starts_with('-') => Tone::Bad,
+                        Some(_) => Tone::Plain,
+                        None => tone,
                     };
                     text.push_str(&format!("{}\n", self.paint.tone(tone, line)));
                 }
@@ -448,7 +467,7 @@ impl Approver for AtTerminal {
                     return Answer::Closed;
                 }
                 forget_typed();
-                let prompt = format!("run {}? [y]es, [v]iew all, anything else is no: ", request.tool);
+                let prompt = "run it? [y]es, [v]iew all, anything else is no: ".to_owned();
                 match self.keyboard.line(prompt).await {
                     Typed::Line(line) => match line.trim() {
                         "y" | "yes" => return Answer::Approve { hash: request.hash.clone() },

@@ -196,7 +196,7 @@ fn import(
     let dialect = dialect::import(&json, name)
         .map_err(|error| Stop::usage(format!("{}: {error}", input::name_of(file)), ""))?;
     match output {
-        Some(path) => lines::create(path, file)?.write_all(dialect.as_bytes())?,
+        Some(path) => lines::create(path, &[file])?.write_all(dialect.as_bytes())?,
         None => write!(out, "{}", paint.raw_or_visible(&dialect))?,
     }
     Ok(Outcome::Fine)

@@ -14,9 +14,11 @@ use crate::paint::Paint;
 use crate::pipeline::{self, Broken, Line, LineWork, MAX_LINE};
 use crate::progress::{Counting, Progress, Tally};
 
-/// Works on all lines of a file, shows progress and a summary, and says how it went.
+/// Works on all lines of a file, shows progress and a summary, and says how it went. `others` are the files that were
+/// read besides; none of them is written over either.
 pub(crate) fn run<W: LineWork<Tally = Tally>>(
     file: &Path,
+    others: &[&Path],
     args: &LineArgs,
     counting: Counting,
     work: W,
@@ -24,7 +26,8 @@ pub(crate) fn run<W: LineWork<Tally = Tally>>(
     stdout: &mut dyn Write,
 ) -> Result<Outcome, Stop> {
     let (reader, size) = input::open(file)?;
-    let mut output_file = args.output.as_deref().map(|path| create(path, file)).transpose()?;
+    let mut output_file =
+        args.output.as_deref().map(|path| create(path, &[&[file], others].concat())).transpose()?;
     let jobs = match args.jobs {
         Some(jobs) => jobs as usize,
         None => std::thread::available_parallelism().map_or(1, usize::from),
@@ -92,20 +95,46 @@ pub(crate) fn write(number: u64, outcome: &batch::Outcome, out: &mut Vec<u8>, ta
     out.push(b'\n');
 }
 
-/// Creates the output file, unless that would destroy the input before it is read.
-pub(crate) fn create(path: &Path, input: &Path) -> Result<File, Stop> {
-    let same =
-        |a: &Path, b: &Path| a.canonicalize().ok().zip(b.canonicalize().ok()).is_some_and(|(a, b)| a == b);
-    if same(path, input) {
+/// Opens the output file, unless that would destroy an input. It is emptied only after it was compared: two names may be one
+/// file.
+pub(crate) fn create(path: &Path, inputs: &[&Path]) -> Result<File, Stop> {
+    let failed = |error: std::io::Error| {
+        Stop::usage(
+            format!("cannot create {}: {error}", path.display()),
+            "check the directory and its permissions",
+        )
+    };
+    let file = File::options().write(true).create(true).truncate(false).open(path).map_err(failed)?;
+    if inputs.iter().any(|input| is_same(&file, path, input)) {
         return Err(Stop::usage(
             format!("{} is both the input and the output", path.display()),
             "write to another file",
         ));
     }
-    File::create(path).map_err(|error| {
-        Stop::usage(
-            format!("cannot create {}: {error}", path.display()),
-            "check the directory and its permissions",
-        )
+    // Only a file has a length; a pipe or a device takes what comes.
+    if file.metadata().map_err(failed)?.is_file() {
+        file.set_len(0).map_err(failed)?;
+    }
+    Ok(file)
+}
+
+/// Whether the output is the file that the input is read from, under whatever name, also as standard input.
+#[cfg(unix)]
+fn is_same(output: &File, _: &Path, input: &Path) -> bool {
+    use std::os::fd::AsFd;
+    use std::os::unix::fs::MetadataExt;
+    let input = match input::is_stdin(input) {
+        true => std::io::stdin().as_fd().try_clone_to_owned().and_then(|stdin| File::from(stdin).metadata()),
+        false => input.metadata(),
+    };
+    let both = input.and_then(|input| Ok((input, output.metadata()?)));
+    both.is_ok_and(|(input, output)| {
+        input.is_file() && (input.dev(), input.ino()) == (output.dev(), output.ino())
     })
+}
+
+#[cfg(not(unix))]
+fn is_same(_: &File, output: &Path, input: &Path) -> bool {
+    let both = output.canonicalize().and_then(|output| Ok((output, input.canonicalize()?)));
+    both.is_ok_and(|(output, input)| output == input)
 }

@@ -87,6 +87,11 @@ impl Paint {
         self.columns
     }
 
+    /// How many columns the terminal has at this moment: it may have been made narrower since the start.
+    pub(crate) fn columns_now() -> usize {
+        terminal_size::terminal_size().map_or(80, |(width, _)| usize::from(width.0))
+    }
+
     pub(crate) fn is_terminal(&self) -> bool {
         self.terminal
     }

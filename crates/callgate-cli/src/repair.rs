@@ -23,7 +23,7 @@ pub(crate) const DEPTH: usize = 512;
 pub(crate) fn run(args: &RepairArgs, paint: Paint, out: &mut dyn Write) -> Result<Outcome, Stop> {
     if args.jsonl {
         let work = RepairLines { strict: args.strict };
-        return lines::run(&args.file, &args.lines, Counting::Documents, work, paint, out);
+        return lines::run(&args.file, &[], &args.lines, Counting::Documents, work, paint, out);
     }
     let text = input::read_text(&args.file, "UTF-8 text")?;
     let result = repair(&text, DEPTH).map_err(|failure| finding(&failure)).and_then(|repaired| {

@@ -1,6 +1,7 @@
 //! `callgate scan`: many responses, one JSON line each, judged in parallel and written in order.
 
 use std::io::Write;
+use std::path::{Path, PathBuf};
 
 use callgate::Response;
 use callgate::batch::{self, Gates};
@@ -28,7 +29,9 @@ pub(crate) fn run(args: &ScanArgs, paint: Paint, out: &mut dyn Write) -> Result<
     }
     // A line that needs this gate says what is wrong with it; the flags have been looked at before.
     let _ = gates.prepare();
-    lines::run(&args.file, &args.lines, Counting::Calls, ScanLines { gates }, paint, out)
+    let others: Vec<&Path> =
+        args.gate.tools.iter().chain(&args.gate.dialect_file).map(PathBuf::as_path).collect();
+    lines::run(&args.file, &others, &args.lines, Counting::Calls, ScanLines { gates }, paint, out)
 }
 
 /// Each line a response, by the batch contract.

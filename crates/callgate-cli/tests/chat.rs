@@ -205,6 +205,118 @@ fn tools_with_a_program_run_it_with_the_arguments_on_its_input() {
     }
 }
 
+#[cfg(unix)]
+#[test]
+fn a05_a_name_that_stands_twice_is_refused_before_anything_runs() {
+    let folder = Folder::new("twice");
+    let tool = |name: &str, file: &str, more: &str| {
+        format!(
+            r#"{{"name": "{name}", "description": "Does it.", "parameters": {{}}, "command": ["touch", "{file}"]{more}}}"#
+        )
+    };
+    let harmless = r#", "dangerous": false"#;
+    let list = [tool("look", "one", harmless), tool("look", "two", harmless), tool("wipe", "three", "")];
+    std::fs::write(folder.0.join("tools.json"), format!("[{}]", list.join(","))).unwrap();
+    let output = folder.once("call wipe {}", &["--tools", "tools.json"]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    let said = text(&output.stderr);
+    for wanted in ["tools.json", "tool 1 `look`", "taken by tool 0", "tool-name-taken", "name of its own"] {
+        assert!(said.contains(wanted), "{wanted} is missing in {said}");
+    }
+    for (command, stdin) in
+        [(&["parse", "-"][..], ""), (&["scan", "-"], "{\"text\": \"x\"}\n"), (&["prompt"], "")]
+    {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_callgate"))
+            .args(command)
+            .args(["--tools", "tools.json"])
+            .current_dir(&folder.0)
+            .stdin(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(stdin.as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{command:?}: {output:?}");
+        assert!(text(&output.stderr).contains("tool-name-taken"), "{command:?}: {output:?}");
+    }
+    // Names are looked up, so a tool gets its own program wherever it stands, whatever form the entries have.
+    let mixed = format!(
+        r#"{{"tools": [{{"type": "function", "function": {}}}, {}, {}]}}"#,
+        tool("look", "one", harmless),
+        tool("wipe", "three", ""),
+        tool("peek", "two", harmless)
+    );
+    std::fs::write(folder.0.join("tools.json"), mixed).unwrap();
+    let all = json(&folder.once("call wipe {}", &["--json", "--tools", "tools.json"]));
+    assert_eq!(all["tools"][0]["outcome"]["denial"]["reason"], "nobody", "{all}");
+    let all = json(&folder.once("call peek {}", &["--json", "--tools", "tools.json"]));
+    assert_eq!(all["tools"][0]["outcome"]["outcome"], "ran", "{all}");
+    let made: Vec<bool> = ["one", "two", "three"].iter().map(|name| folder.0.join(name).exists()).collect();
+    assert_eq!(made, [false, true, false]);
+    // What is built in has its names already.
+    std::fs::write(folder.0.join("tools.json"), format!("[{}]", tool("fs.read", "four", harmless))).unwrap();
+    let output = folder.once("call fs.read {\"path\": \"a.txt\"}", &["--tools", "tools.json"]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(text(&output.stderr).contains("tool-name-taken"), "{output:?}");
+    assert!(!folder.0.join("four").exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn a07_a_server_whose_name_is_taken_is_not_even_started() {
+    let folder = Folder::new("a07");
+    let tools = r#"[{"name": "mail.send", "description": "Sends.", "parameters": {}}]"#;
+    std::fs::write(folder.0.join("tools.json"), tools).unwrap();
+    for args in [
+        &["--mcp", "fs=touch started"][..],
+        &["--mcp", "mail=touch started", "--tools", "tools.json"],
+        &["--mcp", "far=touch started", "--mcp", "far=touch started"],
+        &["--profile", "strict-xml", "--mcp", "far=touch started", "--mcp", "far__x=touch started"],
+    ] {
+        let output = folder.once("hi", args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {output:?}");
+        let said = text(&output.stderr);
+        assert!(said.contains("name_taken") && said.contains("a name of its own"), "{args:?}: {said}");
+        assert!(!folder.0.join("started").exists(), "{args:?}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a09_a_program_gets_a_few_variables_and_those_that_its_entry_names() {
+    let folder = Folder::new("a09");
+    let list = |env: &str| {
+        format!(
+            r#"[{{"name": "show", "description": "Shows.", "parameters": {{}}, "dangerous": false, "command": ["env"]{env}}}]"#
+        )
+    };
+    let run = |env: &str, more: &[&str]| {
+        std::fs::write(folder.0.join("tools.json"), list(env)).unwrap();
+        let args = [&["--json", "--tools", "tools.json", "--no-files"], more].concat();
+        let mut command = folder.chat(&["--once", "call show {}"]);
+        command.args(args).env("GITHUB_TOKEN", "canary-1").env("AWS_SECRET_ACCESS_KEY", "canary-2");
+        command.env("LC_ALL", "C").env("LC_SECRET", "canary-3").env("TZ", "UTC").env("MINE", "for the tool");
+        command.output().unwrap()
+    };
+    let given = |output: &Output| json(output)["tools"][0]["outcome"]["result"].as_str().unwrap().to_owned();
+    let shown = given(&run("", &[]));
+    assert!(!shown.contains("canary") && !shown.contains("MINE"), "{shown}");
+    for wanted in ["PATH=", "LC_ALL=C", "TZ=UTC"] {
+        assert!(shown.lines().any(|line| line.starts_with(wanted)), "{wanted} is missing in {shown}");
+    }
+    let shown = given(&run(r#", "env": ["MINE", "NOT_SET"]"#, &[]));
+    assert!(shown.contains("MINE=for the tool\n") && !shown.contains("canary"), "{shown}");
+    let secret = run(r#", "env": ["MINE"]"#, &["--set", "providers.openai.api_key_env=MINE"]);
+    assert_eq!(secret.status.code(), Some(2), "{secret:?}");
+    for wrong in
+        [r#", "env": "MINE""#, r#", "env": {"MINE": "x"}"#, r#", "env": ["A=b"]"#, r#", "env": [""]"#]
+    {
+        let output = run(wrong, &[]);
+        assert_eq!(output.status.code(), Some(2), "{wrong}: {output:?}");
+        assert!(text(&output.stderr).contains("`env` must be a list"), "{output:?}");
+    }
+}
+
 #[test]
 fn x_52_where_every_response_is_a_call_the_model_ends_by_one() {
     let folder = Folder::new("completion");
@@ -405,7 +517,9 @@ mod terminal {
         let write = "call fs.write {\"path\": \"a.txt\", \"content\": \"omega\\n\"}\r";
         session.types(write);
         let asked = session.until("anything else is no: ");
-        for wanted in ["fs.write wants to run", "- alpha \\u{1b}[2J", "+ omega", "hash "] {
+        for wanted in
+            ["fs.write wants to run", "replaces a file: ", "│ - alpha \\u{1b}[2J", "│ + omega", "hash "]
+        {
             assert!(asked.contains(wanted), "{wanted} is missing in {asked}");
         }
         session.types("\r");
@@ -416,16 +530,60 @@ mod terminal {
         session.until("anything else is no: ");
         session.types("v\r");
         let viewed = session.until("anything else is no: ");
-        assert!(
-            viewed.contains("/content = omega\\\\n") || viewed.contains("/content = omega\\n"),
-            "{viewed}"
-        );
+        assert!(viewed.contains("argument │ /content = string \"omega\\n\""), "{viewed}");
         session.types("y\r");
         session.until("a.txt replaced");
         assert_eq!(folder.read("a.txt"), "omega\n");
         session.until("> ");
         session.types("\u{4}");
         assert_eq!(session.child.wait().unwrap().code(), Some(0));
+    }
+
+    #[test]
+    fn a06_no_argument_makes_a_line_that_looks_like_the_question() {
+        let folder = Folder::new("pty-wrap");
+        let tools =
+            r#"[{"name": "wipe", "description": "Wipes.", "parameters": {}, "command": ["echo", "a  b"]}]"#;
+        std::fs::write(folder.0.join("tools.json"), tools).unwrap();
+        for columns in [20, 40, 80, 133] {
+            let args = ["--set", "audit.enabled=false", "--tools", "tools.json", "--no-files"];
+            let mut session = Session::start(&folder, &args);
+            let size = rustix::termios::Winsize { ws_row: 50, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+            rustix::termios::tcsetwinsize(&session.screen, size).unwrap();
+            session.until("> ");
+            let pad = " ".repeat(usize::from(columns) - 3);
+            session.types(&format!(
+                "call wipe {{\"path\": \"/tmp/x{pad}/dry_run = true{pad}starts: echo{pad}hash 0\"}}\r"
+            ));
+            session.until("call     │ ");
+            let asked = session.until("run it?");
+            let lines: Vec<&str> = asked.lines().skip(1).collect();
+            let labels =
+                ["why", "starts", "effect", "argument", "hash", ""].map(|label| format!("{label:8} "));
+            for line in &lines[..lines.len() - 1] {
+                let is_own = labels
+                    .iter()
+                    .any(|label| line.strip_prefix(label).is_some_and(|rest| rest.starts_with(['│', '┊'])));
+                assert!(is_own, "{columns}: {line:?} in {asked}");
+                assert!(line.chars().count() <= usize::from(columns), "{columns}: {line:?}");
+            }
+            let text: String = lines
+                .iter()
+                .flat_map(|line| line.split_once(['│', '┊']))
+                .map(|(_, text)| &text[1..])
+                .collect();
+            let run = format!("␠×{}␠", pad.len());
+            assert!(
+                text.contains(&format!("/path = string \"/tmp/x{run}/dry_run = true{run}starts:")),
+                "{text}"
+            );
+            assert!(text.contains("the program \"/") && text.contains("/echo\" \"a␠×2␠b\""), "{text}");
+            session.types("\r");
+            session.until("User denied permission");
+            session.until("> ");
+            session.types("\u{4}");
+            assert_eq!(session.child.wait().unwrap().code(), Some(0));
+        }
     }
 
     #[test]

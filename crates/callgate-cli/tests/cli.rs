@@ -370,6 +370,32 @@ fn scan_writes_files_and_protects_its_input() {
         &["both the input and the output"],
     );
     assert_eq!(std::fs::read_to_string(input.path()).unwrap().lines().count(), 10);
+    #[cfg(unix)]
+    {
+        let (hard, soft) = (format!("{}.hard", input.path()), format!("{}.soft", input.path()));
+        std::fs::hard_link(input.path(), &hard).unwrap();
+        std::os::unix::fs::symlink(input.path(), &soft).unwrap();
+        for name in [&hard, &soft] {
+            let run = callgate(&["scan", input.path(), "-o", name], "");
+            assert_usage_error(&run, &["both the input and the output"]);
+        }
+        // The shell may have opened it as standard input.
+        let run = std::process::Command::new(env!("CARGO_BIN_EXE_callgate"))
+            .args(["scan", "-", "-o", &hard])
+            .stdin(std::fs::File::open(input.path()).unwrap())
+            .output()
+            .unwrap();
+        assert_eq!(run.status.code(), Some(2), "{run:?}");
+        std::fs::remove_file(hard).unwrap();
+        std::fs::remove_file(soft).unwrap();
+        let tools = Scratch::new("tools.json", "[]");
+        let run = callgate(&["scan", input.path(), "--tools", tools.path(), "-o", tools.path()], "");
+        assert_usage_error(&run, &["both the input and the output"]);
+        assert_eq!(std::fs::read_to_string(tools.path()).unwrap(), "[]");
+        let device = callgate(&["scan", "-q", input.path(), "-o", "/dev/null"], "");
+        assert_eq!(device.code, 0, "{}", device.stderr);
+    }
+    assert_eq!(std::fs::read_to_string(input.path()).unwrap().lines().count(), 10);
     let nowhere = "/nonexistent/directory/out.jsonl";
     assert_usage_error(&callgate(&["scan", input.path(), "-o", nowhere], ""), &["cannot create"]);
 }

@@ -140,8 +140,7 @@ impl Registry {
         Registry::default()
     }
 
-    /// Adds a tool, which must have a name, a description and a schema that compiles. A tool of the same name is
-    /// replaced and keeps its place.
+    /// Adds a tool, which must have a name that is not taken, a description and a schema that compiles.
     pub fn register(&mut self, tool: Tool) -> Result<(), RegistryError> {
         if tool.name.trim().is_empty() {
             return Err(RegistryError::new(RegistryErrorCode::MissingName, "a tool must have a name"));
@@ -170,7 +169,8 @@ impl Registry {
     /// The tools of a list: an array, or an object with the array `tools`. The entries may be in the form of OpenAI
     /// (chat or Responses), Anthropic, MCP, or plain `{name, description?, parameters, dangerous?, permission?}`.
     ///
-    /// Descriptions may be missing, since lists of others often lack them and the gate does not need them.
+    /// Descriptions may be missing, since lists of others often lack them and the gate does not need them. A name that
+    /// stands twice is an error: whoever reads the list could take either entry for the tool.
     pub fn from_value(list: &Value) -> Result<Self, RegistryError> {
         let entries = match list {
             Value::Object(fields) => fields.get("tools").and_then(Value::as_array),
@@ -241,15 +241,14 @@ impl Registry {
 
     fn put(&mut self, tool: Tool) -> Result<(), RegistryError> {
         let name = tool.name.clone();
+        if let Some(place) = self.shared.places.get(&name) {
+            let message = format!("the name is taken by tool {place}");
+            return Err(RegistryError::new(RegistryErrorCode::NameTaken, message).named(&name));
+        }
         let compiled = Arc::new(CompiledTool::compile(tool).map_err(|error| error.named(&name))?);
         let shelf = Arc::make_mut(&mut self.shared);
-        match shelf.places.get(&name).and_then(|place| shelf.tools.get_mut(*place)) {
-            Some(taken) => *taken = compiled,
-            None => {
-                shelf.places.insert(name, shelf.tools.len());
-                shelf.tools.push(compiled);
-            }
-        }
+        shelf.places.insert(name, shelf.tools.len());
+        shelf.tools.push(compiled);
         Ok(())
     }
 }
@@ -330,6 +329,8 @@ pub enum RegistryErrorCode {
     BadShape,
     /// A tool has no name.
     MissingName,
+    /// A tool has the name of another one.
+    NameTaken,
     /// A tool has no description.
     MissingDescription,
     /// The schema is not a JSON Schema of an object.
@@ -349,6 +350,7 @@ impl RegistryErrorCode {
             RegistryErrorCode::BadJson => "tools-bad-json",
             RegistryErrorCode::BadShape => "tools-bad-shape",
             RegistryErrorCode::MissingName => "tool-without-name",
+            RegistryErrorCode::NameTaken => "tool-name-taken",
             RegistryErrorCode::MissingDescription => "tool-without-description",
             RegistryErrorCode::BadSchema => "tool-bad-schema",
             RegistryErrorCode::BadPattern => "tool-bad-pattern",
@@ -365,6 +367,7 @@ impl RegistryErrorCode {
                 "Give each tool as {\"name\", \"description\", \"parameters\"} or in the form of OpenAI, Anthropic or MCP."
             }
             RegistryErrorCode::MissingName => "Give the tool a name.",
+            RegistryErrorCode::NameTaken => "Give each tool a name of its own.",
             RegistryErrorCode::MissingDescription => "Say in one sentence what the tool does.",
             RegistryErrorCode::BadSchema => "Correct the JSON Schema of the tool's arguments.",
             RegistryErrorCode::BadPattern => {

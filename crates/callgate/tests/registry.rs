@@ -59,16 +59,48 @@ mod lists {
     }
 
     #[test]
-    fn the_same_name_replaces_and_clones_are_independent() {
+    fn a05_a_taken_name_is_refused_and_clones_are_independent() {
         let mut registry = Registry::new();
         registry.register(Tool::new("a", "first", json!({}))).unwrap();
-        registry.register(Tool::new("b", "other", json!({}))).unwrap();
         let before = registry.clone();
-        registry.register(Tool::new("a", "second", json!({}))).unwrap();
+        registry.register(Tool::new("b", "other", json!({}))).unwrap();
+        let error = registry.register(Tool::new("a", "second", json!({}))).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "tool `a`: the name is taken by tool 0 (tool-name-taken). Give each tool a name of its own."
+        );
         assert_eq!(registry.names().collect::<Vec<_>>(), ["a", "b"]);
-        assert_eq!(registry.get("a").unwrap().tool.description, "second");
-        assert_eq!(before.get("a").unwrap().tool.description, "first");
-        assert_eq!((registry.len(), registry.is_empty()), (2, false));
+        assert_eq!(registry.get("a").unwrap().tool.description, "first");
+        assert_eq!((before.len(), registry.len(), registry.is_empty()), (1, 2, false));
+    }
+
+    #[test]
+    fn a05_a_name_that_stands_twice_in_a_list_is_an_error_with_both_places() {
+        let names = |names: &[&str]| names.iter().map(|name| json!({"name": name})).collect::<Vec<_>>();
+        let mixed = json!([{"type": "function", "function": {"name": "b"}}, {"name": "a"}, {"name": "b"}]);
+        for (list, index, first) in [
+            (json!(names(&["look", "look", "wipe"])), 1, 0),
+            (json!({"tools": names(&["a", "b", "c", "b"])}), 3, 1),
+            (mixed, 2, 0),
+        ] {
+            let error = Registry::from_value(&list).unwrap_err();
+            assert_eq!((error.code.word(), error.index), ("tool-name-taken", Some(index)), "{list}");
+            assert!(error.message.ends_with(&format!("taken by tool {first}")), "{error}");
+        }
+    }
+
+    #[test]
+    fn a05_a_batch_line_with_a_name_twice_is_an_error_line_and_the_next_line_is_read() {
+        let mut gates = callgate::batch::Gates::default();
+        let twice = r#"{"id": 7, "text": "x", "tools": [{"name": "a"}, {"name": "a"}]}"#;
+        for _ in 0..2 {
+            let outcome = callgate::batch::scan_line(twice, &mut gates);
+            assert!(outcome.failed && outcome.line.contains("tool-name-taken"), "{}", outcome.line);
+            assert!(outcome.line.contains("\"id\":7"), "{}", outcome.line);
+            let next =
+                callgate::batch::scan_line(r#"{"id": 8, "text": "x", "tools": [{"name": "a"}]}"#, &mut gates);
+            assert!(!next.failed, "{}", next.line);
+        }
     }
 
     #[test]

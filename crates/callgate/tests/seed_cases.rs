@@ -44,7 +44,8 @@ const LATER: &[(&str, &[&str])] = &[
 ];
 
 /// Cases that a ruling of the design contradicts, and the ruling.
-const OVERRULED: &[(&str, &str)] = &[];
+const OVERRULED: &[(&str, &str)] =
+    &[("GT-062", "a taken name is refused: two tools of one name once made another tool's program run")];
 
 /// What a case may ask with.
 const INPUTS: &str = "\

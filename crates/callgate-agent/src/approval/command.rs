@@ -1,7 +1,12 @@
-//! Command lines: taken apart into words as a shell would, and judged by their words, never by how they begin.
+//! Command lines: taken apart into words as a shell would, and judged by what they start, never by how they begin.
 //!
 //! A line that a shell would do more with than to split it is never harmless, whatever it starts with. The list of
-//! harmless commands is short and closed: everything else asks.
+//! programs that only look is short and closed, and so are their flags. Everything else asks: `git`, `npm`, `make` and
+//! `cargo` run what the folder says, some even when they are asked for their version.
+
+use std::path::Path;
+
+use crate::program;
 
 /// What a command may do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,8 +60,8 @@ impl CommandLine {
     }
 }
 
-/// What a command line may do.
-pub fn judge_command(line: &str) -> Harm {
+/// What a command line may do in a folder.
+pub fn judge_command(line: &str, folder: &Path) -> Harm {
     // Danger is looked for first, in every part of the line, so that the reason shown is the worst one.
     let loose = line.split([';', '&', '|', '\n', '(', ')', '`', '{', '}']);
     let danger =
@@ -68,7 +73,7 @@ pub fn judge_command(line: &str) -> Harm {
         Err(what) => Harm::Shell(what),
         Ok(CommandLine(words)) => {
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
-            if is_harmless(&words) { Harm::None } else { Harm::Unknown }
+            if only_looks(&words, folder) { Harm::None } else { Harm::Unknown }
         }
     }
 }
@@ -98,114 +103,159 @@ fn dangerous(words: &[&str]) -> Option<String> {
         "sh" | "bash" | "zsh" | "dash" | "cmd" | "powershell" | "pwsh" | "eval" | "exec" | "source" => true,
         _ => false,
     };
+    let program = if program.starts_with("mkfs") { "mkfs" } else { program };
     is_dangerous.then(|| format!("`{program}`"))
 }
 
-/// Programs that only print what they are given or find, inside this folder.
-const READERS: &[&str] = &["ls", "dir", "cat", "type", "head", "tail", "grep", "find"];
-/// Programs whose version may be asked for.
-const VERSIONED: &[&str] = &[
-    "git", "node", "npm", "python", "python3", "pip", "cargo", "rustc", "go", "java", "ruby", "php", "make",
-    "gcc",
-];
-/// Words that only look, per subcommand of `git`. Each needs these and no others.
-const GIT: &[(&str, &[&str])] = &[
-    ("status", &["-s", "--short", "-b", "--branch", "--porcelain", "-v"]),
-    (
-        "log",
-        &[
-            "--oneline",
-            "--stat",
-            "--graph",
-            "--all",
-            "-p",
-            "--name-only",
-            "--decorate",
-            "-1",
-            "-3",
-            "-5",
-            "-10",
-            "-20",
-        ],
-    ),
-    ("diff", &["--stat", "--cached", "--staged", "--name-only", "--name-status"]),
-    ("branch", &["-a", "-r", "-v", "-vv", "--list", "--all", "--show-current"]),
-];
-/// Whole commands of a build. They run what the project says, as its own tests do.
-const BUILDS: &[&[&str]] = &[
-    &["npm", "test"],
-    &["npm", "run", "test"],
-    &["npm", "run", "build"],
-    &["npm", "run", "lint"],
-    &["cargo", "test"],
-    &["cargo", "build"],
-    &["cargo", "check"],
-    &["make", "test"],
-];
-/// What `find` may be asked without doing anything to what it finds.
-const FIND: &[&str] =
-    &["-name", "-iname", "-path", "-type", "-maxdepth", "-mindepth", "-size", "-mtime", "-print"];
+/// A program that only prints what it is given or finds.
+struct Looker {
+    name: &'static str,
+    /// The letters of its short flags; digits may stand among them where `n` does.
+    letters: &'static str,
+    /// Its other flags, and what else begins with a dash.
+    flags: &'static [&'static str],
+    /// What its other words may be.
+    words: Words,
+}
 
-fn is_harmless(words: &[&str]) -> bool {
-    let Some((program, rest)) = words.split_first() else { return false };
-    let stays_inside = |word: &&str| {
-        !word.starts_with(['/', '\\'])
-            && !word.contains(':')
-            && !word.split(['/', '\\', '=']).any(|part| part == "..")
-            && !word.contains("=/")
-    };
-    match *program {
-        "pwd" | "whoami" => rest.is_empty(),
-        "date" => rest.iter().all(|word| word.starts_with('+') || matches!(*word, "-u" | "-R" | "-I")),
-        "echo" => true,
-        "git" => match rest.split_first() {
-            Some((&"--version", [])) => true,
-            Some((subcommand, flags)) => GIT
-                .iter()
-                .any(|(name, allowed)| name == subcommand && flags.iter().all(|flag| allowed.contains(flag))),
-            None => false,
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Words {
+    /// It takes none.
+    None,
+    /// It prints them.
+    Printed,
+    /// Each may be a file, whatever it is meant as.
+    Files,
+}
+
+/// None of them follows links on its own, writes, waits, or starts another program with these flags.
+const LOOKERS: &[Looker] = &[
+    Looker { name: "pwd", letters: "", flags: &[], words: Words::None },
+    Looker { name: "whoami", letters: "", flags: &[], words: Words::None },
+    Looker { name: "date", letters: "uR", flags: &[], words: Words::None },
+    Looker { name: "echo", letters: "neE", flags: &[], words: Words::Printed },
+    Looker { name: "ls", letters: "1AFRSacdhiklmnopqrstux", flags: &[], words: Words::Files },
+    Looker { name: "cat", letters: "AETbenstv", flags: &[], words: Words::Files },
+    Looker { name: "head", letters: "cnqv", flags: &[], words: Words::Files },
+    Looker { name: "tail", letters: "cnqv", flags: &[], words: Words::Files },
+    Looker { name: "wc", letters: "clmw", flags: &[], words: Words::Files },
+    Looker { name: "grep", letters: "ABCEFGHLchilmenoqrsvwx", flags: &[], words: Words::Files },
+    Looker {
+        name: "find",
+        letters: "",
+        flags: &["-name", "-iname", "-path", "-type", "-maxdepth", "-mindepth", "-size", "-mtime", "-print"],
+        words: Words::Files,
+    },
+];
+
+/// Whether the words start a program that only looks, and only inside of the folder.
+fn only_looks(words: &[&str], folder: &Path) -> bool {
+    let Some((name, rest)) = words.split_first() else { return false };
+    let Some(looker) = LOOKERS.iter().find(|looker| looker.name == *name) else { return false };
+    let Ok(folder) = folder.canonicalize() else { return false };
+    let is_fine = |word: &&str| match word.strip_prefix('-') {
+        Some(letters) if !letters.is_empty() => {
+            looker.flags.contains(word)
+                || letters.chars().all(|c| {
+                    looker.letters.contains(c) || (c.is_ascii_digit() && looker.letters.contains('n'))
+                })
+        }
+        _ => match looker.words {
+            Words::None => false,
+            Words::Printed => true,
+            Words::Files => stays_inside(word, &folder),
         },
-        "find" => {
-            rest.iter().all(|word| (!word.starts_with('-') || FIND.contains(word)) && stays_inside(word))
-        }
-        "tail"
-            if rest.iter().any(|word| {
-                word.starts_with("--f") || (word.starts_with('-') && word.contains(['f', 'F']))
-            }) =>
-        {
-            false
-        }
-        program if READERS.contains(&program) => rest.iter().all(stays_inside),
-        _ if BUILDS.contains(&words) => true,
-        program => VERSIONED.contains(&program) && matches!(rest, ["--version"] | ["-V"] | ["version"]),
+    };
+    // What `date` is to print is no file.
+    let is_format = |word: &&str| *name == "date" && word.starts_with('+');
+    rest.iter().all(|word| is_format(word) || is_fine(word)) && is_of_system(name, &folder)
+}
+
+/// Whether the program of this name comes from outside of the folder: one that lies in it is whatever the folder says.
+fn is_of_system(name: &str, folder: &Path) -> bool {
+    let Some(path) = program::find(name) else { return false };
+    let is_outside = |path: &Path| !path.starts_with(folder);
+    is_outside(&path) && path.canonicalize().is_ok_and(|path| is_outside(&path))
+}
+
+/// Whether a word, taken for a path, leads to nothing outside of a folder, through no link either. What is not there leads
+/// nowhere.
+fn stays_inside(word: &str, folder: &Path) -> bool {
+    let climbs = |word: &str| word.split(['/', '\\']).any(|part| part == "..");
+    if word.starts_with(['/', '\\', '~']) || word.contains(':') || climbs(word) {
+        return false;
     }
+    let mut path = folder.to_path_buf();
+    for part in Path::new(word).components() {
+        path.push(part);
+        match path.symlink_metadata() {
+            Err(error) => return error.kind() == std::io::ErrorKind::NotFound,
+            Ok(found) if found.is_symlink() => match path.canonicalize() {
+                Ok(real) if real.starts_with(folder) => path = real,
+                _ => return false,
+            },
+            Ok(_) => {}
+        }
+    }
+    true
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn judged(line: &str) -> Harm {
+        judge_command(line, Path::new("."))
+    }
+
+    #[cfg(unix)]
     #[test]
     fn c_90_only_whole_lines_that_look_are_harmless() {
         for line in [
             "ls",
             "ls -la",
             "pwd",
-            "cat README.md",
+            "cat Cargo.toml",
             "grep -rn 'fn main' src",
-            "find . -name main.rs",
-            "git status",
-            "git log --oneline -5",
-            "git diff --cached",
-            "git branch -a",
-            "node --version",
-            "cargo test",
-            "npm run build",
+            "grep -A3 -e x src",
+            "find . -name main.rs -type f",
             "echo \"a b\"",
             "head -n 3 src/lib.rs",
-            "date +%F",
+            "tail -5 src/lib.rs",
+            "wc -l src/lib.rs",
+            "cat none/at/all",
+            "date -u +%F",
         ] {
-            assert_eq!(judge_command(line), Harm::None, "{line}");
+            assert_eq!(judged(line), Harm::None, "{line}");
+        }
+    }
+
+    #[test]
+    fn a08_what_runs_the_code_of_the_folder_asks_whatever_it_is_asked() {
+        for line in [
+            "git status",
+            "git diff --stat",
+            "git log --oneline -5",
+            "git branch -a",
+            "git --version",
+            "npm test",
+            "npm run build",
+            "npm --version",
+            "make test",
+            "cargo test",
+            "cargo check",
+            "cargo --version",
+            "node --version",
+            "python3 --version",
+            "go version",
+            "rustc -V",
+            "./ls",
+            "bin/cat x",
+            "/bin/ls",
+            "dir",
+            "type x",
+        ] {
+            assert_eq!(judged(line), Harm::Unknown, "{line}");
         }
     }
 
@@ -230,7 +280,7 @@ mod tests {
             "ls #x",
             "git show > x",
         ] {
-            assert!(matches!(judge_command(line), Harm::Shell(_)), "{line}: {:?}", judge_command(line));
+            assert!(matches!(judged(line), Harm::Shell(_)), "{line}: {:?}", judged(line));
         }
     }
 
@@ -249,6 +299,22 @@ mod tests {
             "cat ../secret",
             "ls --x=/etc",
             "tail -f log",
+            "tail --follow log",
+            "tail -n3f log",
+            "head --lines 3 x",
+            "grep -R x .",
+            "grep -f patterns x",
+            "grep --file=x y",
+            "find -L . -name x",
+            "find . -fprint x",
+            "find . -newer x",
+            "wc --files0-from=x",
+            "ls -L x",
+            "ls C:/x",
+            "cat -- /etc/passwd",
+            "date -f x",
+            "date -r x",
+            "pwd x",
             "frobnicate --all",
             "frobnicate --version",
             "npm install left-pad",
@@ -259,7 +325,7 @@ mod tests {
             "   ",
             "grep -f ../x y",
         ] {
-            assert_eq!(judge_command(line), Harm::Unknown, "{line}");
+            assert_eq!(judged(line), Harm::Unknown, "{line}");
         }
     }
 
@@ -286,8 +352,41 @@ mod tests {
             "echo $(rm -rf x)",
             "'rm' -rf x",
         ] {
-            assert!(matches!(judge_command(line), Harm::Dangerous(_)), "{line}: {:?}", judge_command(line));
+            assert!(matches!(judged(line), Harm::Dangerous(_)), "{line}: {:?}", judged(line));
         }
-        assert_eq!(judge_command("rm one.txt"), Harm::Unknown, "one file asks, as everything unknown does");
+        assert_eq!(judged("rm one.txt"), Harm::Unknown, "one file asks, as everything unknown does");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a08_no_link_leads_a_harmless_command_out_of_the_folder() {
+        use std::os::unix::fs::symlink;
+        let home = std::env::temp_dir().join(format!("callgate-command-{}", std::process::id()));
+        std::fs::create_dir_all(home.join("in/sub")).unwrap();
+        std::fs::write(home.join("outside"), "x").unwrap();
+        std::fs::write(home.join("in/sub/a"), "x").unwrap();
+        symlink("../outside", home.join("in/link")).unwrap();
+        symlink("/", home.join("in/top")).unwrap();
+        symlink("link", home.join("in/again")).unwrap();
+        symlink("nowhere", home.join("in/dangling")).unwrap();
+        symlink("sub", home.join("in/inner")).unwrap();
+        let judged = |line: &str| judge_command(line, &home.join("in"));
+        for line in
+            ["cat link", "cat again", "cat top/etc/passwd", "ls top", "grep -r x top/", "cat dangling"]
+        {
+            assert_eq!(judged(line), Harm::Unknown, "{line}");
+        }
+        for line in ["cat inner/a", "cat sub/a", "ls ."] {
+            assert_eq!(judged(line), Harm::None, "{line}");
+        }
+        std::fs::remove_dir_all(&home).unwrap();
+    }
+
+    #[test]
+    fn a08_where_there_is_no_folder_nothing_is_harmless() {
+        assert_eq!(judge_command("ls", Path::new("/no/such/folder")), Harm::Unknown);
+        // Everything lies beneath the root, the programs too.
+        #[cfg(unix)]
+        assert_eq!(judge_command("ls", Path::new("/")), Harm::Unknown);
     }
 }

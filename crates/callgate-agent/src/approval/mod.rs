@@ -9,18 +9,21 @@ mod request;
 mod rule;
 
 use std::fmt;
+use std::path::Path;
 use std::time::Duration;
 
 use callgate::{Call, Code, Tool};
 use serde::Serialize;
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 pub use command::{CommandLine, Harm, judge_command};
 pub use grants::{Grant, Grants};
-pub use request::{Field, Request};
+pub use request::{Field, Preview, Request, Starts};
 pub use rule::{Fit, Rule, RuleError};
 
 use crate::model::Pending;
+use crate::visible::quoted;
 
 /// What a call is before anybody is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -115,7 +118,7 @@ impl ApprovalPolicy {
     }
 
     /// What a call is that is neither denied nor asked about by a rule.
-    fn unless_named(&self, call: &Call, tool: &Tool, arguments: &serde_json::Value) -> (Standing, String) {
+    fn unless_named(&self, call: &Call, tool: &Tool, arguments: &Value) -> (Standing, String) {
         let named = self.safe.iter().find(|rule| rule.fits(&call.name, arguments, Fit::Plain));
         if named.is_none()
             && let Otherwise::Always(standing @ (Standing::Ask | Standing::Deny)) = self.otherwise
@@ -125,18 +128,10 @@ impl ApprovalPolicy {
         if tool.dangerous
             && let Some(path) = rule::protected(arguments)
         {
-            return (Standing::Ask, format!("`{path}` can change what runs later"));
+            return (Standing::Ask, format!("{} can change what runs later", quoted(&path)));
         }
         if self.command_tools.contains(&call.name) {
-            // A pattern says nothing about a line that a shell takes apart, so rules only reach lines that it does not.
-            let line = arguments["command"].as_str().unwrap_or_default();
-            return match (judge_command(line), named) {
-                (Harm::None, _) => (Standing::Safe, "the command only looks".to_owned()),
-                (Harm::Unknown, Some(rule)) => (Standing::Safe, format!("the rule `{rule}` allows it")),
-                (Harm::Unknown, None) => (Standing::Ask, "nobody knows what the command does".to_owned()),
-                (Harm::Shell(what), _) => (Standing::Ask, format!("a shell would act on {what}")),
-                (Harm::Dangerous(what), _) => (Standing::Ask, format!("the command is dangerous: {what}")),
-            };
+            return judge_line(arguments, named);
         }
         if let Some(rule) = named {
             return (Standing::Safe, format!("the rule `{rule}` allows it"));
@@ -148,13 +143,13 @@ impl ApprovalPolicy {
         }
     }
 
-    /// Decides about a call, asking where that is needed. Whoever is asked also sees what will change, if that is
-    /// known. Deny, silence and a closed terminal all mean no.
+    /// Decides about a call, asking where that is needed. Whoever is asked also sees what it will do. Deny, silence and a
+    /// closed terminal all mean no.
     pub async fn decide(
         &self,
         call: &Call,
         tool: &Tool,
-        preview: Option<&str>,
+        preview: &Preview,
         approver: &dyn Approver,
     ) -> Decision {
         let (standing, why) = self.standing(call, tool);
@@ -178,6 +173,27 @@ impl ApprovalPolicy {
                 }
             }
         }
+    }
+}
+
+/// What the call of a tool is whose `command` is a command line. It runs in the folder where everything is started.
+fn judge_line(arguments: &Value, named: Option<&Rule>) -> (Standing, String) {
+    let Some(line) = arguments["command"].as_str() else {
+        return (Standing::Ask, "the command is no line of text".to_owned());
+    };
+    // A folder, words or variables beside the line would change what it does.
+    let others = arguments.as_object().into_iter().flat_map(|members| members.keys());
+    let is_alone = others.into_iter().all(|key| matches!(key.as_str(), "command" | "requires_approval"));
+    // A pattern says nothing about a line that a shell takes apart, so rules only reach lines that it does not.
+    match (judge_command(line, Path::new(".")), named) {
+        (Harm::Shell(what), _) => (Standing::Ask, format!("a shell would act on {what}")),
+        (Harm::Dangerous(what), _) => (Standing::Ask, format!("the command is dangerous: {what}")),
+        (_, Some(rule)) => (Standing::Safe, format!("the rule `{rule}` allows it")),
+        (Harm::None, None) if is_alone => (Standing::Safe, "the command only looks".to_owned()),
+        (Harm::None, None) => {
+            (Standing::Ask, "an argument beside the command can change what it does".to_owned())
+        }
+        (Harm::Unknown, None) => (Standing::Ask, "nobody knows what the command does".to_owned()),
     }
 }
 

@@ -1,15 +1,18 @@
 //! Tools that are programs of the user: a call starts the program, hands it the arguments as JSON on its standard
 //! input, and takes its standard output for the result. No shell takes part.
 
+use std::path::Path;
 use std::process::Stdio;
 
 use callgate::Tool;
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
-use tokio::process::{Child, Command};
+use tokio::process::Command;
 
 use super::{Prepared, RunTool, ToolError, ToolErrorCode, clipped};
+use crate::approval::{Preview, Starts};
 use crate::model::Pending;
+use crate::program::{self, Group};
 
 /// The most bytes of a result that a model reads.
 const RESULT: usize = 256 << 10;
@@ -21,38 +24,47 @@ const COMPLAINT: usize = 4 << 10;
 pub struct ListedTool {
     tool: Tool,
     command: Vec<String>,
+    /// Environment variables that the program gets besides the few that every one gets.
+    variables: Vec<String>,
     secrets: Vec<String>,
 }
 
 impl ListedTool {
-    /// Reads what a list says about running a tool: `command`, a list of the program and its arguments. A tool with a
-    /// program asks before it runs, unless its entry says `"dangerous": false`. `secrets` are the environment variables
-    /// that the program does not get.
-    pub fn from_entry(tool: Tool, entry: &Value, secrets: &[String]) -> Result<Self, ToolError> {
+    /// Reads what a list says about running a tool: `command`, a list of the program and its arguments, and `env`, a list of
+    /// environment variables that it gets. A tool asks before it runs unless its entry says `"dangerous": false`. `secrets`
+    /// are the environment variables that no program gets.
+    pub fn from_entry(mut tool: Tool, entry: &Value, secrets: &[String]) -> Result<Self, ToolError> {
+        let unfit =
+            |message: String| ToolError::new(ToolErrorCode::BadArguments, tool.name.as_str(), message);
         let own = |field: &str| match &entry["function"][field] {
             Value::Null => &entry[field],
             inner => inner,
         };
-        let words = |items: &Vec<Value>| {
-            items.iter().map(|item| item.as_str().map(str::to_owned)).collect::<Option<Vec<String>>>()
+        let words = |field: &str| match own(field) {
+            Value::Null => Some(Vec::new()),
+            Value::Array(items) => items.iter().map(|item| item.as_str().map(str::to_owned)).collect(),
+            _ => None,
         };
-        let command = match own("command") {
-            Value::Null => Vec::new(),
-            Value::Array(items) => words(items)
-                .filter(|words| words.first().is_some_and(|word| !word.is_empty()))
-                .ok_or_else(|| {
-                    let message = "`command` must be a list of strings: the program and its arguments";
-                    ToolError::new(ToolErrorCode::BadArguments, tool.name.as_str(), message)
-                })?,
-            _ => {
-                let message =
-                    "`command` must be a list, as in [\"python3\", \"tool.py\"]; no shell takes part";
-                return Err(ToolError::new(ToolErrorCode::BadArguments, tool.name.as_str(), message));
-            }
+        let is_command = |words: &Vec<String>| match words.first() {
+            Some(program) => !program.is_empty(),
+            None => own("command").is_null(),
         };
-        let asks = !command.is_empty() && own("dangerous") != &Value::Bool(false);
-        let tool = if asks { tool.dangerous() } else { tool };
-        Ok(ListedTool { tool, command, secrets: secrets.to_vec() })
+        let command = words("command").filter(is_command).ok_or_else(|| {
+            unfit(
+                "`command` must be a list of strings, as in [\"python3\", \"tool.py\"]; no shell takes part"
+                    .to_owned(),
+            )
+        })?;
+        let is_name = |name: &String| !name.is_empty() && !name.contains(['=', '\0']);
+        let variables = words("env")
+            .filter(|names| names.iter().all(is_name))
+            .ok_or_else(|| unfit("`env` must be a list of the names of environment variables".to_owned()))?;
+        if let Some(name) = variables.iter().find(|name| secrets.contains(name)) {
+            return Err(unfit(format!("`env` names `{name}`, which is for a provider or a server alone")));
+        }
+        // Nobody knows what a tool does that nobody called harmless.
+        tool.dangerous = own("dangerous") != &Value::Bool(false);
+        Ok(ListedTool { tool, command, variables, secrets: secrets.to_vec() })
     }
 }
 
@@ -68,25 +80,30 @@ impl RunTool for ListedTool {
             let error = ToolError::new(ToolErrorCode::NoRunner, "", message);
             return Box::pin(std::future::ready(Err(error)));
         };
-        let preview = format!("starts: {}", self.command.join(" "));
-        let mut command = Command::new(program);
-        command.args(rest).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command.kill_on_drop(true);
+        // What is shown is what starts: the name is looked up once, here.
+        let path = program::find(program);
+        let mut command = Command::new(path.as_deref().unwrap_or(Path::new(program)));
         #[cfg(unix)]
-        command.process_group(0);
-        for secret in &self.secrets {
-            command.env_remove(secret);
-        }
+        command.arg0(program);
+        command.args(rest).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        program::confine(&mut command, &self.secrets);
+        command.envs(self.variables.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
+        let path = path.map_or_else(|| program.clone(), |path| path.to_string_lossy().into_owned());
+        let preview = Preview {
+            starts: Starts::Program { path, arguments: rest.to_vec() },
+            effect: "the program gets the arguments on its standard input, and your rights",
+            ..Preview::default()
+        };
         let input = arguments.to_string();
         let prepared = Prepared::new(move || run(name, command, input)).showing(preview);
         Box::pin(std::future::ready(Ok(prepared)))
     }
 }
 
-async fn run(name: String, mut command: Command, input: String) -> Result<String, ToolError> {
+async fn run(name: String, command: Command, input: String) -> Result<String, ToolError> {
     let failed = |message: String| ToolError::new(ToolErrorCode::Failed, name.as_str(), message);
-    let mut child =
-        Group(command.spawn().map_err(|error| failed(format!("the program cannot be started: {error}")))?);
+    let child = Group::start(command);
+    let mut child = child.map_err(|error| failed(format!("the program cannot be started: {error}")))?;
     let (stdin, stdout, stderr) = (child.0.stdin.take(), child.0.stdout.take(), child.0.stderr.take());
     let feed = async {
         if let Some(mut stdin) = stdin {
@@ -135,20 +152,5 @@ async fn bounded(stream: Option<impl AsyncRead + Unpin>, most: usize) -> std::io
         whole += count;
         let room = most.saturating_sub(kept.len()).min(count);
         kept.extend_from_slice(&piece[..room]);
-    }
-}
-
-/// A program and whatever it started. If nobody waits for it any more, all of them end.
-struct Group(Child);
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        // A program that has ended has no number any more that could be somebody else's.
-        #[cfg(unix)]
-        if let Some(leader) = self.0.id().and_then(|id| i32::try_from(id).ok())
-            && let Some(leader) = rustix::process::Pid::from_raw(leader)
-        {
-            let _ = rustix::process::kill_process_group(leader, rustix::process::Signal::KILL);
-        }
     }
 }

@@ -42,6 +42,8 @@ pub enum ToolErrorCode {
     Changed,
     /// No such tool can be run here.
     UnknownTool,
+    /// Another tool or server has the name.
+    NameTaken,
     /// The tool is known by its description only.
     NoRunner,
     /// The arguments do not fit.
@@ -75,6 +77,7 @@ impl ToolErrorCode {
             ToolErrorCode::Forbidden => "forbidden",
             ToolErrorCode::Changed => "changed",
             ToolErrorCode::UnknownTool => "unknown_tool",
+            ToolErrorCode::NameTaken => "name_taken",
             ToolErrorCode::NoRunner => "no_runner",
             ToolErrorCode::BadArguments => "bad_arguments",
             ToolErrorCode::Timeout => "timeout",
@@ -100,6 +103,7 @@ impl ToolErrorCode {
             ToolErrorCode::Forbidden => "leave this file alone",
             ToolErrorCode::Changed => "read the file again and propose the change anew",
             ToolErrorCode::UnknownTool => "call one of the tools that are listed",
+            ToolErrorCode::NameTaken => "give each server and each tool a name of its own",
             ToolErrorCode::NoRunner => "its entry in the tool list needs a `command`; do not call it again",
             ToolErrorCode::BadArguments => "look at the tool's description",
             ToolErrorCode::Timeout => "ask for less at a time",

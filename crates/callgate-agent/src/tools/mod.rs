@@ -22,6 +22,7 @@ pub use defuse::defused;
 pub use error::{ToolError, ToolErrorCode};
 pub use run::{Host, Meter, Outcome, Spending, ToolReport, run_calls};
 
+use crate::approval::Preview;
 use crate::model::Pending;
 
 /// Something that can be run.
@@ -42,7 +43,7 @@ pub trait RunTool: Send + Sync {
 
 /// A call that is ready to run, once.
 pub struct Prepared {
-    preview: Option<String>,
+    preview: Preview,
     action: Box<dyn FnOnce() -> Pending<'static, Result<String, ToolError>> + Send>,
 }
 
@@ -58,18 +59,18 @@ impl Prepared {
     where
         F: Future<Output = Result<String, ToolError>> + Send + 'static,
     {
-        Prepared { preview: None, action: Box::new(move || Box::pin(action())) }
+        Prepared { preview: Preview::default(), action: Box::new(move || Box::pin(action())) }
     }
 
-    /// Says what will change, for whoever is asked. It is made safe to show.
-    pub fn showing(mut self, preview: String) -> Self {
-        self.preview = Some(preview);
+    /// Says what it will do, for whoever is asked. It is made safe to show.
+    pub fn showing(mut self, preview: Preview) -> Self {
+        self.preview = preview;
         self
     }
 
-    /// What will change, if something does that can be shown.
-    pub fn preview(&self) -> Option<&str> {
-        self.preview.as_deref()
+    /// What it will do.
+    pub fn preview(&self) -> &Preview {
+        &self.preview
     }
 
     /// Does it.
@@ -102,6 +103,15 @@ impl Toolbox {
         self.registry.register(tool.tool().clone())?;
         self.tools.insert(tool.tool().name.clone(), tool);
         Ok(())
+    }
+
+    /// Whether a server may be called so: its tools get its name in front, and a rule for the tools of another one that
+    /// is called so would reach them.
+    pub fn admit(&self, server: &str, between: &str) -> Result<(), ToolError> {
+        let front = format!("{server}{between}");
+        let Some(taken) = self.tools.keys().find(|name| name.starts_with(&front)) else { return Ok(()) };
+        let message = format!("the name of the server is taken: there is a tool `{taken}`");
+        Err(ToolError::new(ToolErrorCode::NameTaken, server, message))
     }
 
     /// The tool of this name.

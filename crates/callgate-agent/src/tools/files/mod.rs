@@ -143,14 +143,18 @@ impl FileTool {
                 let limit = asked.unwrap_or(limits.read).min(limits.read);
                 blocking(move || {
                     let file = root.open_file(&path)?;
-                    Ok(Prepared::new(move || blocking(move || read::read(file, &path, offset, limit))))
+                    let preview = root.preview("reads a file and changes nothing", &path);
+                    let read = move || blocking(move || read::read(file, &path, offset, limit));
+                    Ok(Prepared::new(read).showing(preview))
                 })
                 .await
             }
             Work::List => {
                 blocking(move || {
                     let folder = root.open_folder(&path)?;
-                    Ok(Prepared::new(move || blocking(move || list::list(&folder, &path, limits.list))))
+                    let preview = root.preview("lists a folder and changes nothing", &path);
+                    let list = move || blocking(move || list::list(&folder, &path, limits.list));
+                    Ok(Prepared::new(list).showing(preview))
                 })
                 .await
             }
@@ -158,7 +162,12 @@ impl FileTool {
                 let content = text("content")?;
                 blocking(move || {
                     let proposal = write::propose(&root, &path, &content, limits.write)?;
-                    let preview = proposal.diff.clone();
+                    let effect = match proposal.is_new_file {
+                        true => "creates a file",
+                        false => "replaces a file",
+                    };
+                    let mut preview = root.preview(effect, &path);
+                    preview.change.clone_from(&proposal.diff);
                     let apply =
                         move || blocking(move || write::apply(&root, &proposal, &content, limits.write));
                     Ok(Prepared::new(apply).showing(preview))

@@ -5,13 +5,14 @@
 //! path that was checked and shown is the place that is written.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use cap_fs_ext::{DirExt, OpenOptionsSyncExt};
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, Metadata, OpenOptions};
 
 use super::super::{ToolError, ToolErrorCode};
+use crate::approval::{Preview, Starts};
 use crate::visible::{Breaks, is_hidden, visible};
 
 /// The longest name that file systems take, in bytes.
@@ -26,6 +27,8 @@ const OWN: &[&str] = &[".agent"];
 #[derive(Debug)]
 pub struct Root {
     dir: Dir,
+    /// Where it was when it was opened, to be shown.
+    place: PathBuf,
     own: Vec<String>,
 }
 
@@ -43,13 +46,26 @@ impl Root {
             let message = format!("the workspace cannot be opened: {error}");
             ToolError::new(ToolErrorCode::NoWorkspace, path.display().to_string(), message)
         })?;
-        Ok(Root { dir, own: OWN.iter().map(|name| (*name).to_owned()).collect() })
+        let place = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        Ok(Root { dir, place, own: OWN.iter().map(|name| (*name).to_owned()).collect() })
     }
 
     /// Keeps tools from writing a further file or folder, named from the root.
     pub fn keep(mut self, path: &str) -> Self {
         self.own.push(folded(path.trim_matches('/')));
         self
+    }
+
+    /// What is done to a file or folder, for whoever is asked.
+    pub(super) fn preview(&self, effect: &'static str, path: &str) -> Preview {
+        let parts = path.split('/').filter(|part| !matches!(*part, "" | "."));
+        let place = self.place.join(parts.collect::<Vec<_>>().join("/"));
+        Preview {
+            starts: Starts::Nothing,
+            effect,
+            place: Some(place.to_string_lossy().into_owned()),
+            change: String::new(),
+        }
     }
 
     /// Opens a regular file to be read. What is no regular file is not opened at all if that can be seen before, and is

@@ -17,9 +17,10 @@ use super::super::diff::diff;
 use super::super::{ToolError, ToolErrorCode};
 use super::root::{Missing, Root, shown, write_fault};
 use crate::clock::timestamp;
-use crate::id::random_id;
+use crate::id::{is_id, random_id};
 
-/// What the names of files that are being written begin and end with.
+/// What the names of files that are being written begin and end with. Between stand an id and a part of its hash, so that
+/// no name of the user's is taken for one.
 const UNFINISHED: (&str, &str) = (".callgate-", ".tmp");
 
 /// A change to a file that has not been made yet.
@@ -37,7 +38,7 @@ pub struct Proposal {
     pub content_hash: String,
     /// When it was made.
     pub generated_at: String,
-    /// The change, safe to show.
+    /// The change, line by line; whoever shows it makes it safe.
     pub diff: String,
 }
 
@@ -87,9 +88,16 @@ pub(super) fn apply(
     Ok(format!("{} {what}: {} bytes, sha256 {}", shown(path), content.len(), proposal.content_hash))
 }
 
-/// Whether a name is that of a file that is being written, or was when something ended.
+/// Whether a name is that of a file that is being written, or was when something ended. Whatever else begins and ends so
+/// is the user's.
 pub(super) fn is_unfinished(name: &OsStr) -> bool {
-    name.to_str().is_some_and(|name| name.starts_with(UNFINISHED.0) && name.ends_with(UNFINISHED.1))
+    let name = name.to_str().and_then(|name| name.strip_prefix(UNFINISHED.0)?.strip_suffix(UNFINISHED.1));
+    name.and_then(|name| name.split_once('-')).is_some_and(|(id, sum)| is_id(id) && sum == check(id))
+}
+
+/// The part of an id's hash that stands behind it.
+fn check(id: &str) -> String {
+    hash(id.as_bytes()).chars().take(8).collect()
 }
 
 /// What a file holds before it is changed.
@@ -154,7 +162,8 @@ fn replace(folder: &Dir, name: &str, bytes: &[u8], permissions: Option<Permissio
 /// A new file of its own name, locked for as long as it is open.
 fn begin(folder: &Dir, is_private: bool) -> io::Result<(String, File)> {
     loop {
-        let name = format!("{}{}{}", UNFINISHED.0, random_id(), UNFINISHED.1);
+        let id = random_id();
+        let name = format!("{}{id}-{}{}", UNFINISHED.0, check(&id), UNFINISHED.1);
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
         #[cfg(unix)]

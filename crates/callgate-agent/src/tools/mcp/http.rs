@@ -18,11 +18,12 @@ use rmcp::transport::streamable_http_client::{
     SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
 };
 use sse_stream::{Sse, SseStream};
+use tokio::sync::watch;
 
+use super::ANSWER;
+use super::size::Size;
 use crate::model::{Address, Connect, Network, Secret};
 
-/// The most bytes of one answer.
-const ANSWER: usize = 64 << 20;
 /// The most bytes of a refusal that are told.
 const REFUSAL: usize = 400;
 /// How long connecting, and waiting for the head of an answer, may take.
@@ -43,6 +44,8 @@ pub(super) struct Client {
     network: Network,
     /// What every request holds.
     own: HeaderMap,
+    /// Hears of each answer that is larger than is taken.
+    too_long: watch::Sender<()>,
 }
 
 impl Client {
@@ -50,6 +53,7 @@ impl Client {
         address: &str,
         headers: &[(String, Secret)],
         ca_file: Option<&Path>,
+        too_long: watch::Sender<()>,
     ) -> Result<Self, String> {
         let network = match ca_file {
             Some(path) => Network::trusting(path).map_err(|error| format!("{}: {error}", path.display()))?,
@@ -63,7 +67,7 @@ impl Client {
             value.set_sensitive(true);
             own.insert(header, value);
         }
-        Ok(Client { address: Arc::new(Address::parse(address)?), network, own })
+        Ok(Client { address: Arc::new(Address::parse(address)?), network, own, too_long })
     }
 
     async fn send(
@@ -110,6 +114,19 @@ impl Client {
     }
 }
 
+impl Client {
+    async fn refused(
+        &self,
+        status: StatusCode,
+        response: Response<Incoming>,
+    ) -> StreamableHttpError<HttpFault> {
+        let body = whole(response, &self.too_long).await.unwrap_or_default();
+        let said: String =
+            String::from_utf8_lossy(&body).chars().filter(|c| !c.is_control()).take(REFUSAL).collect();
+        StreamableHttpError::UnexpectedServerResponse(Cow::Owned(format!("HTTP {status}: {said}")))
+    }
+}
+
 impl StreamableHttpClient for Client {
     type Error = HttpFault;
 
@@ -134,12 +151,12 @@ impl StreamableHttpClient for Client {
         let kind = header(CONTENT_TYPE.as_str()).unwrap_or_default().to_owned();
         let given = header(SESSION).map(str::to_owned);
         if !status.is_success() {
-            return Err(refused(status, response).await);
+            return Err(self.refused(status, response).await);
         }
         if kind.starts_with(EVENTS) {
-            return Ok(StreamableHttpPostResponse::Sse(events(response), given));
+            return Ok(StreamableHttpPostResponse::Sse(events(response, Some(self.too_long.clone())), given));
         }
-        let body = whole(response).await?;
+        let body = whole(response, &self.too_long).await?;
         if !kind.starts_with(JSON) {
             return Err(StreamableHttpError::UnexpectedContentType(Some(kind)));
         }
@@ -173,34 +190,52 @@ impl StreamableHttpClient for Client {
         match response.status() {
             StatusCode::METHOD_NOT_ALLOWED => Err(StreamableHttpError::ServerDoesNotSupportSse),
             StatusCode::NOT_FOUND if session.is_some() => Err(StreamableHttpError::SessionExpired),
-            status if !status.is_success() => Err(refused(status, response).await),
-            _ => Ok(events(response)),
+            status if !status.is_success() => Err(self.refused(status, response).await),
+            // It answers nothing, and may go on for as long as the session.
+            _ => Ok(events(response, None)),
         }
     }
 }
 
-fn events(response: Response<Incoming>) -> Events {
-    let body = Limited::new(response.into_body(), ANSWER).map_err(|error| HttpFault(error.to_string()));
+fn events(response: Response<Incoming>, too_long: Option<watch::Sender<()>>) -> Events {
+    let tell = move || {
+        if let Some(too_long) = &too_long {
+            too_long.send_replace(());
+        }
+    };
+    let (mut size, tell_too) = (Size::default(), tell.clone());
+    let body = Limited::new(response.into_body(), ANSWER).map_frame(move |frame| {
+        frame.map_data(|data| {
+            if size.add(&data) {
+                return data;
+            }
+            tell_too();
+            Bytes::new()
+        })
+    });
+    let body = body.map_err(move |error| {
+        if error.is::<LengthLimitError>() {
+            tell();
+        }
+        HttpFault(error.to_string())
+    });
     Box::pin(SseStream::new(body))
 }
 
-async fn whole(response: Response<Incoming>) -> Result<Bytes, StreamableHttpError<HttpFault>> {
+async fn whole(
+    response: Response<Incoming>,
+    too_long: &watch::Sender<()>,
+) -> Result<Bytes, StreamableHttpError<HttpFault>> {
     let body = Limited::new(response.into_body(), ANSWER).collect().await;
-    let body = body.map_err(|error| {
-        let message = match error.is::<LengthLimitError>() {
-            true => format!("the answer is larger than {ANSWER} bytes"),
-            false => format!("the answer broke off: {error}"),
-        };
-        StreamableHttpError::Client(HttpFault(message))
-    })?;
-    Ok(body.to_bytes())
-}
-
-async fn refused(status: StatusCode, response: Response<Incoming>) -> StreamableHttpError<HttpFault> {
-    let body = whole(response).await.unwrap_or_default();
-    let said: String =
-        String::from_utf8_lossy(&body).chars().filter(|c| !c.is_control()).take(REFUSAL).collect();
-    StreamableHttpError::UnexpectedServerResponse(Cow::Owned(format!("HTTP {status}: {said}")))
+    let too_large = body.as_ref().is_err_and(|error| error.is::<LengthLimitError>());
+    let fault = |message: String| StreamableHttpError::Client(HttpFault(message));
+    let body =
+        body.map(|body| body.to_bytes()).map_err(|error| fault(format!("the answer broke off: {error}")));
+    if too_large || body.as_ref().is_ok_and(|body| !Size::default().add(body)) {
+        too_long.send_replace(());
+        return Err(fault("the answer is too large".to_owned()));
+    }
+    body
 }
 
 /// What went wrong between here and the server.

@@ -5,27 +5,43 @@
 //! about the harmlessness of its tools is not believed, so every one of them asks unless a rule says otherwise.
 
 mod http;
+mod pipe;
+mod size;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
 use callgate::{Registry, Tool};
-use rmcp::model::{CallToolRequestParams, CallToolResult, ContentBlock};
+use rmcp::model::{CallToolRequestParams, CallToolResult, ContentBlock, PaginatedRequestParams};
 use rmcp::service::{ClientInitializeError, RunningService};
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
-use rmcp::transport::{IntoTransport, StreamableHttpClientTransport, TokioChildProcess};
+use rmcp::transport::{IntoTransport, StreamableHttpClientTransport};
 use rmcp::{Peer, RoleClient, ServiceExt};
 use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::process::Command;
+use tokio::sync::watch;
 
 use super::{Prepared, RunTool, ToolError, ToolErrorCode, clipped, defused};
-use crate::approval::CommandLine;
+use crate::approval::{CommandLine, Preview, Starts};
 use crate::model::{Address, Pending, Secret};
+use crate::program::{self, Group};
 use http::Client;
 
 /// How long a server may take to come up and list its tools.
 const READY: Duration = Duration::from_secs(60);
+/// How long a program may take to end after its connection did.
+const END: Duration = Duration::from_secs(3);
+/// The most bytes of one answer, on every way to a server.
+const ANSWER: usize = 64 << 20;
+/// The most pages, tools and bytes of a list of tools. A list that is longer is refused: nobody could say which part of it
+/// is meant to be left out.
+const PAGES: usize = 64;
+const TOOLS: usize = 2_000;
+const LIST: usize = 16 << 20;
 /// The most characters of a description that a model reads.
 const DESCRIPTION: usize = 2_000;
 /// The most bytes of a result that a model reads.
@@ -49,7 +65,7 @@ pub enum McpWay {
         program: String,
         /// Its arguments.
         arguments: Vec<String>,
-        /// Environment variables that it gets besides those of this process.
+        /// Environment variables that it gets besides the few that every program gets.
         variables: Vec<(String, Secret)>,
     },
     /// It runs elsewhere.
@@ -106,6 +122,7 @@ impl McpServer {
 pub struct Mcp {
     name: String,
     service: RunningService<RoleClient, ()>,
+    program: Option<Group>,
     tools: Vec<Arc<dyn RunTool>>,
     left_out: Vec<String>,
 }
@@ -121,33 +138,53 @@ impl std::fmt::Debug for Mcp {
 
 impl Mcp {
     /// Connects to a server and asks for its tools. `between` stands between the server's name and the tool's; `secrets`
-    /// are the environment variables that a started program does not get.
+    /// are the environment variables that a started program does not get, even if every program gets them.
     pub async fn connect(server: &McpServer, between: &str, secrets: &[String]) -> Result<Self, ToolError> {
         let failed = |message: String| ToolError::new(ToolErrorCode::Failed, server.name.as_str(), message);
         match &server.way {
             McpWay::Command { program, arguments, variables } => {
-                let mut command = tokio::process::Command::new(program);
-                command.args(arguments).kill_on_drop(true);
-                for name in secrets {
-                    command.env_remove(name);
-                }
-                command.envs(variables.iter().map(|(name, value)| (name, value.expose())));
+                let mut command = Command::new(program);
                 // What it says beside the protocol could act on the terminal.
-                let child = TokioChildProcess::builder(command).stderr(Stdio::null()).spawn();
-                let (child, _) = child.map_err(|error| failed(format!("cannot start {program}: {error}")))?;
-                Mcp::over(&server.name, between, child).await
+                command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+                program::confine(&mut command, secrets);
+                command.envs(variables.iter().map(|(name, value)| (name, value.expose())));
+                let group = Group::start(command);
+                let mut group = group.map_err(|error| failed(format!("cannot start {program}: {error}")))?;
+                let pipes = group.0.stdout.take().zip(group.0.stdin.take());
+                let (read, write) = pipes.ok_or_else(|| failed(format!("{program} has no pipes")))?;
+                let mut mcp = Mcp::over_pipe(&server.name, between, read, write).await?;
+                mcp.program = Some(group);
+                Ok(mcp)
             }
             McpWay::Address { url, headers, ca_file } => {
-                let client = Client::new(url, headers, ca_file.as_deref()).map_err(failed)?;
+                let (tell, too_long) = watch::channel(());
+                let client = Client::new(url, headers, ca_file.as_deref(), tell).map_err(failed)?;
                 let config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
                 let transport = StreamableHttpClientTransport::with_client(client, config);
-                Mcp::over(&server.name, between, transport).await
+                Mcp::begin(&server.name, between, transport, too_long).await
             }
         }
     }
 
-    /// Speaks to a server over any transport.
-    pub async fn over<T, E, A>(name: &str, between: &str, transport: T) -> Result<Self, ToolError>
+    /// Speaks to a server over a pair of pipes.
+    pub async fn over_pipe(
+        name: &str,
+        between: &str,
+        read: impl AsyncRead + Send + Unpin + 'static,
+        write: impl AsyncWrite + Send + Unpin + 'static,
+    ) -> Result<Self, ToolError> {
+        let (transport, too_long) = pipe::transport(read, write);
+        Mcp::begin(name, between, transport, too_long).await
+    }
+
+    /// Speaks to a server over any transport. `too_long` hears of each answer that is larger than is taken, and that
+    /// therefore never comes.
+    async fn begin<T, E, A>(
+        name: &str,
+        between: &str,
+        transport: T,
+        too_long: watch::Receiver<()>,
+    ) -> Result<Self, ToolError>
     where
         T: IntoTransport<RoleClient, E, A>,
         E: std::error::Error + Send + Sync + 'static,
@@ -157,28 +194,32 @@ impl Mcp {
             let service = ().serve(transport).await;
             let service =
                 service.map_err(|error| failed(format!("the server did not begin: {}", plain(&error))))?;
-            let listed = service.list_all_tools().await;
-            let listed = listed.map_err(|error| failed(format!("the server lists no tools: {error}")))?;
+            let listed = list(name, service.peer()).await?;
             Ok((service, listed))
         };
-        let (service, listed) = tokio::time::timeout(READY, connected)
-            .await
-            .unwrap_or_else(|_| Err(failed("the server was not ready in time".to_owned())))?;
-        let mut mcp = Mcp { name: name.to_owned(), service, tools: Vec::new(), left_out: Vec::new() };
+        let in_time = async {
+            let connected = tokio::time::timeout(READY, connected).await;
+            connected.unwrap_or_else(|_| Err(failed("the server was not ready in time".to_owned())))
+        };
+        let (service, listed) = unless_too_long(name, too_long.clone(), in_time).await?;
+        let mut mcp =
+            Mcp { name: name.to_owned(), service, program: None, tools: Vec::new(), left_out: Vec::new() };
         // One by one, so that a description that cannot be used costs no other tool.
         let mut taken = Registry::new();
-        for entry in listed {
-            let tool = described(name, between, &entry);
+        for (tool, remote) in described_all(name, between, listed)? {
             if holds_tokens(&tool.parameters) {
                 // Names and allowed values cannot be changed without changing what the server takes.
                 mcp.left_out.push(format!("`{}`: its parameters hold control tokens", tool.name));
                 continue;
             }
             match taken.register(tool.clone()) {
-                Ok(()) => {
-                    let peer = mcp.service.peer().clone();
-                    mcp.tools.push(Arc::new(McpTool { tool, remote: entry.name.into_owned(), peer }));
-                }
+                Ok(()) => mcp.tools.push(Arc::new(McpTool {
+                    tool,
+                    server: name.to_owned(),
+                    remote,
+                    peer: mcp.service.peer().clone(),
+                    too_long: too_long.clone(),
+                })),
                 Err(error) => mcp.left_out.push(error.to_string()),
             }
         }
@@ -199,7 +240,86 @@ impl Mcp {
     pub async fn close(self) {
         // A server that is gone already is as closed as it can be.
         let _ = tokio::time::timeout(Duration::from_secs(5), self.service.cancel()).await;
+        if let Some(mut group) = self.program {
+            // One that does not end by itself is ended.
+            let _ = tokio::time::timeout(END, group.0.wait()).await;
+        }
     }
+}
+
+/// The tools that a server lists, page by page, up to the limits.
+async fn list(name: &str, peer: &Peer<RoleClient>) -> Result<Vec<rmcp::model::Tool>, ToolError> {
+    let endless = |what: String| {
+        let message = format!("the server's list of tools does not end: {what}; leave the server out");
+        ToolError::new(ToolErrorCode::TooLarge, name, message)
+    };
+    let (mut tools, mut bytes, mut cursors) = (Vec::new(), 0, Vec::new());
+    for _ in 0..PAGES {
+        let asked = PaginatedRequestParams::default().with_cursor(cursors.last().cloned());
+        let page = peer.list_tools(Some(asked)).await.map_err(|error| {
+            ToolError::new(ToolErrorCode::Failed, name, format!("the server lists no tools: {error}"))
+        })?;
+        bytes += serde_json::to_vec(&page).map_or(usize::MAX, |page| page.len()).min(LIST + 1);
+        if bytes > LIST {
+            return Err(endless(format!("more than {LIST} bytes came")));
+        }
+        tools.extend(page.tools);
+        if tools.len() > TOOLS {
+            return Err(endless(format!("more than {TOOLS} tools came")));
+        }
+        match page.next_cursor {
+            None => return Ok(tools),
+            Some(cursor) if cursors.contains(&cursor) => {
+                return Err(endless("a page led back to an earlier one".to_owned()));
+            }
+            Some(cursor) => cursors.push(cursor),
+        }
+    }
+    Err(endless(format!("more than {PAGES} pages came")))
+}
+
+/// What comes of some work, unless the server sends an answer that is larger than is taken.
+async fn unless_too_long<T>(
+    name: &str,
+    mut too_long: watch::Receiver<()>,
+    work: impl Future<Output = Result<T, ToolError>>,
+) -> Result<T, ToolError> {
+    too_long.mark_unchanged();
+    let told = async {
+        if too_long.changed().await.is_err() {
+            // Nobody is left to tell of it; the work hears by itself that the connection is closed.
+            std::future::pending::<()>().await;
+        }
+    };
+    tokio::select! {
+        biased;
+        () = told => {
+            let message = format!("the server's answer is larger than {ANSWER} bytes, or has too many values");
+            Err(ToolError::new(ToolErrorCode::TooLarge, name, message))
+        }
+        done = work => done,
+    }
+}
+
+/// The tools of a list under their names here, each with what the server calls it. Two of one name are refused: nobody
+/// could say which of them a call means.
+fn described_all(
+    server: &str,
+    between: &str,
+    listed: Vec<rmcp::model::Tool>,
+) -> Result<Vec<(Tool, String)>, ToolError> {
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
+    let mut tools = Vec::new();
+    for (place, entry) in listed.into_iter().enumerate() {
+        let tool = described(server, between, &entry);
+        if let Some(first) = places.insert(tool.name.clone(), place) {
+            let name = &tool.name;
+            let message = format!("tools {first} and {place} of the server's list would both be `{name}`");
+            return Err(ToolError::new(ToolErrorCode::NameTaken, server, message));
+        }
+        tools.push((tool, entry.name.into_owned()));
+    }
+    Ok(tools)
 }
 
 /// What went wrong, without the names of types that carried it here.
@@ -262,9 +382,11 @@ fn holds_tokens(value: &Value) -> bool {
 
 struct McpTool {
     tool: Tool,
+    server: String,
     /// What the server calls it.
     remote: String,
     peer: Peer<RoleClient>,
+    too_long: watch::Receiver<()>,
 }
 
 impl RunTool for McpTool {
@@ -278,20 +400,28 @@ impl RunTool for McpTool {
             let error = ToolError::new(ToolErrorCode::BadArguments, name, "the arguments are no object");
             return Box::pin(std::future::ready(Err(error)));
         };
-        let (peer, remote) = (self.peer.clone(), self.remote.clone());
-        Box::pin(std::future::ready(Ok(Prepared::new(move || async move {
+        let (peer, remote, too_long) = (self.peer.clone(), self.remote.clone(), self.too_long.clone());
+        let preview = Preview {
+            starts: Starts::Server { server: self.server.clone(), tool: self.remote.clone() },
+            effect: "the server gets the arguments; what it does with them is its own matter",
+            ..Preview::default()
+        };
+        let call = move || async move {
             let call = CallToolRequestParams::new(remote).with_arguments(arguments);
-            match peer.call_tool(call).await {
-                Ok(result) => given(&name, &result),
-                Err(error) => Err(ToolError::new(ToolErrorCode::Failed, name, error.to_string())),
-            }
-        }))))
+            let answer = async {
+                let answer = peer.call_tool(call).await;
+                answer
+                    .map_err(|error| ToolError::new(ToolErrorCode::Failed, name.as_str(), error.to_string()))
+            };
+            given(&name, unless_too_long(&name, too_long, answer).await?)
+        };
+        Box::pin(std::future::ready(Ok(Prepared::new(call).showing(preview))))
     }
 }
 
 /// What a server gave, as text. An error of the tool is an error here.
-fn given(name: &str, result: &CallToolResult) -> Result<String, ToolError> {
-    let parts: Vec<String> = result.content.iter().map(part).collect();
+fn given(name: &str, result: CallToolResult) -> Result<String, ToolError> {
+    let parts: Vec<String> = result.content.into_iter().map(part).collect();
     let mut text = parts.join("\n");
     if text.is_empty()
         && let Some(value) = &result.structured_content
@@ -305,9 +435,9 @@ fn given(name: &str, result: &CallToolResult) -> Result<String, ToolError> {
     }
 }
 
-fn part(block: &ContentBlock) -> String {
+fn part(block: ContentBlock) -> String {
     match block {
-        ContentBlock::Text(text) => text.text.clone(),
+        ContentBlock::Text(text) => text.text,
         // What is no text is described, not sent on.
         other => {
             let value = serde_json::to_value(other).unwrap_or_default();
