@@ -327,6 +327,8 @@ fn log(medium: impl Medium + 'static) -> AuditLog {
         repair_details: true,
         max_age: None,
         max_sessions: None,
+        key_file: None,
+        state: None,
     };
     AuditLog::on(Box::new(medium), settings, "s", "nowhere", || SystemTime::UNIX_EPOCH)
 }
@@ -403,6 +405,8 @@ impl Lines {
             repair_details: true,
             max_age: None,
             max_sessions: None,
+            key_file: None,
+            state: None,
         };
         AuditLog::on(Box::new(self.clone()), settings, "s", "here", || SystemTime::UNIX_EPOCH)
     }

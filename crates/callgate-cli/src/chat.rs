@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use callgate_agent::approval::{Answer, Approver, Grants, NobodyThere, Request};
-use callgate_agent::audit::{AuditError, AuditLog};
+use callgate_agent::audit::{AuditError, AuditLog, own_path};
 use callgate_agent::cancel::Cancel;
-use callgate_agent::chat::{Answered, Chat, ChatEvent, Setting};
+use callgate_agent::chat::{Answered, Chat, ChatEvent, End, Setting};
 use callgate_agent::config::{Config, FILE};
 use callgate_agent::id::random_id;
 use callgate_agent::model::Pending;
@@ -75,19 +75,23 @@ async fn once(question: &str, args: &ChatArgs, config: &Config, paint: Paint) ->
         view.show(&event);
     };
     let answered = interrupts.ask(&mut chat, question, &mut tell).await;
-    chat.end().map_err(|error| unrecorded(&error))?;
+    let ended = chat.end();
     for server in servers {
         server.close().await;
     }
-    let outcome = Outcome::refused_if(!answered.end.is_fine());
     if args.json {
         let mut all = json!(answered);
         all["responses"] = json!(responses);
         writeln!(io::stdout(), "{all}")?;
-        return Ok(outcome);
+    } else {
+        view.end(&answered)?;
     }
-    view.end(&answered)?;
-    Ok(outcome)
+    // What ran is said before it is said that not all of it is on record.
+    match (&answered.end, ended) {
+        (End::Unrecorded { error }, _) => Err(unrecorded(error)),
+        (_, Err(error)) => Err(unrecorded(&error)),
+        (end, Ok(())) => Ok(Outcome::refused_if(!end.is_fine())),
+    }
 }
 
 async fn converse(args: &ChatArgs, config: &Config, paint: Paint) -> Result<Outcome, Stop> {
@@ -115,7 +119,7 @@ async fn converse(args: &ChatArgs, config: &Config, paint: Paint) -> Result<Outc
         let answered = interrupts.ask(&mut chat, &line, &mut |event| view.show(&event)).await;
         view.end(&answered)?;
         all_fine &= answered.end.is_fine();
-        if let callgate_agent::chat::End::Unrecorded { error } = &answered.end {
+        if let End::Unrecorded { error } = &answered.end {
             return Err(unrecorded(error));
         }
     }
@@ -209,10 +213,6 @@ async fn begin(
     let servers = servers(args, config).await?;
     let mut grants = Grants::new();
     let mut tools = Toolbox::new();
-    let audit = match config.audit() {
-        Some(settings) => Some(AuditLog::create(settings, &random_id()).map_err(|error| unrecorded(&error))?),
-        None => None,
-    };
     if !args.no_files {
         let root = root(args, config)?;
         for tool in file_tools(Some(root), config.file_names(), config.file_limits()) {
@@ -242,6 +242,11 @@ async fn begin(
     let gate = builder.tools(tools.registry().clone()).build().map_err(|error| unfit(&error))?;
     let model =
         config.model(tools.registry(), |name| std::env::var(name).ok()).map_err(|fault| unfit(&fault))?;
+    // Last of all, so that what cannot begin leaves no log without an end.
+    let audit = match config.audit() {
+        Some(settings) => Some(AuditLog::create(settings, &random_id()).map_err(|error| unrecorded(&error))?),
+        None => None,
+    };
     let setting = Setting {
         model,
         gate,
@@ -348,14 +353,19 @@ fn add(tools: &mut Toolbox, tool: Arc<dyn RunTool>) -> Result<(), Stop> {
 fn root(args: &ChatArgs, config: &Config) -> Result<Root, Stop> {
     let failed = |error: ToolError| Stop::usage(error, "name a folder with --root");
     let mut root = Root::open(&args.root).map_err(failed)?;
-    let audit = config.audit().map(|audit| audit.folder);
+    let audit = config.audit();
+    let places = audit.iter().flat_map(|audit| {
+        let heads = audit.state.iter().map(|state| state.join("callgate"));
+        [audit.folder.clone()].into_iter().chain(audit.key_file.clone()).chain(heads)
+    });
     let file = args.config.clone().unwrap_or_else(|| FILE.into());
     // What says which programs run, and how calls are read, is the host's as well.
     let dialects = config.dialect_files().iter().map(PathBuf::from);
-    let others: Vec<PathBuf> = args.dialect_file.iter().chain(&args.tools).cloned().chain(dialects).collect();
-    let whole = |path: &Path| std::fs::canonicalize(path).ok();
-    for own in audit.iter().chain([&file]).chain(&others) {
-        let inside = whole(own)
+    let others = args.dialect_file.iter().chain(&args.tools).cloned().chain(dialects);
+    // What is not there yet is kept all the same.
+    let whole = |path: &Path| own_path(path).ok();
+    for own in places.chain([file]).chain(others) {
+        let inside = whole(&own)
             .zip(whole(&args.root))
             .and_then(|(own, root)| own.strip_prefix(root).ok().and_then(Path::to_str).map(str::to_owned));
         if let Some(inside) = inside {

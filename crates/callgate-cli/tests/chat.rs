@@ -22,8 +22,13 @@ impl Folder {
     fn chat(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_callgate"));
         command.arg("chat").args(args).current_dir(&self.0).env_remove("CLICOLOR_FORCE");
-        command.stdin(Stdio::null());
+        command.env("XDG_STATE_HOME", self.state()).stdin(Stdio::null());
         command
+    }
+
+    /// The user's state folder, beside the one that is talked about.
+    fn state(&self) -> PathBuf {
+        self.0.with_extension("state")
     }
 
     fn once(&self, prompt: &str, args: &[&str]) -> Output {
@@ -38,6 +43,7 @@ impl Folder {
 impl Drop for Folder {
     fn drop(&mut self) {
         drop(std::fs::remove_dir_all(&self.0));
+        drop(std::fs::remove_dir_all(self.state()));
     }
 }
 
@@ -63,6 +69,7 @@ fn one_question_runs_a_tool_and_prints_the_answer() {
     let audit = Command::new(env!("CARGO_BIN_EXE_callgate"))
         .args(["audit", "verify"])
         .current_dir(&folder.0)
+        .env("XDG_STATE_HOME", folder.state())
         .output()
         .unwrap();
     assert_eq!(audit.status.code(), Some(0), "{audit:?}");

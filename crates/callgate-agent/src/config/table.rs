@@ -510,6 +510,12 @@ pub const ROWS: &[Row] = &[
         Fallback::Count(0),
         "more sessions than this are removed, the oldest first; 0 keeps all",
     ),
+    row(
+        "audit.key_file",
+        Kind::Text,
+        Fallback::Unset,
+        "the file of the key that seals records, 16 to 4096 bytes that nobody else can read; unset: no seals",
+    ),
 ];
 
 const fn row(key: &'static str, kind: Kind, fallback: Fallback, meaning: &'static str) -> Row {
