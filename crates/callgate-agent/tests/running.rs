@@ -102,7 +102,7 @@ impl Bench {
         calls: &[(&str, Value)],
         approver: &dyn Approver,
         audit: Option<&mut AuditLog>,
-    ) -> Result<Vec<ToolReport>, callgate_agent::audit::AuditError> {
+    ) -> Result<Vec<ToolReport>, callgate_agent::tools::Unrecorded> {
         self.read(&self.calls(calls), approver, audit).await
     }
 
@@ -111,7 +111,7 @@ impl Bench {
         calls: &[Call],
         approver: &dyn Approver,
         audit: Option<&mut AuditLog>,
-    ) -> Result<Vec<ToolReport>, callgate_agent::audit::AuditError> {
+    ) -> Result<Vec<ToolReport>, callgate_agent::tools::Unrecorded> {
         let mut host = Host {
             tools: &self.tools,
             approval: &self.approval,

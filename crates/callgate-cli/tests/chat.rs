@@ -340,7 +340,7 @@ fn g_53_and_a_92_records_are_listed_by_what_they_are_about() {
         let lines = text(&output.stdout);
         lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect::<Vec<Value>>()
     };
-    assert_eq!(list(&["--latest", "--type", "session"])[0]["details"]["model"], "rules");
+    assert_eq!(list(&["--latest", "--type", "session"])[1]["details"]["model"], "rules");
     let refused = list(&["--latest", "--status", "error"]);
     assert_eq!(refused[0]["details"]["findings"][0], "unknown-tool", "{refused:?}");
     assert!(refused[0]["correlation_id"].is_string() && refused[0]["ts"].is_string(), "{refused:?}");

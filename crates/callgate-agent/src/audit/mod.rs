@@ -13,8 +13,11 @@ mod folder;
 mod heads;
 mod key;
 mod log_line;
+mod looks;
 mod redact;
+mod secrets;
 mod tape;
+mod words;
 
 use std::fmt;
 use std::fs::{File, OpenOptions};

@@ -212,6 +212,14 @@ pub struct Unrecorded {
     pub reports: Vec<ToolReport>,
 }
 
+impl std::fmt::Display for Unrecorded {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.error.fmt(f)
+    }
+}
+
+impl std::error::Error for Unrecorded {}
+
 /// Runs the calls of one response, one after the other, and tells of each as soon as it is over. Whatever is not
 /// recorded is not run: a log that cannot be written ends it.
 pub async fn run_calls(
