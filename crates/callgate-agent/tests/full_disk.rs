@@ -55,6 +55,16 @@ impl RunTool for Counter {
     }
 }
 
+fn look() -> Tool {
+    Tool::new("look", "Looks.", json!({"type": "object", "properties": {"n": {"type": "integer"}}}))
+}
+
+fn gate() -> Gate {
+    let mut tools = Toolbox::new();
+    tools.add(Arc::new(Counter(look(), Arc::default()))).unwrap();
+    Gate::builder().tools(tools.registry().clone()).build().unwrap()
+}
+
 /// What came of a conversation of two calls on a disk with this many bytes.
 struct Came {
     ran: usize,
@@ -65,12 +75,10 @@ struct Came {
     ended: Result<(), AuditError>,
 }
 
-async fn converse(space: usize, sync: Sync) -> Came {
+async fn converse(gate: &Gate, space: usize, sync: Sync) -> Came {
     let ran = Arc::new(AtomicUsize::new(0));
     let mut tools = Toolbox::new();
-    let tool =
-        Tool::new("look", "Looks.", json!({"type": "object", "properties": {"n": {"type": "integer"}}}));
-    tools.add(Arc::new(Counter(tool, Arc::clone(&ran)))).unwrap();
+    tools.add(Arc::new(Counter(look(), Arc::clone(&ran)))).unwrap();
     let call =
         |n: usize| format!("<tool_call>{{\"name\": \"look\", \"arguments\": {{\"n\": {n}}}}}</tool_call>");
     let turns = vec![ScriptedTurn::text(&(call(1) + "\n" + &call(2))), ScriptedTurn::text("Done.")];
@@ -88,7 +96,7 @@ async fn converse(space: usize, sync: Sync) -> Came {
     let log = AuditLog::on(Box::new(disk.clone()), settings, "s", "disk", || SystemTime::UNIX_EPOCH);
     let setting = Setting {
         model: Box::new(Scripted::new(turns)),
-        gate: Gate::builder().tools(tools.registry().clone()).build().unwrap(),
+        gate: gate.clone(),
         dialect: None,
         tools,
         parameters: Parameters::default(),
@@ -148,11 +156,12 @@ impl Came {
 
 #[tokio::test]
 async fn a_full_disk_at_any_byte_says_what_ran() {
-    let whole = converse(usize::MAX, Sync::Decision).await;
+    let gate = gate();
+    let whole = converse(&gate, usize::MAX, Sync::Decision).await;
     assert_eq!((whole.ran, whole.count("tool"), whole.ended.is_ok()), (2, 2, true));
     let mut unrecorded = 0;
     for space in 0..=whole.bytes {
-        let came = converse(space, Sync::Decision).await;
+        let came = converse(&gate, space, Sync::Decision).await;
         came.check(space);
         unrecorded += came.ran - came.count("tool");
         assert_eq!(came.ended.is_ok() && came.answered.is_ok(), space == whole.bytes, "with {space} bytes");
@@ -163,8 +172,9 @@ async fn a_full_disk_at_any_byte_says_what_ran() {
 #[tokio::test]
 async fn a_full_disk_says_what_ran_where_records_wait_for_an_interval_too() {
     let sync = Sync::Interval(Duration::from_secs(3_600));
-    let whole = converse(usize::MAX, sync).await;
+    let gate = gate();
+    let whole = converse(&gate, usize::MAX, sync).await;
     for space in (0..=whole.bytes).step_by(61) {
-        converse(space, sync).await.check(space);
+        converse(&gate, space, sync).await.check(space);
     }
 }

@@ -345,7 +345,8 @@ Examples:
   callgate audit list --latest --status error
   callgate audit show 6f1d0c2a9b3e4f58            every record of one response
   callgate audit replay --latest --profile strict
-  callgate audit verify --latest --checkpoint 42:9c1f…")]
+  callgate audit verify --latest --checkpoint 42:9c1f…
+  callgate audit verify --key ~/audit.key")]
 pub(crate) struct AuditArgs {
     #[command(subcommand)]
     pub(crate) action: AuditAction,

@@ -68,7 +68,9 @@ pub fn verify_folder(
     key: Option<&AuditKey>,
 ) -> io::Result<FolderReport> {
     let heads = match state {
-        Some(state) => Heads::find(state, folder)?,
+        Some(state) => Heads::find(state, folder).map_err(|error| {
+            io::Error::new(error.kind(), format!("the heads in {}: {error}", state.display()))
+        })?,
         None => None,
     };
     // Nobody begins a session or removes one while it is looked which there are. A folder that cannot be locked can be

@@ -488,7 +488,7 @@ pub const ROWS: &[Row] = &[
         "audit.values",
         Kind::Word("none | summaries | short | long | full"),
         Fallback::Text("none"),
-        "how much of argument values is recorded; `none`: only types and sizes. Secrets are redacted in all",
+        "how much of argument values is recorded; `none`: only types and sizes. Secrets that are recognised are hidden in all",
     ),
     row("audit.redact", Kind::List, Fallback::List(&[]), "further words that make a key's value a secret"),
     row(

@@ -248,7 +248,7 @@ pub async fn run_calls(
         };
         let (outcome, error) = match outcome {
             Ok(outcome) => (Some(outcome), None),
-            Err(Unwritten { error, ran }) => (ran, Some(error)),
+            Err(Unwritten { error, ran }) => (ran.map(|ran| *ran), Some(error)),
         };
         if let Some(outcome) = outcome {
             let report = ToolReport { call_id: call.id.clone(), name: call.name.clone(), outcome };
@@ -278,7 +278,7 @@ fn in_order(calls: &[Call]) -> Vec<&Call> {
 /// A record that could not be written, and what the call had come to if it had run all the same.
 struct Unwritten {
     error: AuditError,
-    ran: Option<Outcome>,
+    ran: Option<Box<Outcome>>,
 }
 
 impl From<AuditError> for Unwritten {
@@ -373,7 +373,7 @@ fn finished(
     };
     match recorded {
         Ok(()) => Ok(outcome),
-        Err(error) => Err(Unwritten { error: error.after(&call.name), ran: Some(outcome) }),
+        Err(error) => Err(Unwritten { error: error.after(&call.name), ran: Some(Box::new(outcome)) }),
     }
 }
 
