@@ -83,6 +83,8 @@ const PREFIXES: &[(&str, usize)] = &[
     ("$6$", 20),
     ("$y$", 20),
     ("$argon2", 20),
+    ("hooks.slack.com/services/", 10),
+    ("discord.com/api/webhooks/", 10),
 ];
 /// How blocks of private keys start.
 const BLOCKS: &[&str] = &["-----BEGIN ", "---- BEGIN "];

@@ -14,6 +14,7 @@ mod heads;
 mod key;
 mod log_line;
 mod looks;
+mod quotes;
 mod redact;
 mod secrets;
 mod tape;

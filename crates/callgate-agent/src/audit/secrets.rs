@@ -9,6 +9,7 @@ use std::cell::Cell;
 use serde_json::Value;
 
 use super::looks::{is_token, private_key, secret_at, user_in_address};
+use super::quotes::{balanced, closer, is_quote};
 use super::redact::{REDACTED, Redaction};
 use super::words::{Strength, last_word, strength};
 
@@ -36,7 +37,6 @@ const VALUES: &[&str] = &["value", "values", "val"];
 /// the next word.
 const PROGRAMS: &[(&str, &str)] = &[
     ("curl", "uUb"),
-    ("wget", ""),
     ("http", "a"),
     ("https", "a"),
     ("xh", "a"),
@@ -66,7 +66,7 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("mosquitto_pub", "P"),
     ("mosquitto_sub", "P"),
     ("ipmitool", "P"),
-    ("sqlplus", ""),
+    ("twine", "p"),
     ("openssl", "kK"),
 ];
 /// Words that give the word behind the next one to that one: `setx API_KEY …`.
@@ -324,6 +324,14 @@ impl<'t> Scan<'t> {
                 (name, found, is_escaped) = (&name[1..], rest, true);
             }
         }
+        // `API key` and `api.key` are names of two words.
+        let first = self.first_word(start).filter(|(_, first)| {
+            let joined = format!("{first}{name}").to_lowercase();
+            found != Some(Strength::Strong)
+                && strength(&joined, &self.redaction.words, false) == Some(Strength::Strong)
+        });
+        let lead = first.map_or(start, |(lead, _)| lead);
+        let found = if first.is_some() { Some(Strength::Strong) } else { found };
         let dashes = before.len() - before.trim_end_matches('-').len();
         let outer = before.trim_end_matches('-');
         let is_flag =
@@ -340,12 +348,19 @@ impl<'t> Scan<'t> {
             end,
             name,
             strength: found,
-            leads: is_escaped || (!is_flag && found.is_some() && self.leads(start)),
+            leads: is_escaped || (!is_flag && found.is_some() && self.leads(lead)),
             is_quoted: quote.is_some() && self.text[end..].trim_start_matches('\\').starts_with(is_quote),
             quote,
             is_escaped,
             dashes: if is_flag { dashes } else { 0 },
         }
+    }
+
+    /// The name just before this place, if a blank or a dot is between, and where it begins.
+    fn first_word(&self, start: usize) -> Option<(usize, &'t str)> {
+        let (from, to) = self.before;
+        let between = self.text.get(to..start)?;
+        matches!(between, " " | ".").then(|| (from, &self.text[from..to]))
     }
 
     /// Whether nothing but signs and leading words stands before a place in its line.
@@ -394,18 +409,19 @@ impl<'t> Scan<'t> {
             found.filter(|(sign, _)| is_name && matches!(sign, Sign::Equals | Sign::Colon))
         {
             let (from, to) = self.extent(&self.text[..self.floor(from + FAR)], name, sign, from);
-            let given = &self.text[from..to];
+            let given = self.text[from..to].split([',', ';', '"', '\'']).next().unwrap_or_default();
             let is_name = !given.contains(|c: char| c.is_whitespace() || matches!(c, '{' | '['));
             if is_name && strength(given, &self.redaction.words, false).is_some() {
                 self.named_until = from + FAR;
-                return None;
+                return self.beneath(from + given.len());
             }
         }
-        let Some((sign, from)) = found.or_else(|| self.loose(name)) else { return self.scheme(name) };
+        let loose = if found.is_none() { self.loose(name) } else { None };
+        let Some((sign, from)) = found.or(loose) else { return self.scheme(name) };
         let belongs = is_value && (name.start < self.named_until || self.is_named_behind(name, sign, from));
         let leads = name.leads || self.leads(name.start);
         let is_in_section = self.in_section && leads && matches!(sign, Sign::Equals | Sign::Colon);
-        if !belongs && !is_in_section && !self.counts(name, sign) {
+        if !belongs && !is_in_section && loose.is_none() && !self.counts(name, sign) {
             return None;
         }
         let (from, to) = self.typed(name, sign, self.extent(self.text, name, sign, from));
@@ -417,6 +433,23 @@ impl<'t> Scan<'t> {
             && strength(name.name, &self.redaction.words, true).is_none();
         let is_nothing = matches!(value, "" | "null" | "true" | "false" | "none" | "None" | "True" | "False");
         (belongs || is_in_section || !is_count).then_some((from, to)).filter(|_| !is_nothing)
+    }
+
+    /// What an element or a part of a form holds whose name ends here: `<entry key="token">…</entry>`.
+    fn beneath(&self, end: usize) -> Option<(usize, usize)> {
+        let behind = self.text[end..].strip_prefix(['"', '\''])?;
+        let part = ["\r\n\r\n", "\n\n"].iter().find_map(|blank| behind.strip_prefix(blank));
+        if let Some(part) = part {
+            let from = self.text.len() - part.len();
+            return Some((from, self.line_end(from)));
+        }
+        let tag: String =
+            behind.chars().take(256).take_while(|c| !matches!(c, '>' | '<' | '{' | '}')).collect();
+        let held = behind[tag.len()..]
+            .strip_prefix('>')
+            .filter(|held| !tag.ends_with('/') && !held.starts_with('<'))?;
+        let from = self.text.len() - held.len();
+        held.find('<').filter(|length| *length > 0).map(|length| (from, from + length))
     }
 
     /// The value behind a type that was taken for it: `password: str = "x"`.
@@ -478,16 +511,25 @@ impl<'t> Scan<'t> {
             ("==", Sign::Equals),
             ("=", Sign::Equals),
             (":", Sign::Colon),
+            ("：", Sign::Colon),
+            ("→", Sign::Equals),
+            ("- ", Sign::Equals),
         ] {
             if let Some(value) = rest.strip_prefix(mark) {
-                if mark == ":" && value.starts_with("//") {
+                if (mark == ":" && value.starts_with("//")) || (mark == "- " && !(name.leads && blank > 0)) {
                     return None;
                 }
-                let value_at = at + mark.len() + value.len() - value.trim_start_matches([' ', '\t']).len();
+                // What is printed in bold may end behind the sign.
+                let is_bold = text[..name.start].ends_with('*');
+                let value_at = text.len()
+                    - value.trim_start_matches(|c| c == ' ' || c == '\t' || (is_bold && c == '*')).len();
                 return Some((sign, self.inside(value_at)));
             }
         }
-        // A column of a table.
+        // The next cell of a table.
+        if let Some(cell) = rest.strip_prefix("</").and_then(|rest| next_cell(rest)) {
+            return Some((Sign::Tag, text.len() - cell.len()));
+        }
         let is_column = text[..name.start].trim_end_matches([' ', '`', '*']).ends_with('|');
         if let Some(value) = rest.trim_start_matches('`').strip_prefix('|').filter(|_| is_column) {
             return Some((Sign::Blank, text.len() - value.trim_start_matches([' ', '`']).len()));
@@ -514,15 +556,13 @@ impl<'t> Scan<'t> {
     /// A value that stands beside a name with nothing but words between: `PASSWORD 'x'`, `the password is x`.
     fn loose(&self, name: &Name<'_>) -> Option<(Sign, usize)> {
         let text = self.text;
-        if name.strength != Some(Strength::Strong) {
-            return None;
-        }
+        let is_strong = name.strength == Some(Strength::Strong);
         let rest = text[name.end..].trim_start_matches([' ', '\t']);
         if rest.len() == text.len() - name.end {
             return None;
         }
         let at = text.len() - rest.len();
-        if rest.starts_with(['\'', '"']) && name.quote.is_none() {
+        if is_strong && rest.starts_with(['\'', '"']) && name.quote.is_none() {
             return Some((Sign::Beside, self.inside(at)));
         }
         let said = ["is ", "was ", "to "].iter().find_map(|word| rest.strip_prefix(word));
@@ -530,11 +570,13 @@ impl<'t> Scan<'t> {
         let is_odd = |word: &str| {
             word.trim_end_matches(['.', ',', '!', '?', ')']).contains(|c: char| !c.is_alphabetic())
         };
-        if let Some(value) = said.filter(|value| is_odd(word(value))) {
+        let has_digit = |word: &str| word.contains(|c: char| c.is_ascii_digit());
+        if let Some(value) = said.filter(|value| is_odd(word(value)) && (is_strong || has_digit(word(value))))
+        {
             return Some((Sign::Blank, self.inside(text.len() - value.len())));
         }
         let line = &text[at..self.line_end(at).max(at)];
-        let is_login = matches!(name.name, "password" | "passwd");
+        let is_login = matches!(name.name, "password" | "passwd" | "PASS" | "AUTH");
         let is_rule = matches!(name.name, "requirepass" | "masterauth");
         let is_line = name.leads && line.split_whitespace().take(2).count() == 1 && is_odd(word(line));
         let two_before = text[..name.start].split_whitespace().rev().nth(1);
@@ -573,7 +615,8 @@ impl<'t> Scan<'t> {
     fn is_set(&self, name: &Name<'_>) -> bool {
         let before = &self.text[self.floor(name.start.saturating_sub(160))..name.start];
         let is_open = !before.ends_with(char::is_whitespace);
-        let setter = before.split_whitespace().rev().nth(usize::from(is_open));
+        let setter =
+            before.split_whitespace().rev().skip(usize::from(is_open)).find(|word| !word.starts_with('-'));
         setter.is_some_and(|word| SETTERS.contains(&word.to_ascii_lowercase().as_str()))
     }
 
@@ -638,10 +681,19 @@ impl<'t> Scan<'t> {
             return from + value.find("</").unwrap_or(value.len());
         }
         if value.starts_with(['{', '[']) {
-            return from + balanced(value);
+            return from + balanced(value, "{[", "}]");
+        }
+        // The arguments of a call, and a tuple.
+        let call = value.trim_start_matches(|c: char| c.is_alphanumeric() || matches!(c, '_' | '.'));
+        if call.starts_with('(') && matches!(sign, Sign::Equals | Sign::Colon) {
+            return text.len() - call.len() + balanced(call, "(", ")");
         }
         let line = self.line_end(from).min(text.len());
-        let first = text[from..line].trim();
+        let mut first = text[from..line].trim();
+        // A tag and an anchor stand before a value of YAML.
+        while first.starts_with(['!', '&']) && first.contains(' ') {
+            first = first.trim_start_matches(|c: char| !c.is_whitespace()).trim_start();
+        }
         let is_scalar = first.starts_with(['|', '>'])
             && first[1..].chars().all(|c| c.is_ascii_digit() || matches!(c, '+' | '-'));
         if (first.is_empty() || is_scalar) && sign == Sign::Colon && line < text.len() {
@@ -758,36 +810,12 @@ fn in_tag(before: &str) -> Option<bool> {
     }
 }
 
-fn is_quote(c: char) -> bool {
-    matches!(c, '"' | '\'' | '`')
-}
-
-/// How long a list or object is at the start of a text; all of it if it has no end.
-fn balanced(text: &str) -> usize {
-    let mut depth = 0_usize;
-    let mut quote: Option<(char, usize)> = None;
-    let mut run = 0;
-    for (at, c) in text.char_indices() {
-        match (quote, c) {
-            (_, '\\') => {
-                run += 1;
-                continue;
-            }
-            (Some((open, slashes)), _) if c == open && closes(run, slashes) => quote = None,
-            (Some(_), _) => {}
-            (None, '"' | '\'') => quote = Some((c, run)),
-            (None, '{' | '[') => depth += 1,
-            (None, '}' | ']') => {
-                depth = depth.saturating_sub(1);
-                if depth == 0 {
-                    return at + 1;
-                }
-            }
-            _ => {}
-        }
-        run = 0;
-    }
-    text.len()
+/// The text of the cell behind a closed one, from its name on: `td><td>…`.
+fn next_cell(rest: &str) -> Option<&str> {
+    let near: usize = rest.chars().take(128).map(char::len_utf8).sum();
+    let open = rest[..near].find('<')?;
+    let end = open + rest[open..near].find('>')?;
+    (rest[..open].trim_end().ends_with('>') && !rest[open..].starts_with("</")).then(|| &rest[end + 1..])
 }
 
 /// How long a value is that no quotes hold together.
@@ -796,7 +824,11 @@ fn plain(line: &str, name: &Name<'_>) -> usize {
     let gives = |rest: &str| {
         let word = rest.trim_start_matches(['"', '\'', '\\']);
         let behind = word.trim_start_matches(is_word);
-        behind.len() != word.len() && behind.trim_start_matches(['"', '\'', '\\']).starts_with(['=', ':'])
+        let value = behind.trim_start_matches(['"', '\'', '\\']).strip_prefix(['=', ':']);
+        // What encodings end with gives nothing.
+        let is_end =
+            |value: &str| value.is_empty() || value.starts_with(['=', '"', '\'']) && behind.starts_with('=');
+        behind.len() != word.len() && value.is_some_and(|value| !is_end(value))
     };
     let mut looked = 0;
     for (at, c) in line.char_indices() {
@@ -805,7 +837,7 @@ fn plain(line: &str, name: &Name<'_>) -> usize {
             '\\' if name.is_escaped => rest.starts_with(['n', 'r']) || rest.starts_with(is_quote),
             '\\' => rest.trim_start_matches('\\').starts_with(is_quote),
             '<' => rest.starts_with('/'),
-            _ if is_quote(c) => true,
+            _ if is_quote(c) => !name.leads || name.quote.is_some(),
             '&' => {
                 looked += 1;
                 looked < 64 && gives(rest)
@@ -830,25 +862,6 @@ fn plain(line: &str, name: &Name<'_>) -> usize {
         }
     }
     line.trim_end().len()
-}
-
-/// The place of the quote that closes a string which was opened by one with this many backslashes before it.
-fn closer(text: &str, open: usize, quote: char, slashes: usize) -> Option<usize> {
-    let mut run = 0;
-    for (at, c) in text[open..].char_indices() {
-        match c {
-            '\\' => run += 1,
-            _ if c == quote && closes(run, slashes) => return Some(open + at - run.min(slashes)),
-            _ => run = 0,
-        }
-    }
-    None
-}
-
-/// Whether a quote with `run` backslashes before it ends a string whose own quotes have `slashes`. A deeper string has
-/// more of them; the string around has fewer, and its end is one for this too.
-fn closes(run: usize, slashes: usize) -> bool {
-    run % (2 * slashes + 2) <= slashes
 }
 
 /// How long the word is that says in a header what kind of secret follows.

@@ -31,6 +31,7 @@ const STRONG: &[&str] = &[
     "passin",
     "passout",
     "fromliteral",
+    "securestring",
 ];
 /// Words that do so too, but mean other things in running text: they count where a name is clearly a name.
 const WEAK: &[&str] = &[
