@@ -721,3 +721,84 @@ fn a13_hostile_text_costs_what_its_length_costs() {
         assert!(!full().text(&text).is_empty());
     }
 }
+
+#[test]
+fn a13_no_text_breaks_the_reader() {
+    const PIECES: &[&str] = &[
+        "password",
+        "key",
+        "name",
+        "value",
+        "é",
+        "：",
+        "→",
+        "\u{1f600}",
+        "\"",
+        "'",
+        "`",
+        "\\",
+        "\\n",
+        "\n",
+        "\r\n\r\n",
+        " ",
+        "=",
+        ":",
+        ": ",
+        "{",
+        "}",
+        "[",
+        "]",
+        "(",
+        ")",
+        "<",
+        ">",
+        "</",
+        "<td>",
+        "</td>",
+        "-",
+        "--",
+        "-u",
+        "curl ",
+        "://",
+        "@",
+        "|",
+        "&",
+        ";",
+        ",",
+        ".",
+        "*",
+        "$",
+        "!",
+        "-----BEGIN PRIVATE KEY-----",
+        "-----END ",
+        "AKIA",
+        "Bearer ",
+        "Basic ",
+        "is ",
+        "set ",
+        "machine ",
+        "login ",
+        "identified by ",
+        "sk-",
+        "eyJ",
+        "0123456789abcdefghij",
+        "ü",
+        "\u{2028}",
+        "\t",
+        "  ",
+        "\"\"\"",
+    ];
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut next = |most: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(state >> 33).unwrap() % most
+    };
+    for _ in 0..50_000 {
+        let text: String = (0..1 + next(24)).map(|_| PIECES[next(PIECES.len())]).collect();
+        let once = full().text(&text);
+        assert_eq!(once.is_empty(), text.is_empty(), "{text:?}");
+        // In a record it stands in JSON, and in a call in JSON in JSON.
+        let nested = json!({ "x": json!({ "y": text }).to_string() });
+        assert!(full().everything(&nested).is_object());
+    }
+}

@@ -246,13 +246,17 @@ fn verify(
     })
 }
 
-/// What was found, in words. Only a log that says itself that it is at its end is called sound.
+/// What was found, in words. A log is called sound if it says itself that it is at its end, and something outside of it
+/// says that it is the one that was written.
 fn say(found: &FolderReport, paint: Paint, out: &mut dyn Write) -> Result<(), Stop> {
     for SessionReport { file, has_head, report } in &found.sessions {
         let name = visible(&file.display().to_string(), Breaks::Show).into_owned();
         let (tone, verdict) = match (&report.fault, report.end) {
             (Some(fault), _) => (Tone::Bad, fault.to_string()),
-            (None, LogEnd::Whole) => (Tone::Good, "whole and sound".to_owned()),
+            (None, LogEnd::Whole) if *has_head || report.sealed == Sealed::Checked => {
+                (Tone::Good, "whole and sound".to_owned())
+            }
+            (None, LogEnd::Whole) => (Tone::Good, "whole".to_owned()),
             (None, LogEnd::Running) => (Tone::Good, "running: somebody is writing it".to_owned()),
             (None, LogEnd::Unfinished) => (
                 Tone::Changed,

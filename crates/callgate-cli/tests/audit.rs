@@ -80,6 +80,7 @@ fn a10_a_whole_log_is_sound_here_and_elsewhere() {
     let (code, words) = desk.verify_elsewhere(&[]);
     assert_eq!(code, 0, "{words}");
     assert!(words.contains("unkeyed: a rewrite cannot be seen; no head of it is here"), "{words}");
+    assert!(words.contains("records, whole\n") && !words.contains("sound"), "{words}");
 }
 
 #[test]

@@ -116,6 +116,8 @@ pub struct AuditLog {
     hash: String,
     key: Option<RecordKey>,
     clock: fn() -> SystemTime,
+    /// The last to go, when everything is written.
+    hold: Option<Hold>,
 }
 
 impl fmt::Debug for AuditLog {
@@ -133,8 +135,8 @@ impl AuditLog {
         let key = first_key(&settings)?;
         make_folder(&settings.folder).map_err(failed)?;
         // One after the other, so that no two sessions come behind the same one.
-        let hold = File::open(&settings.folder).map_err(failed)?;
-        lock_soon(&hold).map_err(failed)?;
+        let turn = File::open(&settings.folder).map_err(failed)?;
+        lock_soon(&turn).map_err(failed)?;
         let others = sessions(&settings.folder).map_err(failed)?;
         let chain = Chain::read(&others);
         let before = chain.last().map(|id| head(&settings.folder, id)).transpose().map_err(failed)?;
@@ -142,11 +144,13 @@ impl AuditLog {
         let file = private().write(true).create_new(true).open(&path).map_err(failed)?;
         lock_soon(&file).map_err(failed)?;
         sync_folder(&settings.folder).map_err(failed)?;
+        let hold = Hold(file.try_clone().map_err(failed)?);
         let heads = make_heads(&settings);
         let unheaded = heads.as_ref().err().cloned();
         let (kept, place) = (heads.as_ref().ok().cloned(), path.display().to_string());
         let mut log = AuditLog::begin(Box::new(file), settings, session_id, &place, SystemTime::now, kept);
         log.key = key.map(|key| key.of_session(session_id));
+        log.hold = Some(hold);
         let opening = Opening { before, pruned: pruning.heads.clone(), unheaded };
         let status = if opening.unheaded.is_none() { Status::Ok } else { Status::Warn };
         log.write(Entry::new(EntryKind::Session, "open", status).message("the log begins"), Some(&opening))?;
@@ -177,7 +181,9 @@ impl AuditLog {
         file.set_len(report.whole_bytes).map_err(failed)?;
         file.sync_all().map_err(failed)?;
         let place = path.display().to_string();
+        let hold = Hold(file.try_clone().map_err(failed)?);
         let mut log = AuditLog::begin(Box::new(file), settings, session_id, &place, SystemTime::now, heads);
+        log.hold = Some(hold);
         if let Some(head) = report.head {
             (log.seq, log.hash) = (head.seq, head.hash);
         }
@@ -224,6 +230,7 @@ impl AuditLog {
             hash: chain::genesis(session_id),
             key: None,
             clock,
+            hold: None,
         }
     }
 
@@ -356,6 +363,25 @@ fn lock(_: &File) -> io::Result<()> {
     Ok(())
 }
 
+/// A log that is being written. It is let go by name: a program that is just being started has a copy of every open file
+/// for a moment, and would hold it longer.
+struct Hold(File);
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        unlock(&self.0);
+    }
+}
+
+#[cfg(unix)]
+fn unlock(file: &File) {
+    // What cannot be let go is closed next.
+    let _ = rustix::fs::flock(file, rustix::fs::FlockOperation::Unlock);
+}
+
+#[cfg(not(unix))]
+fn unlock(_: &File) {}
+
 /// Locks what others hold for a moment only, such as a folder while a session begins in it or is looked for.
 fn lock_soon(file: &File) -> io::Result<()> {
     const TRIES: u32 = 50;
@@ -377,7 +403,7 @@ fn is_locked(file: &File) -> bool {
     use rustix::fs::{FlockOperation, flock};
     let locked = flock(file, FlockOperation::NonBlockingLockShared);
     // Readers do not hold each other up, and a writer not for longer than this.
-    let _ = flock(file, FlockOperation::Unlock);
+    unlock(file);
     locked == Err(rustix::io::Errno::WOULDBLOCK)
 }
 
