@@ -12,7 +12,9 @@ use std::time::Duration;
 use callgate::profile::strict_xml::{StrikeMode, Strikes};
 use callgate::{Event, Gate, Profile};
 use callgate_agent::approval::{ApprovalPolicy, Grants, NobodyThere};
-use callgate_agent::audit::{AuditLog, AuditSettings, Redaction, Style, Sync, session_path, verify_file};
+use callgate_agent::audit::{
+    AuditLog, AuditSettings, Known, Redaction, Style, Sync, session_path, verify_file,
+};
 use callgate_agent::cancel::Cancel;
 use callgate_agent::chat::{Answered, Chat, ChatEvent, End, Heard, Setting};
 use callgate_agent::history::Message;
@@ -310,6 +312,8 @@ async fn what_is_on_record_can_be_read_again() {
         repair_details: true,
         max_age: None,
         max_sessions: None,
+        key_file: None,
+        state: None,
     };
     folder.file("mark", "");
     let log = AuditLog::create(settings, "s1").unwrap();
@@ -318,16 +322,16 @@ async fn what_is_on_record_can_be_read_again() {
     assert!(talk.ask("Read.").await.end.is_fine());
     talk.chat.end().unwrap();
     let path = session_path(&folder.path("audit"), "s1").unwrap();
-    assert_eq!(verify_file(&path, None).unwrap().fault, None);
+    assert_eq!(verify_file(&path, &Known::default()).unwrap().fault, None);
     let text = std::fs::read_to_string(&path).unwrap();
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let kinds: Vec<&str> = lines.iter().map(|line| line["type"].as_str().unwrap()).collect();
     assert_eq!(
         kinds,
-        ["session", "response", "response", "permission", "tool", "response", "session"],
+        ["session", "session", "response", "response", "permission", "tool", "response", "session"],
         "{text}"
     );
-    let heard: Heard = serde_json::from_value(lines[1]["details"]["heard"].clone()).unwrap();
+    let heard: Heard = serde_json::from_value(lines[2]["details"]["heard"].clone()).unwrap();
     let gate = Gate::builder().profile(Profile::named("strict").unwrap()).build().unwrap();
     let replayed = heard.replay(&gate);
     assert_eq!(replayed.calls.len(), 1, "{replayed:?}");

@@ -103,7 +103,7 @@ impl Bench {
         calls: &[(&str, Value)],
         approver: &dyn Approver,
         audit: Option<&mut AuditLog>,
-    ) -> Result<Vec<ToolReport>, callgate_agent::audit::AuditError> {
+    ) -> Result<Vec<ToolReport>, callgate_agent::tools::Unrecorded> {
         self.read(&self.calls(calls), approver, audit).await
     }
 
@@ -112,7 +112,7 @@ impl Bench {
         calls: &[Call],
         approver: &dyn Approver,
         audit: Option<&mut AuditLog>,
-    ) -> Result<Vec<ToolReport>, callgate_agent::audit::AuditError> {
+    ) -> Result<Vec<ToolReport>, callgate_agent::tools::Unrecorded> {
         let mut host = Host {
             tools: &self.tools,
             approval: &self.approval,
@@ -328,6 +328,8 @@ fn log(medium: impl Medium + 'static) -> AuditLog {
         repair_details: true,
         max_age: None,
         max_sessions: None,
+        key_file: None,
+        state: None,
     };
     AuditLog::on(Box::new(medium), settings, "s", "nowhere", || SystemTime::UNIX_EPOCH)
 }
@@ -404,6 +406,8 @@ impl Lines {
             repair_details: true,
             max_age: None,
             max_sessions: None,
+            key_file: None,
+            state: None,
         };
         AuditLog::on(Box::new(self.clone()), settings, "s", "here", || SystemTime::UNIX_EPOCH)
     }

@@ -10,6 +10,7 @@ Exit codes:
   1  the run went to its end, but something was refused or a line was bad
   2  the command line or an input file cannot be used; one line on standard error says why
   3  the output could not be written, or an internal error
+  4  `audit verify`: what is there holds, but a log does not say that it is at its end
 
 Start here:
   callgate demo                                what it does, on built-in examples
@@ -336,7 +337,8 @@ Examples:
   callgate audit list --latest --status error
   callgate audit show 6f1d0c2a9b3e4f58            every record of one response
   callgate audit replay --latest --profile strict
-  callgate audit verify --latest --checkpoint 42:9c1f…")]
+  callgate audit verify --latest --checkpoint 42:9c1f…
+  callgate audit verify --key ~/audit.key")]
 pub(crate) struct AuditArgs {
     #[command(subcommand)]
     pub(crate) action: AuditAction,
@@ -382,11 +384,14 @@ pub(crate) enum AuditAction {
         #[arg(long, value_name = "KEY=VALUE")]
         set: Vec<String>,
     },
-    /// Whether a record was changed, removed, added or moved
+    /// Whether a record or a session was changed, removed, added or moved, and whether each log is at its end
     Verify {
         /// How far the log went when you last looked: it also shows whether its end was cut off
         #[arg(long, value_name = "NUMBER:HASH")]
         checkpoint: Option<String>,
+        /// The key that sealed the records: it also shows whether they were rewritten
+        #[arg(long, value_name = "FILE")]
+        key: Option<PathBuf>,
     },
 }
 

@@ -3,9 +3,12 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use callgate_agent::audit::{Checkpoint, session_path, sessions, verify_file};
+use callgate_agent::audit::{
+    AuditKey, Checkpoint, Chosen, FolderReport, Known, LogEnd, Sealed, SessionReport, session_path, sessions,
+    state_folder, verify_file, verify_folder,
+};
 use serde_json::{Value, json};
 
 use crate::args::{AuditAction, AuditArgs, AuditFilter};
@@ -14,6 +17,9 @@ use crate::paint::{Breaks, Paint, Tone, one_line, padded, visible};
 use crate::replay::{self, Rules};
 
 pub(crate) fn run(args: &AuditArgs, paint: Paint, out: &mut dyn Write) -> Result<Outcome, Stop> {
+    if let AuditAction::Verify { checkpoint, key } = &args.action {
+        return verify(args, checkpoint.as_deref(), key.as_deref(), paint, out);
+    }
     let files = files(args)?;
     match &args.action {
         AuditAction::List(filter) => list(&files, filter, args.json, paint, out),
@@ -24,16 +30,13 @@ pub(crate) fn run(args: &AuditArgs, paint: Paint, out: &mut dyn Write) -> Result
             let rules = Rules { profile, tools, config, set };
             replay::run(&records(&files)?, record.as_deref(), &rules, args.json, paint, out)
         }
-        AuditAction::Verify { checkpoint } => verify(&files, checkpoint.as_deref(), args.json, paint, out),
+        AuditAction::Verify { .. } => Ok(Outcome::Fine),
     }
 }
 
 /// The session files that are meant, the oldest first.
 fn files(args: &AuditArgs) -> Result<Vec<PathBuf>, Stop> {
-    let folder = match &args.folder {
-        Some(folder) => folder.clone(),
-        None => configured_folder()?,
-    };
+    let folder = folder(args)?;
     if let Some(id) = &args.session {
         let path = session_path(&folder, id)
             .map_err(|error| Stop::usage(&error.message, "see `callgate audit list`"))?;
@@ -48,7 +51,10 @@ fn files(args: &AuditArgs) -> Result<Vec<PathBuf>, Stop> {
     Ok(all)
 }
 
-fn configured_folder() -> Result<PathBuf, Stop> {
+fn folder(args: &AuditArgs) -> Result<PathBuf, Stop> {
+    if let Some(folder) = &args.folder {
+        return Ok(folder.clone());
+    }
     let config = crate::config::load_own()?;
     Ok(config.audit().map_or_else(|| ".agent/audit".into(), |audit| audit.folder))
 }
@@ -178,46 +184,125 @@ fn stats(files: &[PathBuf], json: bool, paint: Paint, out: &mut dyn Write) -> Re
 }
 
 fn verify(
-    files: &[PathBuf],
+    args: &AuditArgs,
     checkpoint: Option<&str>,
-    json: bool,
+    key: Option<&Path>,
     paint: Paint,
     out: &mut dyn Write,
 ) -> Result<Outcome, Stop> {
-    let checkpoint = checkpoint.map(read_checkpoint).transpose()?;
-    if checkpoint.is_some() && files.len() != 1 {
-        return Err(Stop::usage(
-            "a checkpoint is for one session",
-            "name it with --session, or take --latest",
-        ));
+    let folder = folder(args)?;
+    let chosen = match (&args.session, args.latest) {
+        (Some(id), _) => Chosen::Session(id.clone()),
+        (None, true) => Chosen::Latest,
+        (None, false) => Chosen::All,
+    };
+    if let Chosen::Session(id) = &chosen {
+        session_path(&folder, id)
+            .map_err(|error| Stop::usage(&error.message, "see `callgate audit list`"))?;
     }
-    let mut is_sound = true;
-    for path in files {
-        let report = verify_file(path, checkpoint.as_ref())
-            .map_err(|error| Stop::usage(format!("{}: {error}", path.display()), "check the path"))?;
-        is_sound &= report.fault.is_none();
-        let name = visible(&path.display().to_string(), Breaks::Show).into_owned();
-        if json {
-            writeln!(out, "{}", json!({"file": name, "report": report}))?;
+    let checkpoint = checkpoint.map(read_checkpoint).transpose()?;
+    let key = key.map(AuditKey::read).transpose();
+    let key =
+        key.map_err(|error| Stop::usage(format!("{}: {}", error.place, error.message), "see `--key`"))?;
+    let mut found =
+        verify_folder(&folder, &chosen, state_folder().as_deref(), key.as_ref()).map_err(|error| {
+            Stop::usage(
+                format!("{}: {error}", folder.display()),
+                "name the folder of the records with --folder",
+            )
+        })?;
+    if found.sessions.is_empty() && found.missing.is_empty() {
+        let message = format!("{}: there are no records", folder.display());
+        return Err(Stop::usage(message, "name the folder of the records with --folder"));
+    }
+    if let Some(checkpoint) = checkpoint {
+        let [session] = found.sessions.as_mut_slice() else {
+            let message = "a checkpoint is for one session";
+            return Err(Stop::usage(message, "name it with --session, or take --latest"));
+        };
+        let known = Known { checkpoints: vec![checkpoint], key, ..Known::default() };
+        let report = verify_file(&session.file, &known)
+            .map_err(|error| Stop::usage(format!("{}: {error}", session.file.display()), "check the path"))?;
+        session.report.fault = session.report.fault.take().or(report.fault);
+    }
+    if args.json {
+        for session in &found.sessions {
+            let file = visible(&session.file.display().to_string(), Breaks::Show).into_owned();
+            let line = json!({"file": file, "has_head": session.has_head, "report": session.report});
+            writeln!(out, "{line}")?;
+        }
+        for missing in &found.missing {
+            writeln!(out, "{}", json!({"missing": missing}))?;
+        }
+    } else {
+        say(&found, paint, out)?;
+    }
+    let is_wrong = !found.missing.is_empty() || found.sessions.iter().any(|one| one.report.fault.is_some());
+    let is_left = |one: &SessionReport| matches!(one.report.end, LogEnd::Unfinished | LogEnd::Torn);
+    Ok(match is_wrong {
+        true => Outcome::Refused,
+        false if found.sessions.iter().any(is_left) => Outcome::Unfinished,
+        false => Outcome::Fine,
+    })
+}
+
+/// What was found, in words. A log is called sound if it says itself that it is at its end, and something outside of it
+/// says that it is the one that was written.
+fn say(found: &FolderReport, paint: Paint, out: &mut dyn Write) -> Result<(), Stop> {
+    for SessionReport { file, has_head, report } in &found.sessions {
+        let name = visible(&file.display().to_string(), Breaks::Show).into_owned();
+        let (tone, verdict) = match (&report.fault, report.end) {
+            (Some(fault), _) => (Tone::Bad, fault.to_string()),
+            (None, LogEnd::Whole) if *has_head || report.sealed == Sealed::Checked => {
+                (Tone::Good, "whole and sound".to_owned())
+            }
+            (None, LogEnd::Whole) => (Tone::Good, "whole".to_owned()),
+            (None, LogEnd::Running) => (Tone::Good, "running: somebody is writing it".to_owned()),
+            (None, LogEnd::Unfinished) => (
+                Tone::Changed,
+                "unfinished: there is no record of its end, and nobody is writing it".to_owned(),
+            ),
+            (None, LogEnd::Torn) => (
+                Tone::Changed,
+                format!(
+                    "torn: the last line is cut after {} bytes: cannot tell a crash from a cut",
+                    report.torn
+                ),
+            ),
+        };
+        writeln!(out, "{name}: {} records, {}", report.records, paint.tone(tone, verdict))?;
+        if report.fault.is_some() {
             continue;
         }
-        let verdict = match &report.fault {
-            None => paint.tone(Tone::Good, "sound".to_owned()).to_string(),
-            Some(fault) => paint.tone(Tone::Bad, fault.to_string()).to_string(),
+        let seals = match report.sealed {
+            Sealed::Unkeyed => "unkeyed: a rewrite cannot be seen",
+            Sealed::Unchecked => "sealed, but no --key was given: a rewrite cannot be seen",
+            Sealed::Checked => "every record is sealed with the key",
         };
-        writeln!(out, "{name}: {} records, {verdict}", report.records)?;
-        if report.torn > 0 {
-            writeln!(
-                out,
-                "  a last line of {} bytes was torn by a crash; it was never acknowledged",
-                report.torn
-            )?;
-        }
-        if let Some(head) = report.head.filter(|_| report.fault.is_none()) {
+        let unheaded = report.opening.as_ref().and_then(|opening| opening.unheaded.as_ref());
+        let heads = match (has_head, unheaded, &found.heads) {
+            (true, _, Some(place)) => format!("it agrees with its head in {}", place.display()),
+            (_, Some(why), _) => format!("no head of it was kept: {why}"),
+            _ => "no head of it is here: it was written on another machine, or added".to_owned(),
+        };
+        let notes = visible(&format!("{seals}; {heads}"), Breaks::Show).into_owned();
+        writeln!(out, "  {}", paint.tone(Tone::Grey, notes))?;
+        if let Some(head) = &report.head {
             writeln!(out, "  {}", paint.tone(Tone::Grey, format!("checkpoint {}:{}", head.seq, head.hash)))?;
         }
     }
-    Ok(Outcome::refused_if(!is_sound))
+    for missing in &found.missing {
+        let id = visible(&missing.session_id, Breaks::Show).into_owned();
+        let said = format!("missing, and not by rule: it had {} records", missing.at.seq);
+        writeln!(out, "session {id}: {}", paint.tone(Tone::Bad, said))?;
+        if let Some(place) = &found.heads {
+            let place = place.join(format!("{id}.json"));
+            let place = visible(&place.display().to_string(), Breaks::Show).into_owned();
+            let said = format!("if you removed it yourself, remove its head too: {place}");
+            writeln!(out, "  {}", paint.tone(Tone::Grey, said))?;
+        }
+    }
+    Ok(())
 }
 
 fn read_checkpoint(text: &str) -> Result<Checkpoint, Stop> {

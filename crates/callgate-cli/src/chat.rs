@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use callgate::{Registry, Tool};
 use callgate_agent::approval::{Answer, Approver, Grants, NobodyThere, Request};
-use callgate_agent::audit::{AuditError, AuditLog};
+use callgate_agent::audit::{AuditError, AuditLog, own_path};
 use callgate_agent::cancel::Cancel;
-use callgate_agent::chat::{Answered, Chat, ChatEvent, Setting};
+use callgate_agent::chat::{Answered, Chat, ChatEvent, End, Setting};
 use callgate_agent::config::{Config, ConfigBuilder, FILE, Places, StateFolder, check_way};
 use callgate_agent::id::random_id;
 use callgate_agent::model::Pending;
@@ -91,19 +91,23 @@ async fn once(question: &str, args: &ChatArgs, config: &Config, paint: Paint) ->
         view.show(&event);
     };
     let answered = interrupts.ask(&mut chat, question, &mut tell).await;
-    chat.end().map_err(|error| unrecorded(&error))?;
+    let ended = chat.end();
     for server in servers {
         server.close().await;
     }
-    let outcome = Outcome::refused_if(!answered.end.is_fine());
     if args.json {
         let mut all = json!(answered);
         all["responses"] = json!(responses);
         writeln!(io::stdout(), "{all}")?;
-        return Ok(outcome);
+    } else {
+        view.end(&answered)?;
     }
-    view.end(&answered)?;
-    Ok(outcome)
+    // What ran is said before it is said that not all of it is on record.
+    match (&answered.end, ended) {
+        (End::Unrecorded { error }, _) => Err(unrecorded(error)),
+        (_, Err(error)) => Err(unrecorded(&error)),
+        (end, Ok(())) => Ok(Outcome::refused_if(!end.is_fine())),
+    }
 }
 
 async fn converse(args: &ChatArgs, config: &Config, paint: Paint) -> Result<Outcome, Stop> {
@@ -131,7 +135,7 @@ async fn converse(args: &ChatArgs, config: &Config, paint: Paint) -> Result<Outc
         let answered = interrupts.ask(&mut chat, &line, &mut |event| view.show(&event)).await;
         view.end(&answered)?;
         all_fine &= answered.end.is_fine();
-        if let callgate_agent::chat::End::Unrecorded { error } = &answered.end {
+        if let End::Unrecorded { error } = &answered.end {
             return Err(unrecorded(error));
         }
     }
@@ -245,10 +249,6 @@ async fn begin(
         }
     }
     let servers = servers(args, config, &tools).await?;
-    let audit = match config.audit() {
-        Some(settings) => Some(AuditLog::create(settings, &random_id()).map_err(|error| unrecorded(&error))?),
-        None => None,
-    };
     for tool in servers.iter().flat_map(Mcp::tools) {
         add(&mut tools, Arc::clone(tool))?;
     }
@@ -260,6 +260,11 @@ async fn begin(
     let gate = builder.tools(tools.registry().clone()).build().map_err(|error| unfit(&error))?;
     let model =
         config.model(tools.registry(), |name| std::env::var(name).ok()).map_err(|fault| unfit(&fault))?;
+    // Last of all, so that what cannot begin leaves no log without an end.
+    let audit = match config.audit() {
+        Some(settings) => Some(AuditLog::create(settings, &random_id()).map_err(|error| unrecorded(&error))?),
+        None => None,
+    };
     let setting = Setting {
         model,
         gate,
@@ -344,16 +349,21 @@ fn add(tools: &mut Toolbox, tool: Arc<dyn RunTool>) -> Result<(), Stop> {
 fn root(args: &ChatArgs, config: &Config) -> Result<Root, Stop> {
     let failed = |error: ToolError| Stop::usage(error, "name a folder with --root");
     let mut root = Root::open(&args.root).map_err(failed)?;
-    let audit = config.audit().map(|audit| audit.folder);
+    let audit = config.audit();
+    let records = audit.iter().flat_map(|audit| {
+        let heads = audit.state.iter().map(|state| state.join("callgate"));
+        [audit.folder.clone()].into_iter().chain(audit.key_file.clone()).chain(heads)
+    });
     let file = args.config.clone().unwrap_or_else(|| FILE.into());
     // What says which programs run, and how calls are read, is the host's as well.
     let dialects = config.dialect_files().iter().map(PathBuf::from);
     // What the user decided, and agreed to, as well.
     let Places { config: own, state } = places();
-    let others: Vec<PathBuf> = args.dialect_file.iter().chain(&args.tools).cloned().chain(dialects).collect();
-    let whole = |path: &Path| std::fs::canonicalize(path).ok();
-    for own in audit.iter().chain([&file]).chain(&others).chain(&own).chain(&state) {
-        let inside = whole_even_if_missing(own)
+    let others = args.dialect_file.iter().chain(&args.tools).cloned().chain(dialects);
+    // What is not there yet is kept all the same.
+    let whole = |path: &Path| own_path(path).ok();
+    for own in records.chain([file]).chain(others).chain(own).chain(state) {
+        let inside = whole(&own)
             .zip(whole(&args.root))
             .and_then(|(own, root)| own.strip_prefix(root).ok().and_then(Path::to_str).map(str::to_owned));
         if let Some(inside) = inside {
@@ -361,15 +371,6 @@ fn root(args: &ChatArgs, config: &Config) -> Result<Root, Stop> {
         }
     }
     Ok(root)
-}
-
-/// A path without links, also if its end is not there yet.
-fn whole_even_if_missing(path: &Path) -> Option<PathBuf> {
-    let path = std::path::absolute(path).ok()?;
-    path.ancestors().find_map(|there| {
-        let whole = std::fs::canonicalize(there).ok()?;
-        Some(path.strip_prefix(there).map_or(whole.clone(), |rest| whole.join(rest)))
-    })
 }
 
 fn unrecorded(error: &AuditError) -> Stop {

@@ -1,4 +1,4 @@
-//! How a run ends: the four exit codes, and the one line on standard error that goes with a bad end.
+//! How a run ends: the five exit codes, and the one line on standard error that goes with a bad end.
 
 use std::fmt;
 use std::io;
@@ -10,6 +10,8 @@ pub(crate) enum Outcome {
     Fine,
     /// Something was refused, or a line was bad.
     Refused,
+    /// Nothing is wrong with what is there, but its end is not.
+    Unfinished,
 }
 
 impl Outcome {
@@ -64,6 +66,7 @@ pub(crate) fn code(result: &Result<Outcome, Stop>) -> u8 {
     match result {
         Ok(Outcome::Fine) => 0,
         Ok(Outcome::Refused) => 1,
+        Ok(Outcome::Unfinished) => 4,
         Err(stop) if stop.is_closed_pipe() => 0,
         Err(Stop::Usage { .. }) => 2,
         Err(Stop::Write(_) | Stop::Internal(_)) => 3,

@@ -23,9 +23,14 @@ impl Folder {
         let mut command = Command::new(env!("CARGO_BIN_EXE_callgate"));
         command.arg("chat").args(args).current_dir(&self.0).env_remove("CLICOLOR_FORCE");
         // Whoever runs the tests has a configuration and a history, which are not theirs to see.
-        command.env("HOME", &self.0).env_remove("XDG_CONFIG_HOME").env_remove("XDG_STATE_HOME");
+        command.env("HOME", &self.0).env_remove("XDG_CONFIG_HOME").env("XDG_STATE_HOME", self.state());
         command.stdin(Stdio::null());
         command
+    }
+
+    /// The user's state folder, beside the one that is talked about.
+    fn state(&self) -> PathBuf {
+        self.0.with_extension("state")
     }
 
     fn once(&self, prompt: &str, args: &[&str]) -> Output {
@@ -40,6 +45,7 @@ impl Folder {
 impl Drop for Folder {
     fn drop(&mut self) {
         drop(std::fs::remove_dir_all(&self.0));
+        drop(std::fs::remove_dir_all(self.state()));
     }
 }
 
@@ -65,6 +71,7 @@ fn one_question_runs_a_tool_and_prints_the_answer() {
     let audit = Command::new(env!("CARGO_BIN_EXE_callgate"))
         .args(["audit", "verify"])
         .current_dir(&folder.0)
+        .env("XDG_STATE_HOME", folder.state())
         .output()
         .unwrap();
     assert_eq!(audit.status.code(), Some(0), "{audit:?}");
@@ -448,7 +455,7 @@ fn g_53_and_a_92_records_are_listed_by_what_they_are_about() {
         let lines = text(&output.stdout);
         lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect::<Vec<Value>>()
     };
-    assert_eq!(list(&["--latest", "--type", "session"])[0]["details"]["model"], "rules");
+    assert_eq!(list(&["--latest", "--type", "session"])[1]["details"]["model"], "rules");
     let refused = list(&["--latest", "--status", "error"]);
     assert_eq!(refused[0]["details"]["findings"][0], "unknown-tool", "{refused:?}");
     assert!(refused[0]["correlation_id"].is_string() && refused[0]["ts"].is_string(), "{refused:?}");

@@ -756,6 +756,8 @@ fn audit_lists_shows_counts_and_verifies_what_the_agent_recorded() {
         repair_details: true,
         max_age: None,
         max_sessions: None,
+        key_file: None,
+        state: None,
     };
     let mut log = AuditLog::create(settings.clone(), "one").unwrap();
     let repairs = serde_json::json!([{"code": "trailing-comma"}]);
@@ -769,47 +771,50 @@ fn audit_lists_shows_counts_and_verifies_what_the_agent_recorded() {
         .detail("verdict", "refused".into())
         .detail("findings", serde_json::json!(["unknown-tool"]));
     log.record(refused).unwrap();
-    let checkpoint = log.flush().unwrap();
-    let checkpoint = format!("{}:{}", checkpoint.seq, checkpoint.hash);
     let audit = |rest: &[&str]| callgate(&[&["audit", "--folder", folder.path()], rest].concat(), "");
 
     let list = audit(&["list"]).stdout;
-    assert_eq!(list.lines().count(), 2, "{list}");
+    assert_eq!(list.lines().count(), 3, "{list}");
     assert!(list.contains("fine \\u{1b}[31mred") && !list.contains('\u{1b}'), "{list}");
     for (filter, count) in [
         (vec!["--status", "error"], 1),
         (vec!["--type", "response"], 1),
         (vec!["--limit", "1"], 1),
         (vec!["--since", "2999"], 0),
-        (vec!["--since", "1999-01-01"], 2),
+        (vec!["--since", "1999-01-01"], 3),
     ] {
         let found = audit(&[&["list", "--json"], &filter[..]].concat()).stdout;
         assert_eq!(json_lines(&found).len(), count, "{filter:?}: {found}");
     }
     assert!(audit(&["show", "corr-1"]).stdout.contains("\"action\": \"look\""));
-    assert!(audit(&["show", "2"]).stdout.contains("\"action\": \"put\""));
+    assert!(audit(&["show", "3"]).stdout.contains("\"action\": \"put\""));
     assert_usage_error(&audit(&["show", "corr-9"]), &["corr-9", "audit list"]);
     let stats: Value = serde_json::from_str(&audit(&["stats", "--json"]).stdout).unwrap();
     assert_eq!(stats["counts"]["verdict"], serde_json::json!({"refused": 1, "repaired": 1}));
     assert_eq!(stats["counts"]["finding"], serde_json::json!({"unknown-tool": 1}));
     assert!(audit(&["stats"]).stdout.contains("trailing-comma"));
 
+    let running = audit(&["verify"]);
+    assert_eq!(running.code, 0, "{}", running.stdout);
+    assert!(running.stdout.contains("3 records, running"), "{}", running.stdout);
+    log.record(Entry::new(EntryKind::Session, "end", Status::Ok)).unwrap();
+    let checkpoint = log.flush().unwrap();
+    let checkpoint = format!("{}:{}", checkpoint.seq, checkpoint.hash);
+    drop(log);
     let sound = audit(&["verify"]);
     assert_eq!(sound.code, 0, "{}", sound.stdout);
-    assert!(
-        sound.stdout.contains("2 records, sound") && sound.stdout.contains(&checkpoint),
-        "{}",
-        sound.stdout
-    );
+    assert!(sound.stdout.contains("4 records, whole\n"), "{}", sound.stdout);
+    assert!(sound.stdout.contains("unkeyed: a rewrite cannot be seen"), "{}", sound.stdout);
+    assert!(sound.stdout.contains(&checkpoint), "{}", sound.stdout);
     let file = folder.0.join("session-one.jsonl");
     let whole = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, &whole[..whole.len() - 5]).unwrap();
     let torn = audit(&["verify"]);
-    assert_eq!(torn.code, 0);
-    assert!(torn.stdout.contains("torn by a crash"), "{}", torn.stdout);
+    assert_eq!(torn.code, 4, "{}", torn.stdout);
+    assert!(torn.stdout.contains("cannot tell a crash from a cut"), "{}", torn.stdout);
     let cut = audit(&["verify", "--session", "one", "--checkpoint", &checkpoint]);
     assert_eq!(cut.code, 1);
-    assert!(cut.stdout.contains("the log ends at record 1"), "{}", cut.stdout);
+    assert!(cut.stdout.contains("the log ends at record 3"), "{}", cut.stdout);
     std::fs::write(&file, whole.replace("\"put\"", "\"get\"")).unwrap();
     let changed = audit(&["verify", "--json", "--latest"]);
     assert_eq!(changed.code, 1);

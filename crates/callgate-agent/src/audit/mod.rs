@@ -2,33 +2,47 @@
 //!
 //! A record that could not be written is an error, and after it every further one is too: whoever runs tools must not
 //! run what is not recorded. What the log promises: a changed, missing, inserted or moved line is found by
-//! [`verify`]; a last line that was torn by a crash is told apart from both; and with [`Sync::Decision`] nothing whose
-//! [`Receipt`] was given is lost. A tail that was cut off whole is found with a [`Checkpoint`] that was kept elsewhere.
+//! [`verify`], and with [`Sync::Decision`] nothing whose [`Receipt`] was given is lost. A log says itself that it is at
+//! its end; one that does not was left or cut, and one whose last line is torn too: the log alone cannot tell which. How
+//! far it went is therefore kept in a second place ([`Heads`]), each session says which one was before it, and with a
+//! key ([`AuditKey`]) whoever has not got it cannot rewrite what is on record.
 
 mod chain;
 mod entry;
+mod folder;
+mod heads;
+mod key;
 mod log_line;
+mod looks;
 mod ours;
+mod quotes;
 mod redact;
+mod secrets;
 mod tape;
+mod words;
 
 use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-pub use chain::{Checkpoint, Fault, FaultKind, Report, verify, verify_file};
+pub use chain::{Checkpoint, Fault, FaultKind, Known, LogEnd, Opening, Report, Sealed, verify, verify_file};
 pub use entry::{Entry, EntryKind, Status};
+pub use folder::{Chosen, FolderReport, SessionReport, sessions, verify_folder};
+pub use heads::{Head, Heads, own_path, state_folder};
+pub use key::AuditKey;
 pub use log_line::error_line;
 pub use redact::{REDACTED, Redaction, Style};
 
 use crate::clock::timestamp;
-use ours::is_ours;
+use folder::{Chain, Pruning};
+use key::RecordKey;
 use tape::{Tape, TapeFault};
 
 /// The version of the form of a line.
@@ -59,6 +73,10 @@ pub struct AuditSettings {
     pub max_age: Option<Duration>,
     /// More sessions are removed, the oldest first, if given.
     pub max_sessions: Option<usize>,
+    /// The file of the key with which records are sealed, if they are.
+    pub key_file: Option<PathBuf>,
+    /// The user's state folder, where the heads are kept; none if they are kept nowhere.
+    pub state: Option<PathBuf>,
 }
 
 /// Proof that a record was written, and by the log's policy is durable.
@@ -97,7 +115,10 @@ pub struct AuditLog {
     place: String,
     seq: u64,
     hash: String,
+    key: Option<RecordKey>,
     clock: fn() -> SystemTime,
+    /// The last to go, when everything is written.
+    hold: Option<Hold>,
 }
 
 impl fmt::Debug for AuditLog {
@@ -107,16 +128,35 @@ impl fmt::Debug for AuditLog {
 }
 
 impl AuditLog {
-    /// Begins the log of a new session in its own file, and removes old sessions as the settings say.
+    /// Begins the log of a new session in its own file, and removes old sessions as the settings say. Its first record
+    /// says which session was before it, and which ones go.
     pub fn create(settings: AuditSettings, session_id: &str) -> Result<Self, AuditError> {
         let path = session_path(&settings.folder, session_id)?;
         let failed = |error: io::Error| AuditError::new(AuditErrorCode::Unwritable, &path, error);
+        let key = first_key(&settings)?;
         make_folder(&settings.folder).map_err(failed)?;
+        // One after the other, so that no two sessions come behind the same one.
+        let turn = File::open(&settings.folder).map_err(failed)?;
+        lock_soon(&turn).map_err(failed)?;
+        let others = sessions(&settings.folder).map_err(failed)?;
+        let chain = Chain::read(&others);
+        let before = chain.last().map(|id| head(&settings.folder, id)).transpose().map_err(failed)?;
+        let pruning = Pruning::plan(&settings, &others, &chain).map_err(failed)?;
         let file = private().write(true).create_new(true).open(&path).map_err(failed)?;
-        lock(&file).map_err(failed)?;
+        lock_soon(&file).map_err(failed)?;
         sync_folder(&settings.folder).map_err(failed)?;
-        prune(&settings, &path, SystemTime::now()).map_err(failed)?;
-        Ok(AuditLog::on(Box::new(file), settings, session_id, &path.display().to_string(), SystemTime::now))
+        let hold = Hold(file.try_clone().map_err(failed)?);
+        let heads = make_heads(&settings);
+        let unheaded = heads.as_ref().err().cloned();
+        let (kept, place) = (heads.as_ref().ok().cloned(), path.display().to_string());
+        let mut log = AuditLog::begin(Box::new(file), settings, session_id, &place, SystemTime::now, kept);
+        log.key = key.map(|key| key.of_session(session_id));
+        log.hold = Some(hold);
+        let opening = Opening { before, pruned: pruning.heads.clone(), unheaded };
+        let status = if opening.unheaded.is_none() { Status::Ok } else { Status::Warn };
+        log.write(Entry::new(EntryKind::Session, "open", status).message("the log begins"), Some(&opening))?;
+        pruning.carry_out(heads.ok().as_deref()).map_err(failed)?;
+        Ok(log)
     }
 
     /// Goes on with the log of a session. It is verified first; a last line that was torn is cut off, and a record says
@@ -128,29 +168,40 @@ impl AuditLog {
         if is_link {
             return Err(failed(io::Error::other("this is a link, and no log is written through one")));
         }
+        let key = first_key(&settings)?;
         let file = private().append(true).open(&path).map_err(failed)?;
-        lock(&file).map_err(failed)?;
-        let report = verify_file(&path, None).map_err(failed)?;
+        lock_soon(&file).map_err(failed)?;
+        let heads = make_heads(&settings).ok();
+        let kept = heads.as_ref().map_or(Ok(Vec::new()), |heads| heads.all()).map_err(failed)?;
+        let of_this = kept.into_iter().filter(|head| head.session_id == session_id);
+        let known = Known { session_id: None, checkpoints: of_this.map(|head| head.at).collect(), key };
+        let report = verify_file(&path, &known).map_err(failed)?;
         if let Some(fault) = report.fault {
             return Err(AuditError::new(AuditErrorCode::Tampered, &path, fault));
         }
         file.set_len(report.whole_bytes).map_err(failed)?;
         file.sync_all().map_err(failed)?;
         let place = path.display().to_string();
-        let mut log = AuditLog::on(Box::new(file), settings, session_id, &place, SystemTime::now);
+        let hold = Hold(file.try_clone().map_err(failed)?);
+        let mut log = AuditLog::begin(Box::new(file), settings, session_id, &place, SystemTime::now, heads);
+        log.hold = Some(hold);
         if let Some(head) = report.head {
             (log.seq, log.hash) = (head.seq, head.hash);
         }
+        log.key = known.key.map(|key| key.of_session(session_id));
+        if let Some(key) = &mut log.key {
+            (0..log.seq).for_each(|_| key.advance());
+        }
         if report.torn > 0 {
             let torn = Entry::new(EntryKind::Diagnostic, "torn-line", Status::Warn)
-                .message("a last line that a crash had torn was cut off")
+                .message("the last line was cut in its middle, by a crash or by a hand, and was removed")
                 .detail("bytes", json!(report.torn));
             log.record(torn)?;
         }
         Ok(log)
     }
 
-    /// A log on any medium, with any clock.
+    /// A log on any medium, with any clock. No heads are kept of it.
     pub fn on(
         medium: Box<dyn Medium>,
         settings: AuditSettings,
@@ -158,25 +209,47 @@ impl AuditLog {
         place: &str,
         clock: fn() -> SystemTime,
     ) -> Self {
+        AuditLog::begin(medium, settings, session_id, place, clock, None)
+    }
+
+    fn begin(
+        medium: Box<dyn Medium>,
+        settings: AuditSettings,
+        session_id: &str,
+        place: &str,
+        clock: fn() -> SystemTime,
+        heads: Option<Arc<Heads>>,
+    ) -> Self {
         let cwd = std::env::current_dir().map(|path| path.display().to_string()).unwrap_or_default();
         AuditLog {
-            tape: Tape::new(medium, settings.sync),
+            tape: Tape::new(medium, settings.sync, heads),
             settings,
             session_id: session_id.to_owned(),
             cwd,
             place: place.to_owned(),
             seq: 0,
             hash: chain::genesis(session_id),
+            key: None,
             clock,
+            hold: None,
         }
     }
 
     /// Writes one record. Without a receipt the decision must not take effect.
     pub fn record(&mut self, entry: Entry) -> Result<Receipt, AuditError> {
-        let (line, hash) = self.line(entry, (self.clock)());
-        self.tape.append(line.as_bytes()).map_err(|fault| self.fault(fault))?;
+        self.write(entry, None)
+    }
+
+    fn write(&mut self, entry: Entry, opening: Option<&Opening>) -> Result<Receipt, AuditError> {
+        let (line, hash) = self.line(entry, opening, (self.clock)());
+        let at = Checkpoint { seq: self.seq + 1, hash: hash.clone() };
+        let head = Head { session_id: self.session_id.clone(), at };
+        self.tape.append(line.as_bytes(), head).map_err(|fault| self.fault(fault))?;
         self.seq += 1;
         self.hash.clone_from(&hash);
+        if let Some(key) = &mut self.key {
+            key.advance();
+        }
         Ok(Receipt { seq: self.seq, hash })
     }
 
@@ -196,13 +269,13 @@ impl AuditLog {
             TapeFault::Failed(error) => (AuditErrorCode::Unwritable, error.to_string()),
             TapeFault::Broken(why) => (AuditErrorCode::Broken, why),
         };
-        AuditError { code, place: self.place.clone(), message }
+        AuditError { code, place: self.place.clone(), message, ran: None }
     }
 
     /// The line of a record and its hash.
-    fn line(&self, entry: Entry, now: SystemTime) -> (String, String) {
+    fn line(&self, entry: Entry, opening: Option<&Opening>, now: SystemTime) -> (String, String) {
         let redaction = &self.settings.redaction;
-        let body = json!({
+        let mut body = json!({
             "seq": self.seq + 1,
             "ts": timestamp(now),
             "type": entry.kind.word(),
@@ -216,7 +289,10 @@ impl AuditLog {
             "version": VERSION,
             "prev": self.hash,
         });
-        chain::seal(&body.to_string(), &self.hash)
+        if let Some(opening) = opening {
+            body["opening"] = json!(opening);
+        }
+        chain::seal(&body.to_string(), &self.hash, self.key.as_ref())
     }
 }
 
@@ -224,7 +300,7 @@ impl AuditLog {
 pub fn session_path(folder: &Path, session_id: &str) -> Result<PathBuf, AuditError> {
     let is_harmless = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     let fits = !session_id.is_empty() && session_id.len() <= 128 && session_id.chars().all(is_harmless);
-    let path = folder.join(format!("session-{session_id}.jsonl"));
+    let path = folder.join(file_name(session_id));
     if fits {
         return Ok(path);
     }
@@ -232,38 +308,30 @@ pub fn session_path(folder: &Path, session_id: &str) -> Result<PathBuf, AuditErr
     Err(AuditError::new(AuditErrorCode::Unwritable, folder, message))
 }
 
-/// The session files of a folder, the one that was written last at the end.
-pub fn sessions(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder)? {
-        let entry = entry?;
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if name.starts_with("session-") && name.ends_with(".jsonl") {
-            found.push((entry.metadata()?.modified()?, entry.path()));
-        }
-    }
-    found.sort();
-    Ok(found.into_iter().map(|(_, path)| path).collect())
+fn file_name(session_id: &str) -> String {
+    format!("session-{session_id}.jsonl")
 }
 
-/// Removes sessions of this workspace that are too old or too many. Those that are being written stay, whoever writes them.
-fn prune(settings: &AuditSettings, current: &Path, now: SystemTime) -> io::Result<()> {
-    if settings.max_age.is_none() && settings.max_sessions.is_none() {
-        return Ok(());
-    }
-    let others = sessions(&settings.folder)?.into_iter().filter(|path| path != current && is_ours(path));
-    let others: Vec<PathBuf> = others.collect();
-    let room = settings.max_sessions.map_or(usize::MAX, |most| most.saturating_sub(1));
-    // The newest first.
-    for (number, path) in others.into_iter().rev().enumerate() {
-        let modified = std::fs::metadata(&path)?.modified()?;
-        let is_old =
-            settings.max_age.is_some_and(|age| now.duration_since(modified).is_ok_and(|passed| passed > age));
-        if (number >= room || is_old) && File::open(&path).and_then(|file| lock(&file)).is_ok() {
-            std::fs::remove_file(path)?;
-        }
-    }
-    Ok(())
+/// The session that a file is of, by its name.
+fn session_of(path: &Path) -> Option<&str> {
+    path.file_name()?.to_str()?.strip_prefix("session-")?.strip_suffix(".jsonl")
+}
+
+/// How far the log of a session went, by its own word.
+fn head(folder: &Path, session_id: &str) -> io::Result<Head> {
+    let report = verify_file(&folder.join(file_name(session_id)), &Known::default())?;
+    let at = report.head.unwrap_or(Checkpoint { seq: 0, hash: String::new() });
+    Ok(Head { session_id: session_id.to_owned(), at })
+}
+
+/// Where heads are kept, or why they are not: a session goes on without, and its first record says so.
+fn make_heads(settings: &AuditSettings) -> Result<Arc<Heads>, String> {
+    let state = settings.state.as_deref().ok_or("no state folder is known")?;
+    Heads::make(state, &settings.folder).map(Arc::new).map_err(|error| error.to_string())
+}
+
+fn first_key(settings: &AuditSettings) -> Result<Option<AuditKey>, AuditError> {
+    settings.key_file.as_deref().map(AuditKey::read).transpose()
 }
 
 /// A text too large for a record: its length and its hash.
@@ -284,7 +352,9 @@ fn private() -> OpenOptions {
 fn lock(file: &File) -> io::Result<()> {
     use rustix::fs::{FlockOperation, flock};
     flock(file, FlockOperation::NonBlockingLockExclusive).map_err(|error| match error {
-        rustix::io::Errno::WOULDBLOCK => io::Error::other("another process is writing it"),
+        rustix::io::Errno::WOULDBLOCK => {
+            io::Error::new(io::ErrorKind::WouldBlock, "another process is writing it")
+        }
         other => other.into(),
     })
 }
@@ -292,6 +362,55 @@ fn lock(file: &File) -> io::Result<()> {
 #[cfg(not(unix))]
 fn lock(_: &File) -> io::Result<()> {
     Ok(())
+}
+
+/// A log that is being written. It is let go by name: a program that is just being started has a copy of every open file
+/// for a moment, and would hold it longer.
+struct Hold(File);
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        unlock(&self.0);
+    }
+}
+
+#[cfg(unix)]
+fn unlock(file: &File) {
+    // What cannot be let go is closed next.
+    let _ = rustix::fs::flock(file, rustix::fs::FlockOperation::Unlock);
+}
+
+#[cfg(not(unix))]
+fn unlock(_: &File) {}
+
+/// Locks what others hold for a moment only, such as a folder while a session begins in it or is looked for.
+fn lock_soon(file: &File) -> io::Result<()> {
+    const TRIES: u32 = 50;
+    let mut tries = 0;
+    loop {
+        match lock(file) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock && tries < TRIES => {
+                tries += 1;
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            locked => return locked,
+        }
+    }
+}
+
+/// Whether somebody is writing a log.
+#[cfg(unix)]
+fn is_locked(file: &File) -> bool {
+    use rustix::fs::{FlockOperation, flock};
+    let locked = flock(file, FlockOperation::NonBlockingLockShared);
+    // Readers do not hold each other up, and a writer not for longer than this.
+    unlock(file);
+    locked == Err(rustix::io::Errno::WOULDBLOCK)
+}
+
+#[cfg(not(unix))]
+fn is_locked(_: &File) -> bool {
+    false
 }
 
 fn make_folder(folder: &Path) -> io::Result<()> {
@@ -307,7 +426,7 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
 }
 
-/// Why nothing was recorded.
+/// Why something was not recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct AuditError {
     /// What kind of error.
@@ -316,6 +435,8 @@ pub struct AuditError {
     pub place: String,
     /// What happened.
     pub message: String,
+    /// The tool that had run when what it gave could not be recorded; none if nothing had run unrecorded.
+    pub ran: Option<String>,
 }
 
 /// The kinds of error.
@@ -329,28 +450,40 @@ pub enum AuditErrorCode {
     Broken,
     /// The log was changed by somebody else.
     Tampered,
+    /// The key of the log cannot be used.
+    NoKey,
 }
 
 impl AuditError {
     fn new(code: AuditErrorCode, place: &Path, message: impl fmt::Display) -> Self {
-        AuditError { code, place: place.display().to_string(), message: message.to_string() }
+        AuditError { code, place: place.display().to_string(), message: message.to_string(), ran: None }
+    }
+
+    /// Says that a tool had run, and only what it gave is not on record.
+    pub fn after(self, tool: &str) -> Self {
+        AuditError { ran: Some(tool.to_owned()), ..self }
     }
 
     /// The way out.
     pub fn help(&self) -> &'static str {
         match self.code {
-            AuditErrorCode::Unwritable => "check space and permissions; nothing was run",
-            AuditErrorCode::Broken => "start a new session; nothing was run",
+            AuditErrorCode::Unwritable => "nothing more is run; check space and permissions",
+            AuditErrorCode::Broken => "nothing more is run; start a new session",
             AuditErrorCode::Tampered => {
                 "keep the file as it is for whoever looks into it, and start a new session"
             }
+            AuditErrorCode::NoKey => "see `audit.key_file`",
         }
     }
 }
 
 impl fmt::Display for AuditError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {} ({})", self.place, self.message, self.help())
+        write!(f, "{}: {} (", self.place, self.message)?;
+        if let Some(tool) = &self.ran {
+            write!(f, "`{tool}` has run, and what it gave is not on record; ")?;
+        }
+        write!(f, "{})", self.help())
     }
 }
 

@@ -2,55 +2,14 @@
 
 use serde_json::{Map, Value, json};
 
+use super::secrets::{
+    holds_key_id, is_name_of_name, is_name_of_value, is_small, secret_flags, without_secrets,
+};
+use super::words::{Strength, strength};
+
 /// What stands in place of a secret.
 pub const REDACTED: &str = "***redacted***";
 
-/// Words that make the value of a key a secret. They are compared with whole words of the key: `api_key`, `apiKey` and
-/// `API-Key` hold `key`, `monkey` does not.
-const SECRET_WORDS: &[&str] = &[
-    "token",
-    "secret",
-    "password",
-    "passwd",
-    "passphrase",
-    "pwd",
-    "apikey",
-    "authorization",
-    "auth",
-    "key",
-    "cookie",
-    "bearer",
-    "credential",
-    "pin",
-    "otp",
-    "jwt",
-];
-/// Those that also count in running text, before `=` or `:`, where the others are common words.
-const ASSIGNED_WORDS: &[&str] =
-    &["token", "secret", "password", "passwd", "passphrase", "pwd", "apikey", "authorization", "credential"];
-/// How values of well-known services start, and how many characters of a token follow at least.
-const PREFIXES: &[(&str, usize)] = &[
-    ("sk-", 16),
-    ("sk_live_", 10),
-    ("rk_live_", 10),
-    ("ghp_", 20),
-    ("gho_", 20),
-    ("ghs_", 20),
-    ("ghu_", 20),
-    ("github_pat_", 20),
-    ("glpat-", 16),
-    ("xoxb-", 10),
-    ("xoxp-", 10),
-    ("xoxa-", 10),
-    ("AKIA", 16),
-    ("ASIA", 16),
-    ("AIza", 30),
-    ("hf_", 20),
-    ("npm_", 20),
-    ("eyJ", 20),
-    ("ya29.", 20),
-    ("SG.", 20),
-];
 /// The longest text of one value that is kept; more is its length and its hash.
 const WHOLE: usize = 64 << 10;
 
@@ -88,7 +47,7 @@ impl Redaction {
 
     /// A text without its secrets.
     pub fn text(&self, text: &str) -> String {
-        self.without_secrets(text)
+        self.read(text, false)
     }
 
     /// A whole value without its secrets, and otherwise as it is.
@@ -98,31 +57,64 @@ impl Redaction {
 
     /// Whether the value of a key is a secret.
     pub fn is_secret(&self, key: &str, value: &Value) -> bool {
-        let words = words(key);
-        let known = |word: &str| {
-            SECRET_WORDS.contains(&word) || self.words.iter().any(|extra| extra.eq_ignore_ascii_case(word))
-        };
-        // A number of tokens is a count; a number that is a password is none.
-        let plural = |word: &String| !value.is_number() && word.strip_suffix('s').is_some_and(known);
-        words.iter().any(|word| known(word) || plural(word))
-            || words.windows(2).any(|pair| known(&pair.concat()))
+        strength(key, &self.words, value.as_f64().is_some_and(is_small)).is_some()
     }
 
     fn object(&self, members: &Map<String, Value>, style: Style, depth: usize) -> Value {
         let room = room(style);
+        let is_named = self.is_pair(members);
+        let beside = members.values().filter_map(Value::as_str).any(holds_key_id);
         let mut kept = Map::new();
         for (key, value) in members.iter().take(room) {
-            let value = if self.is_secret(key, value) {
-                json!(REDACTED)
-            } else {
-                self.value(value, style, depth + 1)
+            let is_secret = self.is_secret(key, value) || (is_named && is_name_of_value(key));
+            let value = match value {
+                _ if is_secret => json!(REDACTED),
+                Value::String(text) if beside => self.value(&json!(self.read(text, true)), style, depth + 1),
+                _ => self.value(value, style, depth + 1),
             };
-            kept.insert(self.without_secrets(key), value);
+            kept.insert(self.text(key), value);
         }
         if members.len() > room {
             kept.insert("…".to_owned(), json!(format!("{} more", members.len() - room)));
         }
         Value::Object(kept)
+    }
+
+    /// Whether one member says that another is a secret: `{"name": "API_KEY", "value": …}`.
+    fn is_pair(&self, members: &Map<String, Value>) -> bool {
+        let names =
+            members.iter().filter(|(key, _)| is_name_of_name(key)).filter_map(|(_, value)| value.as_str());
+        let is_secret = |name: &str| !name.contains(' ') && strength(name, &self.words, false).is_some();
+        names.into_iter().any(is_secret)
+    }
+
+    /// Which items of a list are secrets because of the one before: a pair of name and value, a flag of a program.
+    fn after_names(&self, items: &[Value]) -> Vec<bool> {
+        let mut flags = "";
+        let mut is_next = false;
+        let mut found = Vec::with_capacity(items.len());
+        let beside = items.iter().filter_map(Value::as_str).any(holds_key_id);
+        for item in items {
+            let text = item.as_str().unwrap_or_default();
+            let is_secret = is_next && (item.is_string() || item.is_number());
+            let looks = beside && !text.is_empty() && self.read(text, true) != text;
+            found.push(is_secret || looks);
+            flags = secret_flags(text).unwrap_or(flags);
+            let (name, is_long) = match text.trim_start_matches('-') {
+                name if name.len() + 2 == text.len() => (name, true),
+                name => (name, false),
+            };
+            let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'));
+            let known = strength(name, &self.words, false).filter(|_| is_name);
+            let is_user = flags.contains('u') && is_long && matches!(name, "user" | "proxy-user");
+            let is_short = text.len() > 1
+                && text.len() <= 5
+                && text.starts_with('-')
+                && name.chars().next_back().is_some_and(|letter| flags.contains(letter));
+            let is_known = known == Some(Strength::Strong) || (is_long && known.is_some());
+            is_next = !is_secret && (is_known || is_user || is_short);
+        }
+        found
     }
 
     fn value(&self, value: &Value, style: Style, depth: usize) -> Value {
@@ -144,8 +136,16 @@ impl Redaction {
             (Value::Object(members), _) if is_deep => json!(format!("object[{}]", members.len())),
             (Value::Array(items), style) => {
                 let room = room(style);
-                let mut kept: Vec<Value> =
-                    items.iter().take(room).map(|item| self.value(item, style, depth + 1)).collect();
+                let secret = self.after_names(items);
+                let mut kept: Vec<Value> = items
+                    .iter()
+                    .zip(secret)
+                    .take(room)
+                    .map(|(item, secret)| match secret {
+                        true => json!(REDACTED),
+                        false => self.value(item, style, depth + 1),
+                    })
+                    .collect();
                 if items.len() > room {
                     kept.push(json!(format!("… {} more", items.len() - room)));
                 }
@@ -162,7 +162,7 @@ impl Redaction {
 
     fn short(&self, text: &str, style: Style) -> String {
         // Secrets go first: a cut must not hide the end by which one is known.
-        let clean = self.without_secrets(text);
+        let clean = self.text(text);
         let most = match style {
             Style::None | Style::Summaries => 40,
             Style::Short => 80,
@@ -177,30 +177,19 @@ impl Redaction {
         format!("{}… ({count} characters)", clean.chars().take(most).collect::<String>())
     }
 
-    fn without_secrets(&self, text: &str) -> String {
-        let mut out = String::with_capacity(text.len());
-        let mut rest = text;
-        let mut before = ' ';
-        while let Some(c) = rest.chars().next() {
-            let is_start = !before.is_alphanumeric() && before != '_';
-            let found = match c {
-                // What stands before an address is its scheme, so this begins inside a word.
-                ':' => user_in_address(rest),
-                _ if is_start => secret_at(rest),
-                _ => None,
-            };
-            if let Some((kept, taken)) = found {
-                out.push_str(&rest[..kept]);
-                out.push_str(REDACTED);
-                rest = &rest[taken..];
-                before = '*';
-                continue;
-            }
-            out.push(c);
-            before = c;
-            rest = &rest[c.len_utf8()..];
+    /// A text without its secrets. One that is JSON is read as such too, for what escapes and order hide from a reader of
+    /// text. JSON in JSON doubles its backslashes with each step, so a text of this length has few steps.
+    pub(super) fn read(&self, text: &str, beside: bool) -> String {
+        let scanned = without_secrets(text, self, beside);
+        let is_json = text.len() <= WHOLE && text.trim_start().starts_with(['{', '[', '"']);
+        let parse = |text: &str| serde_json::from_str::<Value>(text).ok();
+        let Some(value) = is_json.then(|| parse(text)).flatten() else { return scanned };
+        let clean = self.value(&value, Style::Full, 0);
+        // As it was written, if that hides as much.
+        if clean == value || parse(&scanned).as_ref() == Some(&clean) {
+            return scanned;
         }
-        out
+        without_secrets(&clean.to_string(), self, beside)
     }
 }
 
@@ -210,88 +199,6 @@ fn room(style: Style) -> usize {
         Style::Long => 20,
         Style::None | Style::Summaries | Style::Full => usize::MAX,
     }
-}
-
-/// The words of a key, in lower case: cut at everything that is no letter or digit, and where a capital begins a word.
-fn words(key: &str) -> Vec<String> {
-    let mut words = vec![String::new()];
-    let characters: Vec<char> = key.chars().take(256).collect();
-    for (at, c) in characters.iter().enumerate() {
-        let after_small = at > 0 && characters[at - 1].is_lowercase();
-        let before_small = at > 0 && characters.get(at + 1).is_some_and(|next| next.is_lowercase());
-        if !c.is_alphanumeric() || (c.is_uppercase() && (after_small || before_small)) {
-            words.push(String::new());
-        }
-        if c.is_alphanumeric()
-            && let Some(word) = words.last_mut()
-        {
-            word.extend(c.to_lowercase());
-        }
-    }
-    words.retain(|word| !word.is_empty());
-    words
-}
-
-/// A secret at the start of a text: how much before it is kept, and where it ends. Each look is bounded, or ends in
-/// passing over what was looked at, so that the work stays linear.
-fn secret_at(text: &str) -> Option<(usize, usize)> {
-    for (prefix, least) in PREFIXES {
-        if let Some(rest) = text.strip_prefix(prefix)
-            && rest.chars().take(*least).filter(|c| is_token(*c)).count() == *least
-        {
-            return Some((0, prefix.len() + token_length(rest)));
-        }
-    }
-    if let Some(rest) = text.strip_prefix("-----BEGIN ") {
-        let head: String = rest.chars().take(40).collect();
-        if head.contains("PRIVATE KEY-----") {
-            let end = text.find("-----END ").and_then(|at| text[at..].find('\n').map(|line| at + line));
-            return Some((0, end.unwrap_or(text.len())));
-        }
-    }
-    assigned(text)
-}
-
-/// `://name:password@` of an address.
-fn user_in_address(text: &str) -> Option<(usize, usize)> {
-    let rest = text.strip_prefix("://")?;
-    let end =
-        rest.char_indices().take(256).find(|(_, c)| matches!(c, '@' | '/' | '?' | '#') || c.is_whitespace());
-    let (at, _) = end.filter(|(_, c)| *c == '@')?;
-    rest[..at].contains(':').then_some((3, 3 + at))
-}
-
-/// `password=…`, `"token": "…"`, `Authorization: Bearer …` in running text.
-fn assigned(text: &str) -> Option<(usize, usize)> {
-    let name: String =
-        text.chars().take_while(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-')).take(64).collect();
-    let words = words(&name);
-    let is_secret = words.iter().any(|word| ASSIGNED_WORDS.contains(&word.as_str()))
-        || words.windows(2).any(|pair| ASSIGNED_WORDS.contains(&pair.concat().as_str()));
-    if !is_secret {
-        return None;
-    }
-    let rest = text[name.len()..].trim_start_matches(['"', '\'', '\\']).trim_start_matches(' ');
-    let rest = rest.strip_prefix(['=', ':'])?;
-    let mut rest = rest.trim_start_matches([' ', '"', '\'', '\\']);
-    for scheme in ["Bearer ", "bearer ", "Basic ", "basic "] {
-        rest = rest.strip_prefix(scheme).unwrap_or(rest);
-    }
-    let length: usize = rest
-        .chars()
-        .take_while(|c| !c.is_whitespace() && !matches!(c, '"' | '\'' | '&' | ';' | ',' | '}' | ')'))
-        .map(char::len_utf8)
-        .sum();
-    let kept = text.len() - rest.len();
-    (length > 0).then_some((kept, kept + length))
-}
-
-fn is_token(c: char) -> bool {
-    c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '+' | '/' | '=')
-}
-
-fn token_length(text: &str) -> usize {
-    text.chars().take_while(|c| is_token(*c)).map(char::len_utf8).sum()
 }
 
 #[cfg(test)]

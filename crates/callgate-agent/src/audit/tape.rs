@@ -1,12 +1,12 @@
 //! What a log writes to: bytes appended in order, and forced to the disk with each record or by a thread of its own
-//! before an interval is over.
+//! before an interval is over; and after each time the head goes to its second place.
 
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::{Medium, Sync};
+use super::{Head, Heads, Medium, Sync};
 
 /// A medium that somebody watches over.
 pub(super) struct Tape {
@@ -22,6 +22,9 @@ struct Shared {
 
 struct State {
     medium: Box<dyn Medium>,
+    heads: Option<Arc<Heads>>,
+    /// The last record that was appended, until its head is kept.
+    head: Option<Head>,
     /// Whether something was appended since everything was forced to the disk.
     is_open: bool,
     /// Why nothing more can be written, once something could not.
@@ -38,8 +41,8 @@ pub(super) enum TapeFault {
 }
 
 impl Tape {
-    pub(super) fn new(medium: Box<dyn Medium>, sync: Sync) -> Self {
-        let state = State { medium, is_open: false, broken: None, is_over: false };
+    pub(super) fn new(medium: Box<dyn Medium>, sync: Sync, heads: Option<Arc<Heads>>) -> Self {
+        let state = State { medium, heads, head: None, is_open: false, broken: None, is_over: false };
         let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() });
         let watcher = match sync {
             Sync::Decision => None,
@@ -53,7 +56,7 @@ impl Tape {
     }
 
     /// Appends a record, and forces it to the disk unless a thread does that.
-    pub(super) fn append(&self, bytes: &[u8]) -> Result<(), TapeFault> {
+    pub(super) fn append(&self, bytes: &[u8], head: Head) -> Result<(), TapeFault> {
         let mut state = self.shared.lock();
         if let Some(why) = &state.broken {
             return Err(TapeFault::Broken(why.clone()));
@@ -61,6 +64,7 @@ impl Tape {
         let appended = state.medium.append(bytes);
         state.taken(appended)?;
         state.is_open = true;
+        state.head = Some(head);
         if self.watcher.is_none() {
             return state.sync();
         }
@@ -123,7 +127,13 @@ impl State {
         let synced = self.medium.sync();
         self.taken(synced)?;
         self.is_open = false;
-        Ok(())
+        let kept = match (&self.heads, self.head.take()) {
+            (Some(heads), Some(head)) => heads.put(&head).map_err(|error| {
+                io::Error::new(error.kind(), format!("{}: {error}", heads.place().display()))
+            }),
+            _ => Ok(()),
+        };
+        self.taken(kept)
     }
 
     /// After a failed write nobody knows what is on the disk, so nothing is tried again.

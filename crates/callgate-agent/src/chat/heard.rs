@@ -11,7 +11,7 @@ use crate::model::{ChatRequest, Model, ModelFault, Pending, Piece, Pieces};
 /// A response as it came.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Heard {
-    /// The pieces in order; text that came in many pieces is one.
+    /// The pieces in order; text that came in many pieces is one, and so are the arguments of a call.
     pub pieces: Vec<HeardPiece>,
     /// Why it ended.
     pub finish_reason: String,
@@ -74,6 +74,22 @@ impl Heard {
         collector.finish(reason)
     }
 
+    /// Adds to the arguments of a call that already has some; false if there is none to add to. In pieces a secret could
+    /// not be told from other text.
+    fn go_on(&mut self, wanted: Option<usize>, again: Option<&String>, more: &str) -> bool {
+        let mut last = self.pieces.iter_mut().rev().map_while(|piece| match piece {
+            HeardPiece::Delta { index, id, arguments, .. } => Some((*index, id, arguments)),
+            _ => None,
+        });
+        let found = match wanted {
+            // Without a number it is the call before.
+            None => last.next().filter(|(index, ..)| index.is_none()),
+            Some(_) => last.find(|(index, ..)| *index == wanted),
+        };
+        let same = found.filter(|(_, id, _)| again.is_none() || again == id.as_ref());
+        same.map(|(_, _, arguments)| arguments.get_or_insert_default().push_str(more)).is_some()
+    }
+
     fn take(&mut self, piece: &Piece) {
         match piece {
             Piece::Text(text) => match self.pieces.last_mut() {
@@ -83,6 +99,8 @@ impl Heard {
             // A thought that the server keeps apart is no part of what is judged.
             Piece::Reasoning(_) => {}
             Piece::Calls(calls) => self.pieces.push(HeardPiece::Calls(calls.clone())),
+            Piece::Delta { index, id, name: None, arguments: Some(more) }
+                if self.go_on(*index, id.as_ref(), more) => {}
             Piece::Delta { index, id, name, arguments } => self.pieces.push(HeardPiece::Delta {
                 index: *index,
                 id: id.clone(),

@@ -20,7 +20,7 @@ use crate::history::{CallStyle, Message, PastCall};
 use crate::id::random_id;
 use crate::model::{ChatRequest, Model, ModelFault, Parameters, Usage, respond};
 use crate::retry::{RetryErrorCode, RetryFailure, RetrySettings, ask_until_settled};
-use crate::tools::{Host, Meter, Outcome, Spending, ToolError, ToolReport, Toolbox, run_calls};
+use crate::tools::{Host, Meter, Outcome, Spending, ToolError, ToolReport, Toolbox, Unrecorded, run_calls};
 use heard::Listening;
 
 /// What the model is told where it is to go on by itself.
@@ -269,7 +269,10 @@ impl Chat {
         };
         answered.turns = meter.taken().0;
         self.usage += answered.usage;
-        if let Some(Err(error)) = self.setting.audit.as_mut().map(AuditLog::flush) {
+        // What could not be recorded first says most; after that nothing can be.
+        let is_unrecorded = matches!(answered.end, End::Unrecorded { .. });
+        if let Some(Err(error)) = self.setting.audit.as_mut().map(AuditLog::flush).filter(|_| !is_unrecorded)
+        {
             answered.end = End::Unrecorded { error };
         }
         answered
@@ -302,7 +305,13 @@ impl Chat {
         if let Some(error) = &read.response.model_error {
             return Err(End::ModelError { code: error.code.clone(), message: error.message.clone() });
         }
-        let reports = self.run(&read, meter, cancel, tell).await?;
+        let reports = match self.run(&read, meter, cancel, tell).await {
+            Ok(reports) => reports,
+            Err(Unrecorded { error, reports }) => {
+                answered.tools.extend(reports);
+                return Err(End::Unrecorded { error });
+            }
+        };
         let completed = self.completed(&reports).map(str::to_owned);
         answered.tools.extend(reports);
         if cancel.is_cancelled() {
@@ -432,7 +441,7 @@ impl Chat {
         meter: &mut Meter,
         cancel: &Cancel,
         tell: &mut (dyn FnMut(ChatEvent<'_>) + Send),
-    ) -> Result<Vec<ToolReport>, End> {
+    ) -> Result<Vec<ToolReport>, Unrecorded> {
         let setting = &mut self.setting;
         let mut host = Host {
             tools: &setting.tools,
@@ -448,8 +457,7 @@ impl Chat {
             }
             _ => tell(ChatEvent::Tool(report)),
         };
-        let reports = run_calls(&read.response.calls, &mut host, meter, cancel, &mut show).await;
-        let reports = reports.map_err(|error| End::Unrecorded { error })?;
+        let reports = run_calls(&read.response.calls, &mut host, meter, cancel, &mut show).await?;
         self.history.extend(reports.iter().map(ToolReport::to_message));
         Ok(reports)
     }

@@ -701,7 +701,7 @@ pub const ROWS: &[Row] = &[
         Class::Own,
         Kind::Word("none | summaries | short | long | full"),
         Fallback::Text("none"),
-        "how much of argument values is recorded; `none`: only types and sizes. Secrets are redacted in all",
+        "how much of argument values is recorded; `none`: only types and sizes. Secrets that are recognised are hidden in all",
     ),
     row(
         "audit.redact",
@@ -731,6 +731,13 @@ pub const ROWS: &[Row] = &[
         Kind::Count(0, 1_000_000),
         Fallback::Count(0),
         "more sessions than this are removed, the oldest first; 0 keeps all",
+    ),
+    row(
+        "audit.key_file",
+        Class::Own,
+        Kind::Text,
+        Fallback::Unset,
+        "the file of the key that seals records, 16 to 4096 bytes that nobody else can read; unset: no seals",
     ),
 ];
 

@@ -247,6 +247,8 @@ impl Config {
             repair_details: self.flag(&retry("log_repair_details")),
             max_age: limit("audit.max_days").map(|days| std::time::Duration::from_secs(days * 86_400)),
             max_sessions: limit("audit.max_sessions").map(|most| usize::try_from(most).unwrap_or(usize::MAX)),
+            key_file: self.text("audit.key_file").map(Into::into),
+            state: crate::audit::state_folder(),
         })
     }
 

@@ -20,7 +20,7 @@ pub(crate) use completion::COMPLETION;
 pub use completion::Completion;
 pub use defuse::defused;
 pub use error::{ToolError, ToolErrorCode};
-pub use run::{Host, Meter, Outcome, Spending, ToolReport, run_calls};
+pub use run::{Host, Meter, Outcome, Spending, ToolReport, Unrecorded, run_calls};
 
 use crate::approval::Preview;
 use crate::model::Pending;

@@ -203,6 +203,23 @@ impl ToolReport {
     }
 }
 
+/// A log that could not be written while calls ran, and what had become of them until then.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unrecorded {
+    /// Why nothing more is run.
+    pub error: AuditError,
+    /// The calls that were over, and the one that ran although what it gave is not on record.
+    pub reports: Vec<ToolReport>,
+}
+
+impl std::fmt::Display for Unrecorded {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.error.fmt(f)
+    }
+}
+
+impl std::error::Error for Unrecorded {}
+
 /// Runs the calls of one response, one after the other, and tells of each as soon as it is over. Whatever is not
 /// recorded is not run: a log that cannot be written ends it.
 pub async fn run_calls(
@@ -211,7 +228,7 @@ pub async fn run_calls(
     meter: &mut Meter,
     cancel: &Cancel,
     tell: &mut (dyn FnMut(&ToolReport) + Send),
-) -> Result<Vec<ToolReport>, AuditError> {
+) -> Result<Vec<ToolReport>, Unrecorded> {
     let mut reports: Vec<ToolReport> = Vec::new();
     for (number, call) in in_order(calls).into_iter().enumerate() {
         let worked = |id: &String| {
@@ -219,19 +236,28 @@ pub async fn run_calls(
             reports.iter().any(|report| report.call_id == *id && ran(report))
         };
         let outcome = if cancel.is_cancelled() {
-            not_run(host, call, cancelled())?
+            not_run(host, call, cancelled())
         } else if let Some(id) = call.after.iter().find(|id| !worked(id)) {
             let message = format!("the call `{id}`, which it waits for, did not work");
-            not_run(host, call, ToolError::new(ToolErrorCode::Blocked, "", message))?
+            not_run(host, call, ToolError::new(ToolErrorCode::Blocked, "", message))
         } else {
             match meter.take_call(number, call) {
-                Ok(()) => run_one(call, host, meter, cancel).await?,
-                Err(error) => not_run(host, call, error)?,
+                Ok(()) => run_one(call, host, meter, cancel).await,
+                Err(error) => not_run(host, call, error),
             }
         };
-        let report = ToolReport { call_id: call.id.clone(), name: call.name.clone(), outcome };
-        tell(&report);
-        reports.push(report);
+        let (outcome, error) = match outcome {
+            Ok(outcome) => (Some(outcome), None),
+            Err(Unwritten { error, ran }) => (ran.map(|ran| *ran), Some(error)),
+        };
+        if let Some(outcome) = outcome {
+            let report = ToolReport { call_id: call.id.clone(), name: call.name.clone(), outcome };
+            tell(&report);
+            reports.push(report);
+        }
+        if let Some(error) = error {
+            return Err(Unrecorded { error, reports });
+        }
     }
     Ok(reports)
 }
@@ -249,12 +275,24 @@ fn in_order(calls: &[Call]) -> Vec<&Call> {
     ordered
 }
 
+/// A record that could not be written, and what the call had come to if it had run all the same.
+struct Unwritten {
+    error: AuditError,
+    ran: Option<Box<Outcome>>,
+}
+
+impl From<AuditError> for Unwritten {
+    fn from(error: AuditError) -> Self {
+        Unwritten { error, ran: None }
+    }
+}
+
 async fn run_one(
     call: &Call,
     host: &mut Host<'_>,
     meter: &Meter,
     cancel: &Cancel,
-) -> Result<Outcome, AuditError> {
+) -> Result<Outcome, Unwritten> {
     let Some(tool) = host.tools.get(&call.name) else {
         let message = format!("no tool `{}` can be run here", call.name);
         return not_run(host, call, ToolError::new(ToolErrorCode::UnknownTool, "", message));
@@ -327,21 +365,25 @@ fn finished(
     call: &Call,
     result: Result<String, ToolError>,
     time: Duration,
-) -> Result<Outcome, AuditError> {
-    record(host, |settings| Entry::result(call, result.as_deref(), settings).took(time))?;
-    Ok(match result {
+) -> Result<Outcome, Unwritten> {
+    let recorded = record(host, |settings| Entry::result(call, result.as_deref(), settings).took(time));
+    let outcome = match result {
         Ok(result) => Outcome::Ran { result },
         Err(error) => Outcome::Failed { error },
-    })
+    };
+    match recorded {
+        Ok(()) => Ok(outcome),
+        Err(error) => Err(Unwritten { error: error.after(&call.name), ran: Some(Box::new(outcome)) }),
+    }
 }
 
 /// Records that a tool was never started, and why.
-fn not_run(host: &mut Host<'_>, call: &Call, error: ToolError) -> Result<Outcome, AuditError> {
+fn not_run(host: &mut Host<'_>, call: &Call, error: ToolError) -> Result<Outcome, Unwritten> {
     record(host, |settings| Entry::not_run(call, &error, settings))?;
     Ok(Outcome::NotRun { error })
 }
 
-fn deny(host: &mut Host<'_>, call: &Call, denial: Denial) -> Result<Outcome, AuditError> {
+fn deny(host: &mut Host<'_>, call: &Call, denial: Denial) -> Result<Outcome, Unwritten> {
     let decision = Decision::Denied(denial.clone());
     record(host, |settings| Entry::decision(call, &decision, settings))?;
     Ok(Outcome::Denied { denial })

@@ -100,6 +100,8 @@ fn lines(gate: &Gate, response: &Response, input: &Value) -> Vec<Value> {
         repair_details: true,
         max_age: None,
         max_sessions: None,
+        key_file: None,
+        state: None,
     };
     let memory = Memory::default();
     let session_id = input["session"].as_str().unwrap_or("s-0");
