@@ -275,8 +275,8 @@ fn say(found: &FolderReport, paint: Paint, out: &mut dyn Write) -> Result<(), St
             continue;
         }
         let seals = match report.sealed {
-            Sealed::Unkeyed => "unkeyed: a rewrite cannot be seen",
-            Sealed::Unchecked => "sealed, but no --key was given: a rewrite cannot be seen",
+            Sealed::Unkeyed => "unkeyed",
+            Sealed::Unchecked => "sealed, but no --key was given",
             Sealed::Checked => "every record is sealed with the key",
         };
         let unheaded = report.opening.as_ref().and_then(|opening| opening.unheaded.as_ref());
@@ -285,7 +285,10 @@ fn say(found: &FolderReport, paint: Paint, out: &mut dyn Write) -> Result<(), St
             (_, Some(why), _) => format!("no head of it was kept: {why}"),
             _ => "no head of it is here: it was written on another machine, or added".to_owned(),
         };
-        let notes = visible(&format!("{seals}; {heads}"), Breaks::Show).into_owned();
+        // Behind its head a rewrite is seen; what has neither head nor checked seals may be any log.
+        let unseen =
+            if *has_head || report.sealed == Sealed::Checked { "" } else { ": a rewrite cannot be seen" };
+        let notes = visible(&format!("{seals}{unseen}; {heads}"), Breaks::Show).into_owned();
         writeln!(out, "  {}", paint.tone(Tone::Grey, notes))?;
         if let Some(head) = &report.head {
             writeln!(out, "  {}", paint.tone(Tone::Grey, format!("checkpoint {}:{}", head.seq, head.hash)))?;
