@@ -134,6 +134,15 @@ impl Ledger {
         }
     }
 
+    /// Nothing that comes from here on is heard: how much of it the framing has already seen depends on how the text was
+    /// cut. It may be text, so where a call must be the last thing, none is.
+    fn stop(&mut self) {
+        self.stopped = true;
+        for entry in &mut self.entries {
+            entry.followed = true;
+        }
+    }
+
     /// Counts a verdict. A call over the limit is refused at once where nothing can change its number any more, and a
     /// refusal is cut short where there are many. The code says which limit was reached with it.
     fn count(&mut self, policy: &Policy, verdict: &mut Verdict) -> Option<Code> {
@@ -376,6 +385,9 @@ impl Out<'_, '_> {
 
     /// Lists a finding, unless so many with its code have been listed: then it is counted.
     fn list(&mut self, finding: Finding, most: usize) {
+        if self.ledger.stopped {
+            return;
+        }
         let code = finding.code;
         let made = match self.ledger.remarks.iter_mut().find(|remark| remark.code == code) {
             Some(remark) => {
@@ -490,9 +502,11 @@ impl Out<'_, '_> {
             followed: false,
         });
         if let Some(code) = limit {
-            self.ledger.stopped |= code == Code::WorkLimit;
             let end = attempt.span.map(|span| shift(span, self.ledger.base).end);
             self.give_up(code, end.unwrap_or(usize::MAX), attempt.number + 1, attempt.dialect.clone());
+            if code == Code::WorkLimit {
+                self.ledger.stop();
+            }
         }
     }
 
@@ -510,8 +524,8 @@ impl Out<'_, '_> {
 
     /// So much of the response has been read that nothing more is, up to the byte at `end`.
     pub(crate) fn stop_reading(&mut self, end: usize, attempt: usize) {
-        self.ledger.stopped = true;
         self.give_up(Code::WorkLimit, end, attempt, Arc::from(""));
+        self.ledger.stop();
     }
 
     /// Whether nothing more is to be read.
@@ -678,6 +692,9 @@ impl Out<'_, '_> {
 
     /// The last attempt of the text is refused for what follows it.
     pub(crate) fn revoke_last(&mut self, finding: Finding) {
+        if self.ledger.stopped {
+            return;
+        }
         let finding = self.place(finding);
         if let Some(entry) = self.ledger.entries.iter_mut().rev().find(|entry| !entry.native) {
             entry.revoked.get_or_insert(finding);
@@ -686,11 +703,14 @@ impl Out<'_, '_> {
 
     /// A call in a format that is not switched on was left as text.
     pub(crate) fn note_foreign(&mut self) {
-        self.ledger.foreign = true;
+        self.ledger.foreign |= !self.ledger.stopped;
     }
 
     /// Reasoning ended that had never begun: calls before this were thoughts, if no other thought came before.
     pub(crate) fn late_reasoning_end(&mut self, span: Span, is_first: bool) {
+        if self.ledger.stopped {
+            return;
+        }
         for entry in self.ledger.entries.iter_mut().filter(|entry| !entry.native && is_first) {
             entry.revoked.get_or_insert_with(|| Finding::new(Code::CallInReasoning));
         }

@@ -688,6 +688,29 @@ fn c12_the_budget_of_work_ends_the_reading() {
     assert_eq!(support::difference(&events, &Feed::new(&gate).pieces(text.as_bytes().chunks(11))), None);
 }
 
+#[test]
+fn c12_limits_cut_no_byte_and_no_chunk_apart() {
+    for (refusals, work) in [(1, 1 << 30), (2, 1 << 30), (512, 60), (512, 300), (1, 200)] {
+        let mut policy = Profile::named("lenient").unwrap_or_else(Profile::standard).policy();
+        policy.limits.refusals = refusals;
+        policy.limits.work = work;
+        policy.quote = callgate::policy::Quote::Dead;
+        let gate = Gate::builder()
+            .tools(support::registry(&tools()))
+            .policy(policy)
+            .build()
+            .unwrap_or_else(|error| panic!("{error}"));
+        let feed = Feed::new(&gate);
+        for sample in DIALECT_SAMPLES.iter().filter(|sample| sample.text.len() < 2000) {
+            let text = format!("`a` {}\n`{}`\n{} é", sample.text, sample.text, sample.text);
+            let events = feed.whole(text.as_bytes());
+            assert_eq!(partition_fault(&events, text.len()), None, "{refusals}, {work}: {}", sample.id);
+            let bytes = feed.bytewise(text.as_bytes());
+            assert_eq!(support::difference(&events, &bytes), None, "{refusals}, {work}: {}", sample.id);
+        }
+    }
+}
+
 // ---- C17: members ----
 
 const STRANGE: &[&str] = &[
