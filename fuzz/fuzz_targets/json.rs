@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use callgate::json::{Repair, repair};
+use callgate::json::{Repair, RepairCode, repair};
 use callgate_fuzz::seed;
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
@@ -14,7 +14,9 @@ fuzz_target!(init: seed("json"), |data: &[u8]| {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let valid = serde_json::from_str::<Value>(text).is_ok();
     let Ok(repaired) = repair(text, DEPTH) else { return };
-    if valid {
+    // Keys that stand twice are valid to serde_json and a guess here.
+    let guessed = repaired.repairs.iter().any(|repair| repair.code == RepairCode::DuplicateKey);
+    if valid && !guessed {
         assert_eq!(repaired.repairs, Vec::<Repair>::new(), "valid JSON was repaired");
         assert_eq!(repaired.text.trim(), text.trim(), "valid JSON was changed");
     }

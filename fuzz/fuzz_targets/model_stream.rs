@@ -55,7 +55,8 @@ fn read(kind: u8, pieces: &[&[u8]]) -> Result<Vec<Piece>, String> {
         parameters: Parameters::default(),
         stream: kind % 3 != 2,
     };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().map_err(|e| e.to_string())?;
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_time().build().map_err(|e| e.to_string())?;
     runtime.block_on(async {
         let mut pieces = model.chat(&request).await.map_err(|fault| format!("{:?}", fault.code))?;
         let mut read = Vec::new();

@@ -8,9 +8,9 @@ use pulldown_cmark::{Event, Parser, Tag};
 
 /// What documents are made of, a piece for each byte.
 const PIECES: &[&str] = &[
-    "\n", "\n\n", "\r\n", " ", "  ", "    ", "\t", "`", "``", "```", "````", "~~~", "~~~~", "> ", ">", "- ", "* ",
-    "1. ", "10) ", "# ", "word ", "Say ", "```json", "```\n", "`` ` ``", "\\", "\u{a0}", "\u{c}", "\u{feff}", "***\n",
-    "<b>", "</b>", "[a](b)", "a\nb", "=\n", "<!-- ", " -->",
+    "\n", "\n\n", "\r\n", " ", "  ", "    ", "\t", "`", "``", "```", "````", "~~~", "~~~~", "> ", ">", "- ",
+    "* ", "1. ", "10) ", "# ", "word ", "Say ", "```json", "```\n", "`` ` ``", "\\", "\u{a0}", "\u{c}",
+    "\u{feff}", "***\n", "<b>", "</b>", "[a](b)", "a\nb", "=\n", "<!-- ", " -->",
 ];
 
 /// Every other byte is a call, which tells the others apart by its number.
@@ -25,7 +25,9 @@ fuzz_target!(|data: &[u8]| {
         } else if starts.len() < 8 {
             starts.push(text.len());
             let number = starts.len() - 1;
-            text.push_str(&format!("<tool_call>{{\"name\":\"rm\",\"arguments\":{{\"path\":\"{number}\"}}}}</tool_call>"));
+            text.push_str(&format!(
+                "<tool_call>{{\"name\":\"rm\",\"arguments\":{{\"path\":\"{number}\"}}}}</tool_call>"
+            ));
         }
     }
     let dead: Vec<_> = Parser::new(&text)

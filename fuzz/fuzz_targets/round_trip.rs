@@ -3,10 +3,10 @@
 #![no_main]
 
 use arbitrary::Arbitrary;
+use callgate::Registry;
 use callgate::dialect::{self, RenderCall};
 use callgate::json::canonical;
-use callgate::{Gate, Registry};
-use callgate_fuzz::calls;
+use callgate_fuzz::{calls, dialect_gate};
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Map, Value, json};
 
@@ -41,7 +41,9 @@ impl Leaf {
             Leaf::Truth(truth) => (json!(truth), json!({"type": "boolean"})),
             Leaf::Nothing => (Value::Null, json!({"type": "null"})),
             Leaf::Texts(texts) => (json!(texts), json!({"type": "array", "items": {"type": "string"}})),
-            Leaf::Numbers(numbers) => (json!(numbers), json!({"type": "array", "items": {"type": "integer"}})),
+            Leaf::Numbers(numbers) => {
+                (json!(numbers), json!({"type": "array", "items": {"type": "integer"}}))
+            }
             Leaf::Map(members) => {
                 let of = |(key, text): &(u8, String)| (key_of(*key), Value::from(text.as_str()));
                 let value: Map<String, Value> = members.iter().map(of).collect();
@@ -58,7 +60,8 @@ fn key_of(key: u8) -> String {
 }
 
 fuzz_target!(|turn: Turn| {
-    let record = &dialect::builtin()[usize::from(turn.dialect) % dialect::builtin().len()];
+    let rank = usize::from(turn.dialect) % dialect::builtin().len();
+    let record = &dialect::builtin()[rank];
     let name = NAMES[usize::from(turn.name) % NAMES.len()];
     let (mut values, mut schemas) = (Map::new(), Map::new());
     for (key, leaf) in &turn.arguments {
@@ -68,9 +71,11 @@ fuzz_target!(|turn: Turn| {
     }
     let arguments = Value::Object(values).to_string();
     let id = turn.with_id.then_some("abc123def");
-    let Ok(written) = record.render(&[RenderCall { id, name, arguments: &arguments }], None, None) else { return };
+    let Ok(written) = record.render(&[RenderCall { id, name, arguments: &arguments }], None, None) else {
+        return;
+    };
     let tool = json!([{"name": name, "parameters": {"type": "object", "properties": schemas}}]);
     let Ok(tools) = Registry::from_json(&tool.to_string()) else { return };
-    let Ok(gate) = Gate::builder().dialect(&record.name).tools(tools).build() else { return };
+    let gate = dialect_gate(rank).with_tools(tools);
     assert_eq!(calls(&gate.parse(&written)), [(name.to_owned(), canonical(&arguments))], "{written:?}");
 });

@@ -1,10 +1,10 @@
-//! Templates: any text is an error with a way out or records that make a gate, and what they write they read.
+//! Templates: any text is an error with a way out, or records that make a gate; the gate reads what they write to its last byte.
 
 #![no_main]
 
 use callgate::dialect::RenderCall;
-use callgate::{Gate, Record};
-use callgate_fuzz::{calls, seed, tools};
+use callgate::{FinishReason, Gate, Record};
+use callgate_fuzz::{check_partition, events, seed, tools};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(init: seed("template"), |data: &[u8]| {
@@ -15,15 +15,13 @@ fuzz_target!(init: seed("template"), |data: &[u8]| {
     };
     for record in records {
         let call = RenderCall { id: None, name: "look", arguments: "{\"q\": \"cats\"}" };
-        let written = record.render(&[call], None, None);
+        let written = record.render(&[call], None, None).unwrap_or_default();
         let name = record.name.clone();
-        let gate = match Gate::builder().tools(tools()).record(record).dialect(&name).build() {
-            Ok(gate) => gate,
-            Err(error) => return assert!(!error.help.is_empty()),
-        };
-        if let Ok(written) = written {
-            let read = calls(&gate.parse(&written));
-            assert_eq!(read, [("look".to_owned(), "{\"q\":\"cats\"}".to_owned())], "{written:?}");
+        match Gate::builder().tools(tools()).record(record).dialect(&name).build() {
+            Ok(gate) => {
+                check_partition(&events(&gate, [written.as_bytes()], FinishReason::Stop), written.len());
+            }
+            Err(error) => assert!(!error.help.is_empty()),
         }
     }
 });

@@ -20,9 +20,13 @@ pub fn controlled(data: &[u8]) -> Option<(&[u8], [u8; CONTROL])> {
     Some((input, *control))
 }
 
-/// The tools of all gates: those of the fixtures, as open as they can be.
+/// The tools of all gates: names of the fixtures, as open as they can be.
 pub fn tools() -> Registry {
-    let open = |name: &str| json!({"name": name, "parameters": {"type": "object"}});
+    let text = json!({"type": "string"});
+    let open = |name: &str| {
+        json!({"name": name, "parameters": {"type": "object", "properties": {"q": text, "path": text},
+            "additionalProperties": true}})
+    };
     let names = ["look", "put", "f", "get_weather", "search", "rm", "read_file"];
     let typed = json!({"name": "typed", "parameters": {"type": "object", "properties": {
         "q": {"type": "string"}, "n": {"type": "integer"}, "list": {"type": "array", "items": {"type": "string"}}}}});
@@ -32,9 +36,17 @@ pub fn tools() -> Registry {
 
 /// The gate of a profile or a dialect, by any number.
 pub fn gate(number: u8) -> &'static Gate {
+    numbered(usize::from(number) % (Profile::NAMES.len() + dialect::builtin().len()))
+}
+
+/// The gate of a dialect, by its rank.
+pub fn dialect_gate(rank: usize) -> &'static Gate {
+    numbered(Profile::NAMES.len() + rank)
+}
+
+/// Profiles first, then dialects; each gate is made once.
+fn numbered(number: usize) -> &'static Gate {
     static GATES: [OnceLock<Gate>; 256] = [const { OnceLock::new() }; 256];
-    let kinds = Profile::NAMES.len() + dialect::builtin().len();
-    let number = usize::from(number) % kinds;
     GATES[number].get_or_init(|| {
         let builder = match Profile::NAMES.get(number) {
             Some(name) => Gate::builder().profile(Profile::named(name).unwrap()),
@@ -66,7 +78,9 @@ pub fn events<'p>(
 
 fn join(events: &mut Vec<Event<'static>>, event: Event<'_>) {
     match (events.last_mut(), event) {
-        (Some(Event::Text { text, span }), Event::Text { text: more, span: next }) if span.end == next.start => {
+        (Some(Event::Text { text, span }), Event::Text { text: more, span: next })
+            if span.end == next.start =>
+        {
             text.to_mut().push_str(&more);
             span.end = next.end;
         }
@@ -79,9 +93,10 @@ fn join(events: &mut Vec<Event<'static>>, event: Event<'_>) {
         (Some(Event::Markup { span }), Event::Markup { span: next }) if span.end == next.start => {
             span.end = next.end;
         }
-        (Some(Event::ArgumentsDelta { attempt, delta }), Event::ArgumentsDelta { attempt: same, delta: more })
-            if *attempt == same =>
-        {
+        (
+            Some(Event::ArgumentsDelta { attempt, delta }),
+            Event::ArgumentsDelta { attempt: same, delta: more },
+        ) if *attempt == same => {
             delta.to_mut().push_str(&more);
         }
         (_, event) => events.push(event.into_owned()),
@@ -157,17 +172,24 @@ fn seeds(target: &str) -> Vec<Vec<u8>> {
         rows.extend(text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()));
     }
     let texts = || {
-        let members = rows.iter().flat_map(|row| [&row["text"], &row["raw"], &row["output"], &row["input"]["text"]]);
+        let members =
+            rows.iter().flat_map(|row| [&row["text"], &row["raw"], &row["output"], &row["input"]["text"]]);
         members.filter_map(|text| text.as_str().map(str::to_owned)).filter(|text| text.len() < 4096)
     };
     match target {
         "chunking" | "echo" => texts()
             .enumerate()
-            .map(|(number, text)| [text.as_bytes(), &[number as u8, (number >> 3) as u8, 1, 2, 3, 4, 5, 6]].concat())
+            .map(|(number, text)| {
+                [text.as_bytes(), &[number as u8, (number >> 3) as u8, 1, 2, 3, 4, 5, 6]].concat()
+            })
             .collect(),
         "json" => {
-            let objects = texts().filter_map(|text| text.get(text.find('{')?..=text.rfind('}')?).map(str::to_owned));
-            objects.map(String::into_bytes).chain(rows.iter().map(|row| row.to_string().into_bytes())).collect()
+            let objects =
+                texts().filter_map(|text| text.get(text.find('{')?..=text.rfind('}')?).map(str::to_owned));
+            objects
+                .map(String::into_bytes)
+                .chain(rows.iter().map(|row| row.to_string().into_bytes()))
+                .collect()
         }
         "template" => {
             let folder = std::fs::read_dir(project.join("dialects")).into_iter().flatten().flatten();
@@ -175,7 +197,10 @@ fn seeds(target: &str) -> Vec<Vec<u8>> {
         }
         "configuration" => {
             let page = std::fs::read_to_string(project.join("docs/configuration.md")).unwrap_or_default();
-            page.split("```").filter_map(|block| block.strip_prefix("yaml\n")).map(|yaml| yaml.into()).collect()
+            page.split("```")
+                .filter_map(|block| block.strip_prefix("yaml\n"))
+                .map(|yaml| yaml.into())
+                .collect()
         }
         "model_stream" => MODEL_STREAMS
             .iter()
@@ -189,8 +214,17 @@ fn seeds(target: &str) -> Vec<Vec<u8>> {
 
 /// Answers as servers write them, each with the number of its client.
 const MODEL_STREAMS: &[(u8, &str)] = &[
-    (0, "{\"message\":{\"content\":\"Hi\"},\"done\":false}\n{\"message\":{\"content\":\"\",\"tool_calls\":[{\"function\":{\"name\":\"f\",\"arguments\":{\"a\":1}}}]},\"done\":true,\"done_reason\":\"stop\",\"eval_count\":3}\n"),
-    (1, "data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"}}]}\n\ndata: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"x\",\"function\":{\"name\":\"f\",\"arguments\":\"{}\"}}]},\"finish_reason\":\"tool_calls\"}],\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":2}}\n\ndata: [DONE]\n\n"),
-    (1, ": ping\nevent: x\ndata: {\"choices\":[{\"delta\":{\"reasoning_content\":\"hm\"}}]}\n\ndata: {\"error\":{\"message\":\"no\"}}\n\n"),
+    (
+        0,
+        "{\"message\":{\"content\":\"Hi\"},\"done\":false}\n{\"message\":{\"content\":\"\",\"tool_calls\":[{\"function\":{\"name\":\"f\",\"arguments\":{\"a\":1}}}]},\"done\":true,\"done_reason\":\"stop\",\"eval_count\":3}\n",
+    ),
+    (
+        1,
+        "data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"}}]}\n\ndata: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"x\",\"function\":{\"name\":\"f\",\"arguments\":\"{}\"}}]},\"finish_reason\":\"tool_calls\"}],\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":2}}\n\ndata: [DONE]\n\n",
+    ),
+    (
+        1,
+        ": ping\nevent: x\ndata: {\"choices\":[{\"delta\":{\"reasoning_content\":\"hm\"}}]}\n\ndata: {\"error\":{\"message\":\"no\"}}\n\n",
+    ),
     (2, "{\"choices\":[{\"message\":{\"content\":\"Hi\"},\"finish_reason\":\"length\"}]}"),
 ];
