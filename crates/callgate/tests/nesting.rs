@@ -33,7 +33,12 @@ static GATES: LazyLock<BTreeMap<(&str, &str), Gate>> = LazyLock::new(|| {
 fn gate(profile: &str, dialect: &str) -> Gate {
     let profile = Profile::named(profile).unwrap_or_else(|| panic!("no profile {profile}"));
     let builder = Gate::builder().profile(profile).tools(support::registry(&tools()));
-    let builder = if dialect.is_empty() { builder } else { builder.dialect(dialect) };
+    // A profile that wants a dialect named gets one here, as its user would.
+    let builder = match dialect {
+        "" if profile.needs_dialect() => builder.dialect("hermes"),
+        "" => builder,
+        dialect => builder.dialect(dialect),
+    };
     builder.build().unwrap_or_else(|error| panic!("{dialect}: {error}"))
 }
 

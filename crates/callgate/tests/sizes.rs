@@ -127,8 +127,12 @@ impl Shape {
     fn gate(&self) -> Gate {
         let profile = Profile::named(self.profile).unwrap_or_else(|| panic!("no profile {}", self.profile));
         let builder = Gate::builder().profile(profile).tools(support::registry(&tools()));
-        // A profile that has a format of its own keeps it.
-        let builder = if self.dialect.is_empty() { builder } else { builder.dialect(&self.dialect) };
+        // A profile that has a format of its own keeps it; one that wants a format named gets one.
+        let builder = match &*self.dialect {
+            "" if profile.needs_dialect() => builder.dialect("hermes"),
+            "" => builder,
+            dialect => builder.dialect(dialect),
+        };
         builder.build().unwrap_or_else(|error| panic!("{}: {error}", self.dialect))
     }
 }

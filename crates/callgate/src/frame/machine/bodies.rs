@@ -40,11 +40,14 @@ impl Machine {
         self.waiting.retain(same);
         match body {
             Body::Reasoning { .. } if self.in_reasoning() => {
-                // Another opener of the same thought must be closed as well before the thought is over.
+                // Another opener of the same thought must be closed as well before the thought is over, if it begins a
+                // line. Otherwise it is a word of the thought, or the opener doubled, unless a closer too many follows.
+                let begins_line = !self.after_frame && self.space.contains('\n');
                 if let Some(context) = &mut self.context
                     && context.marker.eq_ignore_ascii_case(&frame.marker)
                 {
-                    context.nested += 1;
+                    context.nested += usize::from(begins_line);
+                    self.has_thought &= begins_line;
                 }
                 self.held_is_text(gate, out);
                 return;

@@ -168,7 +168,7 @@ pub(crate) struct Machine {
     /// White space that is markup if it comes next.
     after: String,
     refusal: Refusal,
-    /// Whether a thought has begun or ended.
+    /// Whether a thought has begun or ended, so that the end of another one that never began means nothing.
     has_thought: bool,
     /// What ended the turn of the model, or let somebody else speak.
     turn: Option<&'static Turn>,

@@ -109,13 +109,7 @@ impl Machine {
         }
         let around = self.regions.surroundings();
         let place = Place {
-            reasoning: if self.in_reasoning() {
-                // In a thought, only where a line begins. Right behind its opener the opener is merely doubled.
-                !self.after_frame && self.space.contains('\n')
-            } else {
-                self.context.as_ref().is_none_or(|context| context.kind == Body::Text)
-                    && self.may_think(around)
-            },
+            reasoning: self.in_reasoning() || self.may_think(around),
             nothing_open: self.context.is_none(),
             only_calls: around.is_dead() || around.backticks > 0,
             // In the middle of a line a fence is none, which is said of one with a call in it.
