@@ -785,6 +785,9 @@ impl Out<'_, '_> {
                     (self.sink)(Event::Rejected(Box::new(refused(&mut call, finding))));
                 }
                 (Verdict::Rejected(mut rejected), revoked) => {
+                    let is_known =
+                        |finding: &Finding| rejected.findings.iter().any(|f| f.code == finding.code);
+                    let revoked = revoked.filter(|finding| !is_known(finding));
                     rejected.findings.extend(revoked);
                     (self.sink)(Event::Rejected(rejected));
                 }

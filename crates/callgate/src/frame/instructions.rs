@@ -221,7 +221,7 @@ pub(crate) struct Program {
     pub(crate) marks: Marks,
     /// The most white space that any template writes before an opener.
     pub(crate) before: usize,
-    /// The markers of all frames of calls, the shortest first.
+    /// The first tokens of the markers of all frames of calls, the shortest first.
     pub(crate) markers: Vec<Arc<str>>,
 }
 

@@ -670,8 +670,10 @@ impl Compiler {
     fn finish(mut self, records: &[Listening]) -> Program {
         let program = &mut self.program;
         let marked = program.frames.iter().filter(|frame| frame.kind == FrameKind::Calls && !frame.unmarked);
-        let mut markers: Vec<Arc<str>> =
-            marked.map(|frame| frame.marker.clone()).filter(|marker| marker.len() >= SHORTEST_SIGN).collect();
+        let mut markers: Vec<Arc<str>> = marked
+            .map(|frame| first_token(&frame.marker))
+            .filter(|token| token.len() >= SHORTEST_SIGN)
+            .collect();
         markers.sort_by(|a, b| (a.len(), a).cmp(&(b.len(), b)));
         markers.dedup();
         program.markers = markers;
@@ -796,6 +798,16 @@ fn first_bytes(ops: &[Op], start: Pc) -> Vec<(u8, bool)> {
         }
     }
     found
+}
+
+/// The first token of a marker: up to the bracket that closes the one it begins with, or all of it.
+fn first_token(marker: &Arc<str>) -> Arc<str> {
+    let closer = match marker.chars().next() {
+        Some('<') => '>',
+        Some('[') => ']',
+        _ => return marker.clone(),
+    };
+    marker.find(closer).map_or_else(|| marker.clone(), |at| marker[..=at].into())
 }
 
 /// A call from its inner opener on, if that stands behind a wrapper in its first literal.

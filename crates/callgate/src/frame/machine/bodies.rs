@@ -15,6 +15,9 @@ use super::super::stops::Stops;
 use super::super::threads::{Holder, Scratch, Survey, Thread, Threads};
 use super::{Context, LONGEST_HEADER, Machine, State, give_back};
 
+/// How many characters of what may be a call are read at a time.
+const LOOK_AHEAD: usize = 64;
+
 impl Machine {
     /// Begins to read the body at which the waiting threads stand; the first decides which.
     pub(super) fn enter(&mut self, gate: &Compiled, out: &mut Out<'_, '_>) {
@@ -248,8 +251,10 @@ impl Machine {
         let limits = &gate.policy.limits;
         let Some(draft) = &mut self.draft else { return rest.len() };
         let DraftBody::Json { reader, .. } = &mut draft.body else { return rest.len() };
-        // Whether this is a call is asked at the same places however the text was cut.
-        let room = rest.find([',', '}', ']', ':']).map_or(rest.len(), |at| at + 1);
+        // Whether this is a call is asked at the same places however the text was cut. They are looked for a little at a
+        // time: most of what begins like this ends with the next byte, and there may be as many starts as bytes.
+        let next = rest.char_indices().nth(LOOK_AHEAD).map_or(rest, |(at, _)| &rest[..at]);
+        let room = next.find([',', '}', ']', ':']).map_or(next.len(), |at| at + 1);
         let used = reader.push(&rest[..room]);
         let state = reader.state();
         let failed_at = reader.failure().map(|failure| failure.at);
