@@ -267,6 +267,19 @@ impl Machine {
     pub(crate) fn run(&mut self, gate: &Compiled, text: &str, out: &mut Out<'_, '_>) {
         self.work += text.len() as u64;
         let mut at = 0;
+        while self.replay.is_empty() {
+            if at == text.len() {
+                return;
+            }
+            at += self.step_on(gate, &text[at..], out);
+        }
+        self.run_again(gate, text, at, out);
+    }
+
+    /// Reads the text from `at` on, but first what is to be read again.
+    #[inline(never)] // See `run`.
+    fn run_again(&mut self, gate: &Compiled, text: &str, at: usize, out: &mut Out<'_, '_>) {
+        let mut at = at;
         // What came before this chunk and is read again.
         let mut early = Early::default();
         loop {
@@ -283,21 +296,27 @@ impl Machine {
             if rest.is_empty() {
                 return;
             }
-            let used = match self.state {
-                State::Outside => self.outside(gate, rest, out),
-                State::Opening => self.opening(gate, rest, out),
-                State::Matching => self.matching(gate, rest, out),
-                State::Json => self.json(gate, rest, out),
-                State::Lines => self.lines(gate, rest, out),
-                State::Value => self.value(gate, rest, out),
-                State::Looking => self.looking(gate, rest, out),
-                State::Refused => self.refused(gate, rest, out),
-            };
+            let used = self.step_on(gate, rest, out);
             if is_early {
                 early.at += used;
             } else {
                 at += used;
             }
+        }
+    }
+
+    /// Reads on in the state it is in, and says how many bytes were used.
+    #[inline(always)] // See `run`.
+    fn step_on(&mut self, gate: &Compiled, rest: &str, out: &mut Out<'_, '_>) -> usize {
+        match self.state {
+            State::Outside => self.outside(gate, rest, out),
+            State::Opening => self.opening(gate, rest, out),
+            State::Matching => self.matching(gate, rest, out),
+            State::Json => self.json(gate, rest, out),
+            State::Lines => self.lines(gate, rest, out),
+            State::Value => self.value(gate, rest, out),
+            State::Looking => self.looking(gate, rest, out),
+            State::Refused => self.refused(gate, rest, out),
         }
     }
 

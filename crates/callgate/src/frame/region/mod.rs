@@ -227,8 +227,8 @@ impl Regions {
         match bytes {
             [b'`' | b'~', ..] => true,
             [b'<', next, ..] => html::may_begin(*next),
-            [b'{' | b'[', next, ..] => values::may_begin(*next),
-            [b'<' | b'{' | b'[', ..] => true,
+            [b'{' | b'[', ..] => !values::is_prose(bytes),
+            [b'<', ..] => true,
             _ => false,
         }
     }
@@ -248,20 +248,25 @@ impl Regions {
             return;
         }
         let mut rest = text;
-        let needs_lines = match self.leaf {
+        match (self.leaf, lines(bytes)) {
             // Nothing in the text can end a fence that no container holds.
-            Leaf::Fence(_) => !self.containers.is_empty(),
-            _ => true,
-        };
-        if !needs_lines {
-            rest = last.map_or(rest, |at| &rest[at..]);
-        } else if let Some(at) = fresh_paragraph(bytes) {
-            self.end_paragraph();
-            self.containers.clear();
-            self.lost = false;
-            self.leaf = Leaf::None;
-            self.begin_line();
-            rest = &rest[at..];
+            (Leaf::Fence(_), _) if self.containers.is_empty() => {
+                rest = last.map_or(rest, |at| &rest[at..]);
+            }
+            (Leaf::Fence(_), _) => {}
+            // Every line goes on with the paragraph, so the last one stands for all of them.
+            (Leaf::Paragraph, Lines::Plain) if self.containers.is_empty() => {
+                rest = last.map_or(rest, |at| &rest[at..]);
+            }
+            (_, Lines::Fresh(at)) => {
+                self.end_paragraph();
+                self.containers.clear();
+                self.lost = false;
+                self.leaf = Leaf::None;
+                self.begin_line();
+                rest = &rest[at..];
+            }
+            _ => {}
         }
         while let Some(c) = rest.chars().next() {
             if self.is_calm() {
@@ -767,18 +772,29 @@ impl Regions {
     }
 }
 
-/// Where the last line begins that certainly begins a paragraph in no container: it follows an empty line and starts
-/// with a letter. Nothing before it matters to what follows it.
-fn fresh_paragraph(bytes: &[u8]) -> Option<usize> {
-    let mut end = bytes.len();
-    loop {
-        let at = memchr::memrchr(b'\n', &bytes[..end])?;
+/// What the lines of a text begin with, the one that goes on from before it left out.
+enum Lines {
+    /// With letters, all of them.
+    Plain,
+    /// The line here begins a paragraph in no container: it follows an empty line and starts with a letter. Nothing
+    /// before it matters to what follows it.
+    Fresh(usize),
+    /// With anything.
+    Any,
+}
+
+fn lines(bytes: &[u8]) -> Lines {
+    if memchr::memchr(b'\r', bytes).is_some() {
+        return Lines::Any;
+    }
+    let mut is_plain = true;
+    for at in memchr::memrchr_iter(b'\n', bytes) {
         let starts_text =
             bytes.get(at + 1).is_some_and(|byte| byte.is_ascii_alphabetic() || !byte.is_ascii());
-        let before = bytes[..at].strip_suffix(b"\r").unwrap_or(&bytes[..at]);
-        if starts_text && before.ends_with(b"\n") {
-            return Some(at + 1);
+        if starts_text && bytes[..at].ends_with(b"\n") {
+            return Lines::Fresh(at + 1);
         }
-        end = at;
+        is_plain &= starts_text;
     }
+    if is_plain { Lines::Plain } else { Lines::Any }
 }

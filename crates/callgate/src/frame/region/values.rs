@@ -1,12 +1,23 @@
 //! Values: JSON and Python values in text own their strings, whether or not a dialect reads them. What stands in such a
 //! string is data.
 
-/// Whether a value can begin with a bracket and this byte.
-pub(super) fn may_begin(next: u8) -> bool {
-    next.is_ascii_whitespace()
-        || next.is_ascii_alphanumeric()
-        || matches!(next, b'"' | b'\'' | b'{' | b'[' | b'(' | b'_' | b'-')
-        || !next.is_ascii()
+/// How far a bracket is looked at to see that it is one of prose.
+const LOOK_AHEAD: usize = 32;
+
+/// Whether the bracket at the start of these bytes is certainly one of prose: what follows ends it, or is no value,
+/// before it could have had a string.
+pub(super) fn is_prose(bytes: &[u8]) -> bool {
+    let mut values = Values::default();
+    for byte in bytes.iter().take(LOOK_AHEAD) {
+        if !byte.is_ascii() {
+            return false;
+        }
+        values.read(*byte as char);
+        if values.is_idle() || values.certain {
+            break;
+        }
+    }
+    values.is_idle()
 }
 
 /// The value that the text is in, if it is in one.
