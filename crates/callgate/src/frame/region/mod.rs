@@ -789,8 +789,9 @@ fn lines(bytes: &[u8]) -> Lines {
     }
     let mut is_plain = true;
     for at in memchr::memrchr_iter(b'\n', bytes) {
-        let starts_text =
-            bytes.get(at + 1).is_some_and(|byte| byte.is_ascii_alphabetic() || !byte.is_ascii());
+        // What the last line begins with may be still to come.
+        let Some(byte) = bytes.get(at + 1) else { continue };
+        let starts_text = byte.is_ascii_alphabetic() || !byte.is_ascii();
         if starts_text && bytes[..at].ends_with(b"\n") {
             return Lines::Fresh(at + 1);
         }

@@ -4,20 +4,14 @@
 /// How far a bracket is looked at to see that it is one of prose.
 const LOOK_AHEAD: usize = 32;
 
-/// Whether the bracket at the start of these bytes is certainly one of prose: what follows ends it, or is no value,
-/// before it could have had a string.
+/// Whether the bracket at the start of these bytes is certainly one of prose: another closes it before it can have had
+/// a string, a named part or a bracket of its own.
 pub(super) fn is_prose(bytes: &[u8]) -> bool {
-    let mut values = Values::default();
-    for byte in bytes.iter().take(LOOK_AHEAD) {
-        if !byte.is_ascii() {
-            return false;
-        }
-        values.read(*byte as char);
-        if values.is_idle() || values.certain {
-            break;
-        }
-    }
-    values.is_idle()
+    let makes_value =
+        |byte: u8| matches!(byte, b'"' | b'\'' | b':' | b'=' | b'(' | b'{' | b'[') || !byte.is_ascii();
+    let mut inside = bytes.iter().copied().take(LOOK_AHEAD).skip(1);
+    let decides = |byte: &u8| matches!(byte, b'}' | b']') || makes_value(*byte);
+    inside.find(decides).is_some_and(|byte| !makes_value(byte))
 }
 
 /// The value that the text is in, if it is in one.
@@ -112,7 +106,11 @@ impl Values {
             return State::Between;
         }
         let (last, spaced) = (self.last, std::mem::take(&mut self.spaced));
-        let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-' | '+');
+        let is_word = |c: char| {
+            c.is_ascii_alphanumeric()
+                || matches!(c, '_' | '.' | '-' | '+')
+                || !c.is_ascii() && c.is_alphanumeric()
+        };
         let begins_part = matches!(last, '{' | '[' | '(' | ',' | ':' | '=');
         if matches!(c, '"' | '\'' | '“') && (begins_part || self.prefix > 0 && !spaced) {
             self.certain = true;
