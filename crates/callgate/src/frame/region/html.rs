@@ -232,9 +232,6 @@ fn is_tag(text: &str) -> bool {
         return false;
     }
     let mut rest = &inner[length..];
-    if RAW.iter().any(|name| name.eq_ignore_ascii_case(&inner[..length])) {
-        return false;
-    }
     if closes {
         return rest.trim_matches([' ', '\t']).is_empty();
     }

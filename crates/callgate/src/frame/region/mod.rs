@@ -217,6 +217,7 @@ impl Regions {
         self.line == Line::Body
             && !self.blank
             && self.head.is_none()
+            && self.rule.is_none()
             && self.values.is_idle()
             && !matches!(self.leaf, Leaf::Html(Html::Until(_)))
             && (self.spans.is_calm() || !self.has_spans())
@@ -430,6 +431,7 @@ impl Regions {
                 // No fence has a backtick in its info string: it was code in a line of text.
                 self.begin_text(c);
                 self.close_run(length, false);
+                self.spans.doubt();
                 self.line = Line::Run { mark: '`', length: 1, at_start: false, escaped: false };
                 true
             }
@@ -540,7 +542,7 @@ impl Regions {
                 true
             }
             '<' => {
-                self.head = Some(Head::new(self.leaf != Leaf::Paragraph));
+                self.head = Some(Head::new(!self.goes_on()));
                 self.begin_text(c)
             }
             _ => self.begin_text(c),

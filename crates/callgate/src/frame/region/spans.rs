@@ -55,6 +55,11 @@ impl Spans {
         self.last = None;
     }
 
+    /// Something was passed over that may bind as tightly as code.
+    pub(super) fn doubt(&mut self) {
+        self.doubtful = true;
+    }
+
     /// How many runs may have opened a code span.
     pub(super) fn open(&self) -> usize {
         self.open.len() + usize::from(self.full)
