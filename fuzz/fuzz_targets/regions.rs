@@ -3,8 +3,9 @@
 #![no_main]
 
 use callgate_fuzz::profile;
+use comrak::nodes::{AstNode, NodeValue};
+use comrak::{Arena, Options, parse_document};
 use libfuzzer_sys::fuzz_target;
-use pulldown_cmark::{Event, Parser, Tag};
 
 /// What documents are made of, a piece for each byte.
 const PIECES: &[&str] = &[
@@ -17,30 +18,48 @@ const PIECES: &[&str] = &[
 const CALL: u8 = 200;
 
 fuzz_target!(|data: &[u8]| {
-    let mut text = String::new();
-    let mut starts = Vec::new();
+    // The document as the gate reads it, and as the parser does: there a call is one word.
+    let (mut text, mut shown) = (String::new(), String::new());
+    let mut calls = 0;
     for byte in data.iter().take(200) {
         if *byte < CALL {
-            text.push_str(PIECES[usize::from(*byte) % PIECES.len()]);
-        } else if starts.len() < 8 {
-            starts.push(text.len());
-            let number = starts.len() - 1;
+            let piece = PIECES[usize::from(*byte) % PIECES.len()];
+            text.push_str(piece);
+            shown.push_str(piece);
+        } else if calls < 8 {
             text.push_str(&format!(
-                "<tool_call>{{\"name\":\"rm\",\"arguments\":{{\"path\":\"{number}\"}}}}</tool_call>"
+                "<tool_call>{{\"name\":\"rm\",\"arguments\":{{\"path\":\"{calls}\"}}}}</tool_call>"
             ));
+            shown.push_str(&word(calls));
+            calls += 1;
         }
     }
-    let dead: Vec<_> = Parser::new(&text)
-        .into_offset_iter()
-        .filter(|(event, _)| {
-            matches!(event, Event::Code(_) | Event::Start(Tag::CodeBlock(_) | Tag::BlockQuote(_)))
-        })
-        .map(|(_, range)| range)
-        .collect();
+    let arena = Arena::new();
+    let source = shown.strip_prefix('\u{feff}').unwrap_or(&shown);
+    let root = parse_document(&arena, source, &Options::default());
+    let dead: Vec<String> = root.descendants().filter_map(dead_text).collect();
     for call in profile("strict").parse(&text).calls {
-        let number = call.value()["path"].as_str().and_then(|path| path.parse::<usize>().ok());
-        let Some(start) = number.and_then(|number| starts.get(number)) else { continue };
-        let around = dead.iter().find(|range| range.contains(start));
-        assert!(around.is_none(), "call {number:?} at {start} runs out of {around:?} in {text:?}");
+        let number = call.value()["path"].as_str().and_then(|path| path.parse().ok());
+        let Some(number) = number else { continue };
+        let is_dead = dead.iter().any(|text| text.contains(&word(number)));
+        assert!(!is_dead, "call {number} runs out of code or a quotation in {text:?}");
     }
 });
+
+fn word(number: usize) -> String {
+    format!("zq{number}qz")
+}
+
+/// The text of a node if it is code, or stands in a quotation.
+fn dead_text<'a>(node: &'a AstNode<'a>) -> Option<String> {
+    let is_quoted =
+        || node.ancestors().any(|above| matches!(above.data.borrow().value, NodeValue::BlockQuote));
+    match &node.data.borrow().value {
+        NodeValue::Code(code) => Some(code.literal.clone()),
+        NodeValue::CodeBlock(code) => Some(format!("{}\n{}", code.info, code.literal)),
+        NodeValue::Text(text) if is_quoted() => Some(text.to_string()),
+        NodeValue::HtmlInline(html) if is_quoted() => Some(html.clone()),
+        NodeValue::HtmlBlock(html) if is_quoted() => Some(html.literal.clone()),
+        _ => None,
+    }
+}

@@ -49,7 +49,11 @@ fn numbered(number: usize) -> &'static Gate {
     static GATES: [OnceLock<Gate>; 256] = [const { OnceLock::new() }; 256];
     GATES[number].get_or_init(|| {
         let builder = match Profile::NAMES.get(number) {
-            Some(name) => Gate::builder().profile(Profile::named(name).unwrap()),
+            Some(name) => {
+                let profile = Profile::named(name).unwrap();
+                let builder = Gate::builder().profile(profile);
+                if profile.needs_dialect() { builder.dialect("hermes") } else { builder }
+            }
             None => Gate::builder().dialect(&dialect::builtin()[number - Profile::NAMES.len()].name),
         };
         builder.tools(tools()).build().unwrap()
