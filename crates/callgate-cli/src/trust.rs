@@ -121,9 +121,11 @@ fn ask(file: &FolderFile, wanted: &[&Wish], changes: Option<&[Change]>, paint: P
     if let Some(changes) = changes {
         tell_changes(changes, paint, &mut out)?;
     }
-    write!(out, "agree to all {count} as they are now? [y]es, anything else is no: ")?;
+    // What was typed before the list was there is no answer to it; what is typed behind the question is one.
     out.flush()?;
     forget_typed();
+    write!(out, "agree to all {count} as they are now? [y]es, anything else is no: ")?;
+    out.flush()?;
     let mut answer = String::new();
     io::stdin().read_line(&mut answer)?;
     Ok(matches!(answer.trim(), "y" | "yes"))
