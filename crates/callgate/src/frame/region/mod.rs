@@ -801,3 +801,46 @@ fn lines(bytes: &[u8]) -> Lines {
     }
     if is_plain { Lines::Plain } else { Lines::Any }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Passing over text leaves the regions as reading it does, as far as a frame that follows can tell.
+    #[test]
+    fn passing_is_reading() {
+        let pieces = [
+            "word", " ", "\n", "\n\n", "\r\n", "    ", "\t", "> ", "- ", "1. ", "# ", "---", "=", "a\nb",
+            "\\", "x < 1", "{a, b}", "[1]", "é", "\nThe",
+        ];
+        let openings = ["So", "- a", "> a", "a `b", "```\nx", "- ```\n  x", "# a", "1. a\n\n   b", "<b> c"];
+        let mut seed = 1_u64;
+        for number in 0..20_000 {
+            let mut text = String::new();
+            for _ in 0..number % 12 {
+                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                text.push_str(pieces[(seed >> 33) as usize % pieces.len()]);
+            }
+            let mut passed = Regions::default();
+            for c in openings[number % openings.len()].chars() {
+                passed.read(c);
+            }
+            if !passed.is_calm() {
+                continue;
+            }
+            let mut read = passed.clone();
+            passed.pass(&text);
+            for c in text.chars() {
+                read.read(c);
+            }
+            let after = |mut regions: Regions| {
+                let here = regions.surroundings();
+                for c in "`c`\n- d\n".chars() {
+                    regions.read(c);
+                }
+                (here, regions.surroundings())
+            };
+            assert_eq!(after(passed), after(read), "{:?} then {text:?}", openings[number % openings.len()]);
+        }
+    }
+}
