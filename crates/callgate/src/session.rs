@@ -210,14 +210,26 @@ impl Session {
 
 /// Reads text while there is work left for it. The bytes of a response count as work, so it ends at the byte with which
 /// they are too many; what is judged counts where a call ends, so it makes no difference how the text was cut.
-#[inline]
+#[inline(always)] // It is called for each chunk.
 fn read(gate: &Compiled, machine: &mut Machine, length: &mut usize, text: &str, out: &mut Out<'_, '_>) {
+    let end = *length + text.len();
     // A small chunk that leaves work for others is read in one go.
-    if text.len() <= STRETCH && *length + text.len() <= gate.policy.limits.work && !out.has_stopped() {
+    if text.len() <= STRETCH && end <= gate.policy.limits.work && !out.has_stopped() {
+        *length = end;
         machine.run(gate, text, out);
-        *length += text.len();
-        return;
+    } else {
+        read_in_stretches(gate, machine, length, text, out);
     }
+}
+
+#[inline(never)] // See `read`.
+fn read_in_stretches(
+    gate: &Compiled,
+    machine: &mut Machine,
+    length: &mut usize,
+    text: &str,
+    out: &mut Out<'_, '_>,
+) {
     let mut rest = text;
     while !rest.is_empty() {
         if out.has_stopped() {

@@ -2,55 +2,86 @@
 
 use crate::bytes::ByteSet;
 
-/// How far a search for one group of bytes goes before the other groups have their turn.
+/// How far a search for one group of bytes goes at a time, so that little is looked at in vain if the scan ends early.
 const BLOCK: usize = 512;
+
+/// With more groups than this, looking at each byte is as fast as looking for each group.
+const MOST_GROUPS: usize = 4;
 
 /// Below so many bytes a search by vectors is not worth its while.
 const SHORT: usize = 16;
 
 /// Bytes at which a scan has to look closer.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Marks {
     set: ByteSet,
     /// All of them in groups of three, for a vector search.
-    groups: Vec<[u8; 3]>,
+    groups: [[u8; 3]; MOST_GROUPS],
+    /// How many groups there are: none if there would be too many.
+    count: usize,
 }
 
 impl Marks {
     pub(crate) fn new(bytes: impl IntoIterator<Item = u8>) -> Self {
         let set: ByteSet = bytes.into_iter().collect();
         let list: Vec<u8> = set.iter().collect();
-        let group = |few: &[u8]| std::array::from_fn(|i| few[i.min(few.len() - 1)]);
-        Marks { set, groups: list.chunks(3).map(group).collect() }
+        let mut groups = [[0; 3]; MOST_GROUPS];
+        let mut count = 0;
+        if list.len() <= groups.as_flattened().len() {
+            for (group, few) in groups.iter_mut().zip(list.chunks(3)) {
+                *group = std::array::from_fn(|i| few[i.min(few.len() - 1)]);
+                count += 1;
+            }
+        }
+        Marks { set, groups, count }
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = u8> {
         self.set.iter()
     }
 
-    /// Where the first of them stands in these bytes, or how many there are.
-    pub(crate) fn find(&self, bytes: &[u8]) -> usize {
-        if bytes.len() < SHORT {
-            return bytes.iter().position(|byte| self.set.has(*byte)).unwrap_or(bytes.len());
+    /// A search for them in these bytes.
+    pub(crate) fn search(self, bytes: &[u8]) -> Search<'_> {
+        Search { marks: self, bytes, next: [0; MOST_GROUPS] }
+    }
+}
+
+/// A search that goes on from each place where it was asked before. Every group looks at every byte at most once.
+pub(crate) struct Search<'a> {
+    marks: Marks,
+    bytes: &'a [u8],
+    /// Before which place no byte of each group stands that has not been found already.
+    next: [usize; MOST_GROUPS],
+}
+
+impl<'a> Search<'a> {
+    pub(crate) fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// Where the first of the bytes stands from here on, or how many bytes there are. No call may ask for an earlier
+    /// place than the one before it.
+    pub(crate) fn find(&mut self, from: usize) -> usize {
+        let Search { marks, bytes, next } = self;
+        let mut from = from;
+        if bytes.len() - from < SHORT || marks.count == 0 {
+            let found = bytes[from..].iter().position(|byte| marks.set.has(*byte));
+            return found.map_or(bytes.len(), |at| from + at);
         }
-        if let [[one, two, three]] = *self.groups {
-            return memchr::memchr3(one, two, three, bytes).unwrap_or(bytes.len());
-        }
-        let mut from = 0;
-        while from < bytes.len() {
-            // Each group looks only as far as the one before it has found something.
-            let mut block = &bytes[from..bytes.len().min(from + BLOCK)];
-            let length = block.len();
-            for [one, two, three] in &self.groups {
-                let found = memchr::memchr3(*one, *two, *three, block);
-                block = &block[..found.unwrap_or(block.len())];
+        loop {
+            let mut first = bytes.len();
+            for (next, [one, two, three]) in next.iter_mut().zip(&marks.groups[..marks.count]) {
+                if *next < from {
+                    let block = &bytes[from..bytes.len().min(from + BLOCK)];
+                    *next = from + memchr::memchr3(*one, *two, *three, block).unwrap_or(block.len());
+                }
+                first = first.min(*next);
             }
-            from += block.len();
-            if block.len() < length {
-                return from;
+            match bytes.get(first) {
+                Some(byte) if !marks.set.has(*byte) => from = first + 1,
+                _ => return first,
             }
         }
-        bytes.len()
     }
 }
 
@@ -61,16 +92,20 @@ mod tests {
     #[test]
     fn the_first_of_any_number_of_bytes_is_found() {
         let text: Vec<u8> = (0..200u8).cycle().take(1000).collect();
-        for set in [vec![], vec![7], vec![9, 130], vec![3, 50, 199], vec![11, 12, 150, 180, 199]] {
-            let bytes = Marks::new(set.iter().copied());
-            assert_eq!(bytes.iter().collect::<Vec<_>>(), set);
-            for from in 0..300 {
-                let wanted = text[from..].iter().position(|byte| set.contains(byte));
-                assert_eq!(
-                    bytes.find(&text[from..]),
-                    wanted.unwrap_or(text.len() - from),
-                    "{set:?} from {from}"
-                );
+        for set in
+            [vec![], vec![7], vec![9, 130], vec![3, 50, 199], vec![11, 12, 150, 180, 199], (1..20).collect()]
+        {
+            let marks = Marks::new(set.iter().copied());
+            assert_eq!(marks.iter().collect::<Vec<_>>(), set);
+            for step in [1, 7, 40, 600] {
+                let mut search = marks.search(&text);
+                let mut from = 0;
+                while from <= text.len() {
+                    let wanted = text[from..].iter().position(|byte| set.contains(byte));
+                    let wanted = wanted.map_or(text.len(), |at| from + at);
+                    assert_eq!(search.find(from), wanted, "{set:?} from {from}");
+                    from = if step == 1 { wanted + 1 } else { from + step };
+                }
             }
         }
     }

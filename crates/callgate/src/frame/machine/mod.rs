@@ -267,18 +267,17 @@ impl Machine {
     pub(crate) fn run(&mut self, gate: &Compiled, text: &str, out: &mut Out<'_, '_>) {
         self.work += text.len() as u64;
         let mut at = 0;
-        while self.replay.is_empty() {
-            if at == text.len() {
-                return;
-            }
-            at += self.step_on(gate, &text[at..], out);
+        if !text.is_empty() && self.replay.is_empty() {
+            at = self.step_on(gate, text, out);
         }
-        self.run_again(gate, text, at, out);
+        if at < text.len() || !self.replay.is_empty() {
+            self.run_on(gate, text, at, out);
+        }
     }
 
     /// Reads the text from `at` on, but first what is to be read again.
     #[inline(never)] // See `run`.
-    fn run_again(&mut self, gate: &Compiled, text: &str, at: usize, out: &mut Out<'_, '_>) {
+    fn run_on(&mut self, gate: &Compiled, text: &str, at: usize, out: &mut Out<'_, '_>) {
         let mut at = at;
         // What came before this chunk and is read again.
         let mut early = Early::default();

@@ -4,6 +4,7 @@ use crate::finding::{Code, Finding, Span};
 use crate::gate::Compiled;
 use crate::ledger::{Out, Pending};
 
+use super::super::marks::Search;
 use super::super::openers::{Place, Walk};
 use super::super::program::{Body, Op};
 use super::super::region::{Change, Regions, Surroundings};
@@ -23,9 +24,11 @@ impl Machine {
         }
         let mut from = 0;
         let mut i = 0;
+        let marks = self.context.as_ref().map_or(gate.program.marks, |context| context.marks);
+        let mut marks = marks.search(bytes);
         while i < bytes.len() {
             if reasoning || self.regions.is_calm() && !out.is_pending() {
-                let next = self.next_mark(gate, bytes, i, reasoning);
+                let next = self.next_mark(gate, &mut marks, i, reasoning);
                 if !reasoning {
                     self.regions.pass(&rest[i..next]);
                 }
@@ -57,23 +60,21 @@ impl Machine {
         rest.len()
     }
 
-    /// The next byte at which something may begin or end, or the end of the bytes.
-    fn next_mark(&self, gate: &Compiled, bytes: &[u8], from: usize, reasoning: bool) -> usize {
-        let marks = self.context.as_ref().map_or(&gate.program.marks, |context| &context.marks);
-        let mut at = from;
+    /// The next byte from here on at which something may begin or end, or the end of the bytes.
+    fn next_mark(&self, gate: &Compiled, marks: &mut Search<'_>, from: usize, reasoning: bool) -> usize {
+        let mut from = from;
         loop {
-            at += marks.find(&bytes[at..]);
-            if at == bytes.len()
-                || !reasoning && Regions::stops_at(&bytes[at..])
-                || self.may_begin(gate, &bytes[at..])
-            {
+            let at = marks.find(from);
+            let bytes = &marks.bytes()[at..];
+            if bytes.is_empty() || self.may_begin(gate, bytes) || !reasoning && Regions::stops_at(bytes) {
                 return at;
             }
-            at += 1;
+            from = at + 1;
         }
     }
 
     /// Whether something can begin or end like these bytes, as far as they have come.
+    #[inline]
     fn may_begin(&self, gate: &Compiled, bytes: &[u8]) -> bool {
         if self.context.as_ref().is_some_and(|context| context.stops.may_start(bytes)) {
             return true;

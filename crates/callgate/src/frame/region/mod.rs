@@ -206,9 +206,30 @@ impl Regions {
         if self.line == Line::Body {
             return self.around();
         }
+        self.around_first_word().unwrap_or_else(|| self.around_word())
+    }
+
+    /// What a word that is read here stands in.
+    fn around_word(&self) -> Surroundings {
         let mut regions = self.clone();
         regions.read_word();
         regions.around()
+    }
+
+    /// The same without reading it, where most frames begin: at the start of a line, in no container and no value.
+    fn around_first_word(&self) -> Option<Surroundings> {
+        if self.line != Line::Start
+            || self.indent > 3
+            || !self.containers.is_empty()
+            || !self.values.is_idle()
+        {
+            return None;
+        }
+        match self.leaf {
+            Leaf::Paragraph | Leaf::Fence(_) | Leaf::Html(_) => Some(self.around()),
+            // A paragraph begins.
+            _ => Some(Surroundings { lost: false, indented: false, backticks: 0, ..self.around() }),
+        }
     }
 
     /// Whether the next character changes nothing unless it is one of those at which [`Regions::stops_at`] stops, or a
@@ -806,7 +827,8 @@ fn lines(bytes: &[u8]) -> Lines {
 mod tests {
     use super::*;
 
-    /// Passing over text leaves the regions as reading it does, as far as a frame that follows can tell.
+    /// Passing over text leaves the regions as reading it does, as far as a frame that follows can tell; and the quick
+    /// look at what a frame stands in sees what reading a word shows.
     #[test]
     fn passing_is_reading() {
         let pieces = [
@@ -840,6 +862,14 @@ mod tests {
                 }
                 (here, regions.surroundings())
             };
+            if let Some(quick) = read.around_first_word() {
+                assert_eq!(
+                    quick,
+                    read.around_word(),
+                    "{:?} then {text:?}",
+                    openings[number % openings.len()]
+                );
+            }
             assert_eq!(after(passed), after(read), "{:?} then {text:?}", openings[number % openings.len()]);
         }
     }

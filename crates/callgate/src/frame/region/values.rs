@@ -7,12 +7,34 @@ const LOOK_AHEAD: usize = 32;
 /// Whether the bracket at the start of these bytes is certainly one of prose: another closes it before it can have had
 /// a string, a named part or a bracket of its own.
 pub(super) fn is_prose(bytes: &[u8]) -> bool {
-    let makes_value =
-        |byte: u8| matches!(byte, b'"' | b'\'' | b':' | b'=' | b'(' | b'{' | b'[') || !byte.is_ascii();
-    let mut inside = bytes.iter().copied().take(LOOK_AHEAD).skip(1);
-    let decides = |byte: &u8| matches!(byte, b'}' | b']') || makes_value(*byte);
-    inside.find(decides).is_some_and(|byte| !makes_value(byte))
+    let inside = bytes.iter().take(LOOK_AHEAD).skip(1);
+    let mut signs = inside.map(|byte| SIGNS[usize::from(*byte)]);
+    signs.find(|sign| *sign != Sign::None) == Some(Sign::Close)
 }
+
+/// What a byte says about the bracket that stands before it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sign {
+    None,
+    /// It closes the bracket.
+    Close,
+    /// It may make a value of it.
+    Value,
+}
+
+const SIGNS: [Sign; 256] = {
+    let mut signs = [Sign::None; 256];
+    let mut byte = 0;
+    while byte < signs.len() {
+        signs[byte] = match byte as u8 {
+            b'}' | b']' => Sign::Close,
+            b'"' | b'\'' | b':' | b'=' | b'(' | b'{' | b'[' | 128.. => Sign::Value,
+            _ => Sign::None,
+        };
+        byte += 1;
+    }
+    signs
+};
 
 /// The value that the text is in, if it is in one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -533,10 +533,6 @@ impl Reader {
         let mut cursor = Cursor { text, at: 0, base: self.base, last };
         let mut seen = text.len();
         while self.state == State::Reading {
-            if self.grammar.tentative && self.failure.is_some() {
-                seen = cursor.at;
-                break;
-            }
             if cursor.at == text.len() && !last && self.place != Place::Around {
                 // Every step would ask for more. Only around a value something may be left to do.
                 break;
@@ -588,7 +584,7 @@ impl Reader {
 
     fn step(&mut self, cursor: &mut Cursor<'_>) -> Step {
         if self.failure.is_some() {
-            return self.track(cursor);
+            return if self.grammar.tentative { Step::Stop(cursor.at) } else { self.track(cursor) };
         }
         if self.string.is_some() {
             return self.read_string(cursor);
