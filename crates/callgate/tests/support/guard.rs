@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Longer than any single text takes on a busy machine, shorter than anybody waits.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Longer than any single text takes on a machine that others use too, shorter than what never ends.
+const PATIENCE: Duration = Duration::from_secs(180);
 
 /// What is being read at this moment, by the number of the reading.
 static READING: LazyLock<Mutex<Readings>> = LazyLock::new(|| {
