@@ -16,6 +16,7 @@ fuzz_target!(init: seed("template"), |data: &[u8]| {
     for record in records {
         let call = RenderCall { id: None, name: "look", arguments: "{\"q\": \"cats\"}" };
         let written = record.render(&[call], None, None).unwrap_or_default();
+        assert!(written.is_empty() || written.contains("cats"), "{} writes no arguments: {written}", record.name);
         let name = record.name.clone();
         match Gate::builder().tools(tools()).record(record).dialect(&name).build() {
             Ok(gate) => {

@@ -374,6 +374,20 @@ fn shapes_know_their_members() {
     assert_eq!(keys("mistral"), ["arguments"]);
 }
 
+/// Entries are compared with each other, so there is an end to their number.
+#[test]
+fn c11_a_key_has_an_end_of_entries() {
+    let list = |count: usize| {
+        let entries: Vec<String> = (0..count).map(|number| format!("'<c{number}>{{object}}</c>'")).collect();
+        Record::parse(&format!("[x]\ncall = [{}]", entries.join(", ")))
+    };
+    assert_eq!(list(256).expect("as many as are read")[0].call.len(), 256);
+    for count in [257, 20_000] {
+        let error = list(count).expect_err("too many").to_string();
+        assert!(error.contains("at most 256"), "{error}");
+    }
+}
+
 /// A broken file, and where and how it is refused.
 #[test]
 fn broken_files_are_told_where_and_how() {
@@ -388,6 +402,7 @@ fn broken_files_are_told_where_and_how() {
         ("[x]\ncall = 7", "line 2, column 8", "`call` is an integer", "a string or a list"),
         ("[x]\ncall = ['a{object}', 1]", "line 2, column 22", "`call` is an integer", "list of strings"),
         ("[x]\ncall = '<c>{arguments}</c>'", "line 2, column 8", "which tool", "{name}"),
+        ("[x]\ncall = '<c>{name}{argments}</c>'", "line 2, column 8", "have no place", "spelling"),
         (
             "[x]\ncall = '<c>{name}{value}</c>'",
             "line 2, column 8",

@@ -17,8 +17,12 @@ fn problem(key: &'static str, entry: usize, message: impl Into<String>, help: im
     Problem { key, entry, message: message.into(), help: help.into() }
 }
 
+/// The most entries of one key. Every entry is compared with every other, and no format has a tenth of them.
+const MOST_ENTRIES: usize = 256;
+
 /// Checks a whole record; the first broken rule is the answer.
 pub(super) fn check(record: &Record) -> Result<(), Problem> {
+    lists_are_short(record)?;
     for (key, templates) in template_lists(record) {
         for (entry, template) in templates.iter().enumerate() {
             slots_belong(key, entry, template)?;
@@ -32,6 +36,24 @@ pub(super) fn check(record: &Record) -> Result<(), Problem> {
     spellings_are_clear(record)?;
     prompt_is_outside_reasoning(record)?;
     alternatives_differ(record)
+}
+
+fn lists_are_short(record: &Record) -> Result<(), Problem> {
+    let templates = template_lists(record).into_iter().map(|(key, list)| (key, list.len()));
+    let others = [
+        ("object", record.object.len()),
+        ("error", record.error.len()),
+        ("also", record.also.iter().map(|(_, others)| 1 + others.len()).sum()),
+        ("bare", record.bare.len()),
+        ("types", record.types.len()),
+    ];
+    match templates.chain(others).find(|(_, length)| *length > MOST_ENTRIES) {
+        None => Ok(()),
+        Some((key, length)) => {
+            let message = format!("`{key}` has {length} entries, and at most {MOST_ENTRIES} are read");
+            Err(problem(key, MOST_ENTRIES, message, "Make dialects of their own of some of them."))
+        }
+    }
 }
 
 /// Every template with the key it stands under.
@@ -145,6 +167,11 @@ fn calls_are_complete(record: &Record) -> Result<(), Problem> {
         if found > 1 {
             let help = "Use one of `{arguments}`, `{object}`, `{params}` and `{code}`.";
             return Err(problem("call", entry, "the arguments have more than one place", help));
+        }
+        // The first template is the one that is written: without a place for them, arguments would be lost unseen.
+        if found == 0 && entry == 0 {
+            let help = "Add `{arguments}`, `{object}`, `{params}` or `{code}`; mind the spelling between the braces.";
+            return Err(problem("call", entry, "the arguments have no place", help));
         }
         let says_name = [Slot::Name, Slot::Object, Slot::Code].iter().any(|slot| call.has(*slot));
         if !says_name {
