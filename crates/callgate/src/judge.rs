@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 
+use crate::attempt::{Arguments, Attempt, Meaning, Name};
 use crate::dialect::Record;
+use crate::draft::members::shortened;
 use crate::effort::Effort;
 use crate::event::{Call, ModelError, Rejected};
 use crate::finding::{Code, Finding, Span};
-use crate::frame::draft::{Arguments, Attempt, Meaning, Name};
-use crate::frame::members::shortened;
 use crate::gate::Compiled;
 use crate::json::{Kind, Repair, RepairCode, Safety, Tape};
 use crate::ledger::shift;

@@ -5,12 +5,12 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::attempt::{Attempt, Meaning};
 use crate::echo::Guard;
 use crate::effort::Effort;
 use crate::ending::FinishReason;
 use crate::event::{Call, Choice, Event, Rejected};
 use crate::finding::{Code, Finding, Severity, Span};
-use crate::frame::draft::{Attempt, Meaning};
 use crate::gate::Compiled;
 use crate::judge::{Verdict, judge};
 use crate::policy::{Echo, Endings, Excess, Partial, Policy, Position, Release, RequireCall};

@@ -10,9 +10,11 @@
 //! A [`Gate`] is compiled once from tools, dialects and policy; a [`Session`] reads one response, in chunks of any
 //! size. Reading a whole text is a stream of one chunk. Only [`Event::Call`] authorises execution.
 
+mod attempt;
 pub mod batch;
 mod bytes;
 pub mod dialect;
+mod draft;
 mod echo;
 mod effort;
 mod ending;

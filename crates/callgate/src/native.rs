@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
+use crate::attempt::{Arguments, Attempt, Meaning, Name};
+use crate::draft::members::{ENVELOPE, NAMING, STRANGERS, shortened};
 use crate::ending::{FinishReason, Lacks, closing};
 use crate::event::Choice;
 use crate::finding::{Code, Finding, Span};
-use crate::frame::draft::{Arguments, Attempt, Meaning, Name};
 use crate::frame::machine::Machine;
-use crate::frame::members::{ENVELOPE, NAMING, STRANGERS, shortened};
 use crate::gate::Compiled;
 use crate::json::{End, Reader, Safety, Syntax, Tape};
 use crate::ledger::Out;

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use super::lines::LineMarks;
 use super::marks::Marks;
 use super::stops::Stops;
 use super::threads::Thread;
 use super::ways::Ways;
 use crate::bytes::ByteSet;
 use crate::dialect::Slot;
+use crate::draft::lines::LineMarks;
 
 /// The index of an instruction.
 pub(crate) type Pc = u32;

@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use crate::bytes::ByteSet;
 use crate::dialect::{Part, Record, Slot, Template, turn};
+use crate::draft::lines::LineMarks;
 use crate::json::Syntax;
 
 pub(crate) use super::instructions::{Body, Frame, FrameKind, Mark, Nested, Op, Pattern, Pc, Program};
-use super::lines::LineMarks;
 use super::marks::Marks;
 use super::stops::Stops;
 use super::ways::Ways;

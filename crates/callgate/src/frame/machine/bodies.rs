@@ -1,15 +1,16 @@
 //! Bodies: JSON and values inside of frames, and where they end.
 
+use crate::attempt::Meaning;
 use crate::dialect::is_word_character;
+use crate::draft::lines::Progress;
+use crate::draft::params::ValueStart;
+use crate::draft::{Draft, DraftBody, close_reader};
 use crate::finding::{Code, Finding, Span};
 use crate::gate::Compiled;
 use crate::json::{Reader, Repair, RepairCode, State as ReaderState, Syntax};
 use crate::ledger::Out;
 
-use super::super::draft::{Draft, DraftBody, Meaning, close_reader};
-use super::super::lines::Progress;
 use super::super::marks::Marks;
-use super::super::params::ValueStart;
 use super::super::program::{Body, Frame, FrameKind, Nested, Op};
 use super::super::stops::Stops;
 use super::super::threads::{Holder, Scratch, Survey, Thread, Threads};

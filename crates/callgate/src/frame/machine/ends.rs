@@ -1,6 +1,8 @@
 //! Ends: of calls, of frames, of refused calls, and of the input.
 
 use crate::dialect::turn;
+use crate::draft::DraftBody;
+use crate::draft::lines::Progress;
 use crate::ending::{FinishReason, Lacks, closing};
 use crate::finding::{Code, Finding, Span};
 use crate::gate::Compiled;
@@ -8,8 +10,6 @@ use crate::json::{End, RepairCode, State as ReaderState};
 use crate::ledger::{Out, Pending};
 use crate::policy::Foreign;
 
-use super::super::draft::DraftBody;
-use super::super::lines::Progress;
 use super::super::program::{Body, FrameKind};
 use super::super::threads::Thread;
 use super::bodies::is_unmarked;

@@ -1,13 +1,13 @@
 //! Literals and words: the threads read a header until it is clear what it is, and where it may stand.
 
 use crate::dialect::{Record, is_word_character};
+use crate::draft::{Draft, DraftBody};
 use crate::finding::{Code, Finding, Span};
 use crate::gate::Compiled;
 use crate::json::RepairCode;
 use crate::ledger::{Out, Pending};
 use crate::policy::{Foreign, Position, Quote, Region};
 
-use super::super::draft::{Draft, DraftBody};
 use super::super::program::{Body, Frame, FrameKind, Op};
 use super::super::region::{Change, Surroundings};
 use super::super::threads::{Step, Survey, Thread};

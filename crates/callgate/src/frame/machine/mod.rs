@@ -13,6 +13,7 @@ mod room;
 use std::sync::Arc;
 
 use crate::dialect::turn::Turn;
+use crate::draft::Draft;
 use crate::ending::FinishReason;
 use crate::event::Choice;
 use crate::finding::{Code, Finding, Span};
@@ -20,7 +21,6 @@ use crate::gate::Compiled;
 use crate::json::Reader;
 use crate::ledger::{Out, Pending};
 
-use super::draft::Draft;
 use super::marks::Marks;
 use super::openers::Set;
 use super::program::{Body, Frame};
