@@ -2,14 +2,16 @@
 
 use serde_json::Value;
 
-use crate::attempt::{Arguments, Attempt, Meaning, Name};
+use crate::attempt::Attempt;
+use crate::draft::ending::Source;
 use crate::draft::members::{ENVELOPE, NAMING, STRANGERS, shortened};
-use crate::ending::{FinishReason, Lacks, closing};
+use crate::draft::{Draft, DraftBody};
+use crate::ending::{FinishReason, Lacks};
 use crate::event::Choice;
-use crate::finding::{Code, Finding, Span};
+use crate::finding::{Code, Finding};
 use crate::frame::machine::Machine;
 use crate::gate::Compiled;
-use crate::json::{End, Reader, Safety, Syntax, Tape};
+use crate::json::{Reader, Syntax, Tape};
 use crate::ledger::Out;
 use crate::policy::Release;
 
@@ -43,19 +45,9 @@ struct Open {
     index: Option<usize>,
     /// Its place among the calls with this index.
     order: usize,
-    number: usize,
-    id: Option<String>,
-    name: String,
+    draft: Draft,
     has_function: bool,
-    has_name: bool,
-    reader: Box<Reader>,
-    raw: String,
-    length: usize,
-    started: bool,
-    shown: usize,
     done: bool,
-    /// Why its arguments cannot be told from its other members, or its name from another.
-    misplaced: Option<Finding>,
     /// Members that structured calls do not have.
     strangers: Vec<String>,
 }
@@ -79,15 +71,16 @@ impl Native {
         };
         let Some(call) = self.open.get_mut(at) else { return };
         call.has_function = true;
+        let draft = &mut call.draft;
         if let Some(id) = delta.id.filter(|id| !id.trim().is_empty()) {
-            call.id.get_or_insert_with(|| id.to_owned());
+            draft.id.get_or_insert_with(|| id.to_owned());
         }
         if let Some(name) = delta.name {
-            call.has_name = true;
+            let so_far = draft.name.get_or_insert_default();
             // A provider that repeats the header repeats the id with it.
-            let repeats = delta.id.is_some() && call.name == name && !call.name.is_empty();
+            let repeats = delta.id.is_some() && so_far == name && !so_far.is_empty();
             if !repeats {
-                call.name.push_str(name);
+                so_far.push_str(name);
             }
         }
         if let Some(arguments) = delta.arguments {
@@ -140,23 +133,17 @@ impl Native {
             });
             self.order += 1;
             let mut open = Open::new(gate, machine, None, self.order);
-            open.id = id.filter(|id| !id.trim().is_empty()).map(str::to_owned);
+            open.draft.id = id.filter(|id| !id.trim().is_empty()).map(str::to_owned);
             if let Some(function) = function {
                 open.has_function = true;
-                match function.get("name") {
-                    Some(Value::String(name)) => {
-                        open.has_name = true;
-                        open.name.push_str(name);
-                    }
-                    Some(Value::Null) | None => {}
-                    Some(other) => {
-                        open.has_name = true;
-                        open.name.push_str(&other.to_string());
-                    }
-                }
-                open.misplaced = misplaced(function).or_else(|| second_name(call, function));
-                if open.misplaced.is_none() {
-                    open.strangers = strangers(call, function);
+                open.draft.name = match function.get("name") {
+                    Some(Value::String(name)) => Some(name.clone()),
+                    Some(Value::Null) | None => None,
+                    Some(other) => Some(other.to_string()),
+                };
+                match misplaced(function).or_else(|| second_name(call, function)) {
+                    Some(finding) => open.draft.findings.push(finding),
+                    None => open.strangers = strangers(call, function),
                 }
                 match function.get("arguments").or_else(|| function.get("parameters")) {
                     None | Some(Value::Null) => {}
@@ -207,7 +194,7 @@ impl Native {
         let last = self.open.iter().rposition(same_place);
         if let Some(at) = last {
             let call = &self.open[at];
-            let is_new = match (id, &call.id) {
+            let is_new = match (id, &call.draft.id) {
                 (Some(new), Some(old)) => new != old,
                 _ => false,
             };
@@ -215,13 +202,13 @@ impl Native {
             let named_again = delta.index.is_none()
                 && id.is_none()
                 && delta.name.is_some_and(|n| !n.is_empty())
-                && call.length > 0;
+                && call.draft.raw_len > 0;
             if !is_new && !named_again {
                 return Some(at);
             }
             if is_new
                 && delta.index.is_none()
-                && let Some(at) = self.open.iter().rposition(|call| call.id.as_deref() == id)
+                && let Some(at) = self.open.iter().rposition(|call| call.draft.id.as_deref() == id)
             {
                 return Some(at);
             }
@@ -238,120 +225,38 @@ impl Native {
 impl Open {
     fn new(gate: &Compiled, machine: &mut Machine, index: Option<usize>, order: usize) -> Self {
         let reader = Reader::new(Syntax::Json).with_depth(gate.policy.limits.depth).document();
-        Open {
-            index,
-            order,
-            number: machine.next_attempt(),
-            id: None,
-            name: String::new(),
-            has_function: false,
-            has_name: false,
-            reader: Box::new(reader),
-            raw: String::new(),
-            length: 0,
-            started: false,
-            shown: 0,
-            done: false,
-            misplaced: None,
-            strangers: Vec::new(),
-        }
+        let mut draft = Draft::new(machine.next_attempt(), 1, 0, String::new());
+        draft.body = DraftBody::Json { reader: Box::new(reader), object: false, arguments: None };
+        draft.body_start = Some(0);
+        Open { index, order, draft, has_function: false, done: false, strangers: Vec::new() }
     }
 
     fn read(&mut self, gate: &Compiled, arguments: &str, out: &mut Out<'_, '_>) {
-        if arguments.is_empty() {
-            return;
-        }
         let limits = &gate.policy.limits;
-        let room = limits.arguments.saturating_sub(self.length);
-        self.length += arguments.len();
-        let keep = limits.raw.saturating_sub(self.raw.len()).min(arguments.len());
-        self.raw.push_str(arguments.get(..keep).unwrap_or(arguments));
-        let mut cut = room.min(arguments.len());
-        while !arguments.is_char_boundary(cut) {
-            cut -= 1;
-        }
-        self.reader.push(&arguments[..cut]);
-        if cut < arguments.len() && self.reader.failure().is_none() {
-            let message = format!("the arguments are longer than {} bytes", limits.arguments);
-            self.reader.abort(Code::TooLarge, limits.arguments, message);
-        }
-        if !self.name.trim().is_empty() {
-            if !std::mem::replace(&mut self.started, true) {
-                out.started(self.number, &self.name, ("native".into(), Choice::Provider));
+        let draft = &mut self.draft;
+        let mut rest = arguments;
+        while !rest.is_empty() {
+            let room = draft.room(rest, draft.raw_len, limits.arguments);
+            let (now, later) = rest.split_at(room);
+            draft.keep(now, limits.raw);
+            if let DraftBody::Json { reader, .. } = &mut draft.body {
+                reader.push(now);
             }
-            let text = self.reader.text();
-            if let Some(new) = text.get(self.shown..).filter(|new| !new.is_empty()) {
-                out.delta(self.number, new);
-                self.shown = text.len();
-            }
+            rest = later;
         }
+        draft.announce(|| ("native".into(), Choice::Provider), out);
+        draft.show(out);
     }
 
     fn finish(mut self, gate: &Compiled, reason: FinishReason) -> Attempt {
-        let mut findings: Vec<Finding> = self.misplaced.take().into_iter().collect();
         if !self.has_function {
-            findings.push(Finding::new(Code::MissingFunction));
+            self.draft.findings.push(Finding::new(Code::MissingFunction));
         }
-        let end = self.reader.finish();
-        let at = Span::new(self.length, self.length);
-        let lacks = match end {
-            End::Whole => None,
-            // What could not be read says why by itself, unless the rest was never written.
-            End::Failed if !(reason.is_cut() && self.reader.in_string()) => None,
-            // A call that came whole has no arguments; of any other they may have been going to come.
-            End::Blank if self.done => None,
-            End::Blank | End::Closable => Some(Lacks::Closers),
-            End::CutOff | End::Failed => Some(Lacks::Rest),
-        };
-        let may_close = lacks.and_then(|lacks| closing(gate, reason, Some(&self.name), lacks));
-        let whole = match lacks {
-            None => true,
-            Some(_) if may_close.is_none() => false,
-            Some(_) => end == End::Blank || self.reader.close(),
-        };
-        if !whole {
-            findings
-                .push(Finding::new(Code::Truncated).at(at).message("the output ends inside the arguments"));
-        }
-        let failure = self.reader.failure().cloned();
-        let mut attempt = Attempt {
-            number: self.number,
-            dialect: "native".into(),
-            span: None,
-            name: if self.has_name { Name::Written(self.name) } else { Name::Missing },
-            id: self.id,
-            after: Vec::new(),
-            arguments: Arguments::Blank,
-            tape: Tape::default(),
-            repairs: Vec::new(),
-            findings,
-            notes: Vec::new(),
-            strangers: self.strangers,
-            raw: self.raw,
-            raw_len: self.length,
-            text_born: false,
-            closed: true,
-            unmarked: false,
-            meaning: Meaning::Call,
-            body_start: Some(0),
-        };
-        if let Some(failure) = failure {
-            let at = Span::new(failure.at, failure.at);
-            attempt.findings.push(Finding::new(failure.code).at(at).message(failure.message));
-            attempt.arguments = Arguments::Broken;
-        } else if end != End::Blank && whole {
-            let (text, tape, repairs) = self.reader.into_parts();
-            attempt.repairs = repairs;
-            if may_close == Some(Safety::Guess) {
-                let last = attempt.repairs.iter_mut().filter(|repair| repair.span.end >= at.end);
-                last.for_each(|repair| repair.safety = Safety::Guess);
-            }
-            attempt.arguments = if text.trim() == "null" { Arguments::Blank } else { Arguments::Json(text) };
-            attempt.tape = tape;
-        } else if !whole {
-            attempt.arguments = Arguments::Broken;
-        }
-        attempt
+        // A call that came whole has no arguments; of any other they may have been going to come.
+        let unwritten = (!self.done).then_some(Lacks::Closers);
+        self.draft.end_json(gate, reason, self.draft.raw_len, unwritten);
+        let (attempt, _) = self.draft.finish(Source::Provider);
+        Attempt { strangers: self.strangers, ..attempt }
     }
 }
 

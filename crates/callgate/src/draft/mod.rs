@@ -1,21 +1,22 @@
 //! Drafts: an attempt while it is being read, from its first marker to the arguments as JSON text.
 
 mod claims;
+pub(crate) mod ending;
 pub(crate) mod lines;
 pub(crate) mod members;
 pub(crate) mod params;
 
 use std::sync::Arc;
 
-use crate::attempt::{Arguments, Attempt, Meaning, Name};
+use crate::attempt::Meaning;
 use crate::dialect::{Content, Record};
+use crate::event::Choice;
 use crate::finding::{Code, Finding, Span};
-use crate::json::{End, Kind, Node, Reader, Repair, RepairCode, Safety, Tape};
+use crate::json::{Kind, Node, Reader, Repair, RepairCode, Safety};
+use crate::ledger::Out;
 use crate::schema::CompiledTool;
 
-use self::claims::{
-    claim, claims_constants, cut_out, find, find_first, first_named, only_name_and_arguments, resolve,
-};
+use self::claims::{claim, claims_constants, find, find_first, first_named, only_name_and_arguments};
 use self::lines::{LineMarks, LineReader, Reading};
 use self::members::at_path;
 use self::params::{Params, ValueStart};
@@ -32,7 +33,6 @@ pub(crate) struct Draft {
     pub(crate) start: usize,
     pub(crate) name: Option<String>,
     pub(crate) id: Option<String>,
-    pub(crate) odd: bool,
     pub(crate) body: DraftBody,
     /// What reads the parameters, where they are written as lines.
     pub(crate) lines: Option<Box<LineReader>>,
@@ -78,7 +78,6 @@ impl Draft {
             start,
             name: None,
             id: None,
-            odd: false,
             body: DraftBody::None,
             lines: None,
             repairs: Vec::new(),
@@ -183,13 +182,48 @@ impl Draft {
         });
     }
 
-    /// The output ends inside of the call: it is closed with this certainty, or cut off.
-    pub(crate) fn end_with(&mut self, may_close: Option<Safety>, end: usize) {
-        match may_close {
-            Some(Safety::Lossless) => {}
-            Some(Safety::Guess) => self.guessed_end = Some(end),
-            None => self.findings.push(Finding::new(Code::Truncated).at(Span::new(end, end))),
+    /// Announces the call once its name is known, and nowhere else. What it says of its dialect is asked for only then.
+    pub(crate) fn announce(&mut self, source: impl FnOnce() -> (Arc<str>, Choice), out: &mut Out<'_, '_>) {
+        if !self.started
+            && let Some(name) = self.name.as_deref().filter(|name| !name.trim().is_empty())
+        {
+            self.started = true;
+            out.started(self.number, name, source());
         }
+    }
+
+    /// Shows what is new of the arguments.
+    pub(crate) fn show(&mut self, out: &mut Out<'_, '_>) {
+        let number = self.number;
+        if self.started
+            && let Some(delta) = self.unshown()
+        {
+            out.delta(number, delta);
+        }
+    }
+
+    /// How much of this text the reader of JSON may have, of whose value so much has come: all of it but near the limit of
+    /// arguments. Beyond that nothing is read, but the end of the value is still looked for.
+    pub(crate) fn room(&mut self, text: &str, so_far: usize, limit: usize) -> usize {
+        let left = limit.saturating_sub(so_far);
+        if text.len() <= left { text.len() } else { self.room_near(text, left, limit) }
+    }
+
+    #[inline(never)] // Chunks near the limit are rare.
+    fn room_near(&mut self, text: &str, left: usize, limit: usize) -> usize {
+        let DraftBody::Json { reader, .. } = &mut self.body else { return text.len() };
+        if left == 0 && reader.failure().is_none() {
+            let message = format!("the arguments are longer than {limit} bytes");
+            reader.abort(Code::TooLarge, limit, message);
+        }
+        if reader.failure().is_some() {
+            return text.len();
+        }
+        let mut room = left;
+        while !text.is_char_boundary(room) {
+            room += 1;
+        }
+        room
     }
 
     /// Whether the call is announced, and nothing of it is still to be found in the object that is being read.
@@ -269,7 +303,7 @@ impl Draft {
     }
 
     /// The arguments as far as they may be shown, from where they were last shown.
-    pub(crate) fn unshown(&mut self) -> Option<&str> {
+    fn unshown(&mut self) -> Option<&str> {
         let (text, end) = match &self.body {
             DraftBody::Json { reader, object: false, .. } => (reader.text(), reader.text().len()),
             DraftBody::Json { reader, object: true, arguments: Some(node) } => {
@@ -377,127 +411,6 @@ impl Draft {
     pub(crate) fn too_deep(&mut self, position: usize) {
         if self.findings.iter().all(|finding| finding.code != Code::TooDeep) {
             self.findings.push(Finding::new(Code::TooDeep).at(Span::new(position, position)));
-        }
-    }
-
-    /// Closes what is left open at the end of the frame and gives the attempt over to be judged.
-    /// The reader, if one was needed, comes back to be used again.
-    pub(crate) fn finish(
-        &mut self,
-        record: &Record,
-        end: usize,
-        closed: bool,
-        unmarked: bool,
-    ) -> (Attempt, Option<Box<Reader>>) {
-        let guessed_end = self.guessed_end.take();
-        let (mut attempt, reader) = self.gather(record, end, closed, unmarked);
-        if let Some(end) = guessed_end {
-            // Whatever was put there to close it is a guess, and if nothing was, the end itself is.
-            let mut last = attempt.repairs.iter_mut().filter(|repair| repair.span.end >= end).peekable();
-            if last.peek().is_none() {
-                attempt.repairs.push(Repair {
-                    code: RepairCode::MissingTag,
-                    safety: Safety::Guess,
-                    span: Span::new(end, end),
-                    late: false,
-                    count: 1,
-                });
-            } else {
-                last.for_each(|repair| repair.safety = Safety::Guess);
-            }
-        }
-        (attempt, reader)
-    }
-
-    fn gather(
-        &mut self,
-        record: &Record,
-        end: usize,
-        closed: bool,
-        unmarked: bool,
-    ) -> (Attempt, Option<Box<Reader>>) {
-        let mut attempt = Attempt {
-            number: self.number,
-            dialect: record.name.clone(),
-            span: Some(Span::new(self.start, end)),
-            name: Name::Missing,
-            id: self.id.take(),
-            after: Vec::new(),
-            arguments: Arguments::Blank,
-            tape: Tape::default(),
-            repairs: std::mem::take(&mut self.repairs),
-            findings: std::mem::take(&mut self.findings),
-            notes: std::mem::take(&mut self.notes),
-            strangers: Vec::new(),
-            raw: std::mem::take(&mut self.raw),
-            raw_len: self.raw_len,
-            text_born: false,
-            closed,
-            unmarked,
-            meaning: Meaning::Call,
-            body_start: self.body_start,
-        };
-        // The name of an object is what stands in it when it is whole.
-        let mut seen = self.name.take();
-        if !matches!(self.body, DraftBody::Json { object: true, .. }) {
-            attempt.name = seen.take().map_or(Name::Missing, Name::Written);
-        }
-        match std::mem::replace(&mut self.body, DraftBody::None) {
-            DraftBody::None => {}
-            DraftBody::Params(params) => {
-                attempt.text_born = true;
-                attempt.arguments = Arguments::Broken;
-                if let Some((text, tape)) = params.finish() {
-                    attempt.arguments = Arguments::Json(text);
-                    attempt.tape = tape;
-                }
-            }
-            // The call's end has turned it into parameters.
-            DraftBody::Code(_) => attempt.arguments = Arguments::Broken,
-            DraftBody::Json { mut reader, object, .. } => {
-                let base = self.body_start.unwrap_or(0);
-                attempt.repairs.extend(reader.repairs().iter().cloned().map(|mut repair| {
-                    repair.span = Span::new(repair.span.start + base, repair.span.end + base);
-                    repair
-                }));
-                if let Some(failure) = reader.failure() {
-                    let at = base + failure.at;
-                    attempt.findings.push(
-                        Finding::new(failure.code).at(Span::new(at, at)).message(failure.message.clone()),
-                    );
-                    attempt.arguments = Arguments::Broken;
-                } else {
-                    let (mut text, mut tape) = reader.take_output();
-                    let node = if object {
-                        resolve(&mut attempt, record, (seen, self.parts), &text, &tape)
-                    } else {
-                        Some(0)
-                    };
-                    if let Some(node) = node {
-                        let is_whole = !object || cut_out(node, &mut text, &mut tape);
-                        attempt.arguments = if is_whole { Arguments::Json(text) } else { Arguments::Broken };
-                    }
-                    attempt.tape = tape;
-                }
-                return (attempt, Some(reader));
-            }
-        }
-        (attempt, None)
-    }
-}
-
-/// Closes a reader at the end of its frame or of the input. `None`: nothing is missing; otherwise the finding.
-pub(crate) fn close_reader(reader: &mut Reader, at: usize) -> Option<Finding> {
-    match reader.finish() {
-        End::Whole | End::Failed => None,
-        End::Closable | End::CutOff | End::Blank => {
-            let was_cut = reader.finish() == End::CutOff;
-            if reader.close() {
-                None
-            } else {
-                let code = if was_cut { Code::Truncated } else { Code::BadJson };
-                Some(Finding::new(code).at(Span::new(at, at)))
-            }
         }
     }
 }

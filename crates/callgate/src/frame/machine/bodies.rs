@@ -4,7 +4,7 @@ use crate::attempt::Meaning;
 use crate::dialect::is_word_character;
 use crate::draft::lines::Progress;
 use crate::draft::params::ValueStart;
-use crate::draft::{Draft, DraftBody, close_reader};
+use crate::draft::{Draft, DraftBody};
 use crate::finding::{Code, Finding, Span};
 use crate::gate::Compiled;
 use crate::json::{Reader, Repair, RepairCode, State as ReaderState, Syntax};
@@ -121,10 +121,8 @@ impl Machine {
             }
             _ => {
                 // Formats that send bare code mean the one tool that runs it.
-                let name = draft.name.get_or_insert_with(|| "python".to_owned());
-                if !std::mem::replace(&mut draft.started, true) {
-                    out.started(draft.number, name, Self::source(gate, frame));
-                }
+                draft.name.get_or_insert_with(|| "python".to_owned());
+                draft.announce(|| Self::source(gate, frame), out);
                 draft.body = DraftBody::Code(String::new());
                 draft.body_start = Some(position);
                 self.state = State::Value;
@@ -151,14 +149,11 @@ impl Machine {
         let name = self.scratch.get(name);
         let frame = gate.program.frame_of(&thread);
         let Some(draft) = &mut self.draft else { return };
-        draft.odd = thread.odd;
         draft.id = thread.id.map(|id| self.scratch.get(id).to_owned());
-        if !std::mem::replace(&mut draft.started, true) {
-            out.started(draft.number, name, Self::source(gate, frame));
-        }
         if draft.name.as_deref() != Some(name) {
             draft.name = Some(name.to_owned());
         }
+        draft.announce(|| Self::source(gate, frame), out);
     }
 
     pub(super) fn open_context(
@@ -220,15 +215,12 @@ impl Machine {
     pub(super) fn json(&mut self, gate: &Compiled, rest: &str, out: &mut Out<'_, '_>) -> usize {
         let limits = &gate.policy.limits;
         let Some(draft) = &mut self.draft else { return rest.len() };
-        let DraftBody::Json { reader, .. } = &mut draft.body else { return rest.len() };
         let so_far = self.position - draft.body_start.unwrap_or(self.position);
-        let mut room = rest.len();
-        if room > limits.arguments.saturating_sub(so_far) {
-            room = room_in(reader, rest, so_far, limits.arguments);
-        }
+        let room = draft.room(rest, so_far, limits.arguments);
         if self.speculative {
             return self.speculate(gate, &rest[..room], out);
         }
+        let DraftBody::Json { reader, .. } = &mut draft.body else { return rest.len() };
         let used = reader.push(&rest[..room]);
         let state = reader.state();
         self.position += used;
@@ -351,11 +343,8 @@ impl Machine {
         if self.draft.as_ref().is_some_and(|draft| !draft.is_known()) {
             self.look_at_object(gate, out);
         }
-        if let Some(draft) = self.draft.as_mut().filter(|draft| draft.started) {
-            let number = draft.number;
-            if let Some(delta) = draft.unshown() {
-                out.delta(number, delta);
-            }
+        if let Some(draft) = &mut self.draft {
+            draft.show(out);
         }
     }
 
@@ -364,12 +353,7 @@ impl Machine {
         let frame = self.waiting.first().map(|thread| gate.program.frame_of(thread));
         let (Some(draft), Some(frame)) = (&mut self.draft, frame) else { return };
         draft.look_at_object(&gate.records[frame.record].record);
-        if !draft.started
-            && let Some(name) = &draft.name
-        {
-            out.started(draft.number, name, Self::source(gate, frame));
-            draft.started = true;
-        }
+        draft.announce(|| Self::source(gate, frame), out);
     }
 
     /// The reader has read its value: the threads go on after it.
@@ -609,10 +593,8 @@ impl Machine {
         if let Some(element) = element {
             self.hold_elements(gate, element);
         } else if let Some(draft) = &mut self.draft {
-            if let DraftBody::Json { reader, .. } = &mut draft.body {
-                if let Some(finding) = close_reader(reader, start) {
-                    draft.findings.push(finding);
-                }
+            if matches!(draft.body, DraftBody::Json { .. }) {
+                draft.close_json(start);
             } else {
                 if skipped {
                     draft.repaired(RepairCode::MissingTag, start, start);
@@ -654,23 +636,6 @@ impl Machine {
         let elements = if is_list { vec![nested.item] } else { nested.members };
         self.scratch.hold(Holder { waiting: std::mem::take(&mut self.waiting), elements });
     }
-}
-
-/// How much of this text a reader may have where the limit of the arguments is near. Beyond it nothing is read, but the
-/// end of the value is still looked for.
-fn room_in(reader: &mut Reader, rest: &str, so_far: usize, limit: usize) -> usize {
-    if so_far >= limit && reader.failure().is_none() {
-        let message = format!("the arguments are longer than {limit} bytes");
-        reader.abort(Code::TooLarge, so_far, message);
-    }
-    if reader.failure().is_some() {
-        return rest.len();
-    }
-    let mut room = limit.saturating_sub(so_far);
-    while !rest.is_char_boundary(room) {
-        room += 1;
-    }
-    room
 }
 
 /// Whether nothing but the shape of what follows says that this is a call.

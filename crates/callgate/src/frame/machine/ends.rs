@@ -2,11 +2,12 @@
 
 use crate::dialect::turn;
 use crate::draft::DraftBody;
+use crate::draft::ending::Source;
 use crate::draft::lines::Progress;
 use crate::ending::{FinishReason, Lacks, closing};
 use crate::finding::{Code, Finding, Span};
 use crate::gate::Compiled;
-use crate::json::{End, RepairCode, State as ReaderState};
+use crate::json::{RepairCode, State as ReaderState};
 use crate::ledger::{Out, Pending};
 use crate::policy::Foreign;
 
@@ -59,21 +60,16 @@ impl Machine {
             draft.name = thread.name.map(|name| self.scratch.get(name).to_owned());
         }
         draft.close_params(record);
-        if let Some(name) = draft.name.as_deref().filter(|_| !draft.started && draft.findings.is_empty()) {
-            draft.started = true;
-            out.started(draft.number, name, Self::source(gate, frame));
-        }
-        if draft.started
-            && draft.findings.is_empty()
-            && let Some(delta) = draft.unshown().map(str::to_owned)
-        {
-            out.delta(draft.number, &delta);
+        if draft.findings.is_empty() {
+            draft.announce(|| Self::source(gate, frame), out);
+            draft.show(out);
         }
         if draft.id.is_none() && is_own {
             draft.id = thread.id.map(|id| self.scratch.get(id).to_owned());
         }
         self.ended_call = draft.call;
-        let (mut attempt, reader) = draft.finish(record, end, closed, is_unmarked(frame, &thread));
+        let unmarked = is_unmarked(frame, &thread);
+        let (mut attempt, reader) = draft.finish(Source::Frame { record, end, closed, unmarked });
         self.speculative = false;
         self.accounted = end;
         out.attempt(gate, &mut attempt);
@@ -443,21 +439,8 @@ impl Machine {
         }
         let thread = self.waiting.first().copied();
         self.show(gate, out);
-        let Some(draft) = &mut self.draft else { return };
-        let DraftBody::Json { reader, object, arguments } = &mut draft.body else { return };
-        // An object that ends before its arguments may have been going to have some.
-        let has_arguments = !*object || arguments.is_some();
-        let lacks = match reader.finish() {
-            // The end of the frame may be missing, but that is for the judge to see.
-            End::Whole => None,
-            End::Failed if !reader.in_string() => None,
-            End::Closable => Some(Lacks::Closers),
-            End::CutOff | End::Blank | End::Failed => Some(Lacks::Rest),
-        };
-        if let Some(lacks) = lacks {
-            let may_close = closing(gate, reason, draft.name.as_deref(), lacks);
-            let is_closed = has_arguments && may_close.is_some() && reader.close();
-            draft.end_with(may_close.filter(|_| is_closed), end);
+        if let Some(draft) = &mut self.draft {
+            draft.end_json(gate, reason, end, Some(Lacks::Rest));
         }
         self.show(gate, out);
         self.abandon(gate, thread, end, out);

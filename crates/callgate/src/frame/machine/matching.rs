@@ -319,12 +319,10 @@ impl Machine {
         if !agreed {
             return;
         }
-        let source = Self::source(gate, gate.program.frame_of(&lead));
         let name = name.to_owned();
         if let Some(draft) = &mut self.draft {
-            draft.started = true;
-            out.started(draft.number, &name, source);
             draft.name = Some(name);
+            draft.announce(|| Self::source(gate, gate.program.frame_of(&lead)), out);
         }
     }
 
