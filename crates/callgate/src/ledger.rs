@@ -942,7 +942,7 @@ fn rules(gate: &Compiled, reason: FinishReason, entries: &mut [Entry], is_releas
     let policy = &gate.policy;
     let stands = |entry: &Entry| entry.revoked.is_none() && matches!(entry.verdict, Verdict::Call(_));
     if reason.is_cut() {
-        for entry in entries.iter_mut().filter(|entry| !entry.closed && !entry.native) {
+        for entry in entries.iter_mut().filter(|entry| !entry.closed) {
             let message = match reason {
                 FinishReason::Length => "the output limit was reached inside the call",
                 FinishReason::ContentFilter => "the provider withheld the end of the call",

@@ -254,8 +254,8 @@ impl Open {
         }
         // A call that came whole has no arguments; of any other they may have been going to come.
         let unwritten = (!self.done).then_some(Lacks::Closers);
-        self.draft.end_json(gate, reason, self.draft.raw_len, unwritten);
-        let (attempt, _) = self.draft.finish(Source::Provider);
+        let is_whole = self.draft.end_json(gate, reason, self.draft.raw_len, unwritten);
+        let (attempt, _) = self.draft.finish(Source::Provider { closed: self.done || is_whole });
         Attempt { strangers: self.strangers, ..attempt }
     }
 }

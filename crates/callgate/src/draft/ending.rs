@@ -26,20 +26,23 @@ pub(crate) enum Source<'r> {
         unmarked: bool,
     },
     /// In a structured call of the provider.
-    Provider,
+    Provider {
+        /// Whether all of it has come.
+        closed: bool,
+    },
 }
 
 impl Draft {
     /// The output ends at `end`, with the JSON of this call unfinished as far as anybody knows. A value that was never
-    /// begun lacks `unwritten`.
+    /// begun lacks `unwritten`. True if nothing was missing.
     pub(crate) fn end_json(
         &mut self,
         gate: &Compiled,
         reason: FinishReason,
         end: usize,
         unwritten: Option<Lacks>,
-    ) {
-        let DraftBody::Json { reader, object, arguments } = &mut self.body else { return };
+    ) -> bool {
+        let DraftBody::Json { reader, object, arguments } = &mut self.body else { return true };
         // An object that ends before its arguments may have been going to have some.
         let has_arguments = !*object || arguments.is_some();
         let ended = reader.finish();
@@ -52,7 +55,7 @@ impl Draft {
             End::Closable => Some(Lacks::Closers),
             End::CutOff | End::Failed => Some(Lacks::Rest),
         };
-        let Some(lacks) = lacks else { return };
+        let Some(lacks) = lacks else { return true };
         let may_close = closing(gate, reason, self.name.as_deref(), lacks).filter(|_| has_arguments);
         // Nothing is closed by leaving it away, if only closers were missing.
         let is_closed = |reader: &mut Reader| match ended {
@@ -61,6 +64,7 @@ impl Draft {
         };
         let may_close = may_close.filter(|_| is_closed(reader));
         self.end_with(may_close, end);
+        false
     }
 
     /// The output ends inside of the call: it is closed with this certainty, or cut off.
@@ -110,7 +114,7 @@ impl Draft {
             Source::Frame { record, end, closed, unmarked } => {
                 (record.name.clone(), Some(Span::new(self.start, end)), closed, unmarked)
             }
-            Source::Provider => (Arc::from("native"), None, true, false),
+            Source::Provider { closed } => (Arc::from("native"), None, closed, false),
         };
         let mut attempt = Attempt {
             number: self.number,
@@ -172,7 +176,7 @@ impl Draft {
                         _ => tape.nodes().first().filter(|root| root.kind != Kind::Null).map(|_| 0),
                     };
                     if let Some(node) = node {
-                        let is_whole = !object || cut_out(node, &mut text, &mut tape);
+                        let is_whole = cut_out(node, &mut text, &mut tape);
                         attempt.arguments = if is_whole { Arguments::Json(text) } else { Arguments::Broken };
                     }
                     attempt.tape = tape;

@@ -147,7 +147,7 @@ pub(crate) struct Regions {
     /// Whether too many containers are open for their ends to be found.
     lost: bool,
     after_return: bool,
-    /// Whether nothing has come so far.
+    /// Whether nothing but marks of the byte order has come so far.
     fresh: bool,
     /// Whether only white space has come so far.
     pub(crate) blank: bool,
@@ -308,9 +308,10 @@ impl Regions {
 
     /// Reads one character.
     pub(crate) fn read(&mut self, c: char) -> Change {
-        let fresh = std::mem::replace(&mut self.fresh, false);
+        // Some readers skip one mark of the byte order, some all of them.
+        self.fresh &= c == '\u{FEFF}';
         let after_return = std::mem::replace(&mut self.after_return, c == '\r');
-        if c == '\u{FEFF}' && fresh || c == '\n' && after_return {
+        if self.fresh || c == '\n' && after_return {
             return Change::default();
         }
         self.blank &= c.is_whitespace();
@@ -871,6 +872,17 @@ mod tests {
                 );
             }
             assert_eq!(after(passed), after(read), "{:?} then {text:?}", openings[number % openings.len()]);
+        }
+    }
+
+    #[test]
+    fn marks_of_the_byte_order_do_not_hide_indentation() {
+        for marks in ["", "\u{FEFF}", "\u{FEFF}\u{FEFF}"] {
+            let mut regions = Regions::default();
+            for c in format!("{marks}      ").chars() {
+                regions.read(c);
+            }
+            assert!(regions.surroundings().indented, "{} marks", marks.chars().count());
         }
     }
 }
