@@ -32,6 +32,8 @@ mod registry;
 mod response;
 pub mod schema;
 mod session;
+#[doc(hidden)]
+pub mod shortcuts;
 
 pub use dialect::Record;
 pub use ending::FinishReason;

@@ -6,6 +6,7 @@ use crate::attempt::{Attempt, Meaning, Name};
 use crate::dialect::{Content, Record, Shape};
 use crate::finding::{Code, Finding};
 use crate::json::{Kind, Tape};
+use crate::shortcuts::Shortcut;
 
 use super::members::{at_path, misplaced, second_name, strangers};
 
@@ -124,6 +125,9 @@ fn begin_arguments(attempt: &mut Attempt, tape: &Tape, node: usize) -> usize {
 /// Name and arguments of an object that has no other members, in a dialect whose objects have no others. Most calls are
 /// like that, and nothing in them can be missing, misplaced or there twice.
 pub(super) fn only_name_and_arguments(record: &Record, text: &str, tape: &Tape) -> Option<(usize, usize)> {
+    if !Shortcut::Claims.is_on() {
+        return None;
+    }
     let ([shape], []) = (&record.object[..], &record.error[..]) else { return None };
     let [name, arguments] = &shape.members[..] else { return None };
     let ([names], [others]) = (&name.path[..], &arguments.path[..]) else { return None };

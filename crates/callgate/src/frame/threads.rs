@@ -1,6 +1,7 @@
 //! Running a program: a set of threads that read the same bytes in step, in order of preference.
 
 use crate::dialect::is_word_character;
+use crate::shortcuts::Shortcut;
 
 use super::instructions::{Op, Pc, Program};
 pub(crate) use super::thread::Thread;
@@ -181,11 +182,14 @@ impl Threads {
             self.end_words(program, scratch, position);
         }
         if byte.is_ascii_whitespace()
+            && Shortcut::Threads.is_on()
             && let Some(step) = self.step_over_space(program)
         {
             return step;
         }
-        if let Some(step) = self.step_alone(program, scratch, byte, position) {
+        if Shortcut::Threads.is_on()
+            && let Some(step) = self.step_alone(program, scratch, byte, position)
+        {
             return step;
         }
         let mut next = std::mem::take(&mut scratch.spare);
@@ -346,7 +350,7 @@ impl Threads {
     /// and the middle of literals, whose last byte is not a part of it. Says how many bytes that is; none, unless they
     /// are settled.
     pub(crate) fn pass(&mut self, program: &Program, scratch: &mut Scratch, text: &str) -> usize {
-        if !self.settled || self.list.is_empty() {
+        if !self.settled || self.list.is_empty() || !Shortcut::Threads.is_on() {
             return 0;
         }
         if self.in_word {

@@ -15,6 +15,7 @@ use crate::event::{Coercion, CoercionCode};
 use crate::finding::{Code, Finding};
 use crate::json::{Kind, Tape, escape_into};
 use crate::policy::{Coerce, ExtraArgs};
+use crate::shortcuts::Shortcut;
 
 /// What became of arguments that were fitted to their schema.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -31,7 +32,7 @@ impl CompiledTool {
     /// Whether it can be seen without decoding them that arguments fit the schema as they are, and that no key stands
     /// twice in an object. False says nothing.
     pub(crate) fn fits_at_sight(&self, arguments: &str, tape: &Tape) -> bool {
-        self.quick.as_ref().is_some_and(|quick| quick.accepts(arguments, tape))
+        Shortcut::Sight.is_on() && self.quick.as_ref().is_some_and(|quick| quick.accepts(arguments, tape))
     }
 
     /// Judges arguments, and fits them to the schema as far as the policy allows.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use callgate::shortcuts::{Shortcut, without};
 use callgate::Code;
 use callgate::json::{End, Reader, Syntax, Tape, canonical, repair};
 use proptest::prelude::*;
@@ -136,7 +137,7 @@ fn alike(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// Reads a text in these cuts; the reader must agree with itself and with `serde_json`.
+/// Reads a text in these cuts and without shortcuts; the reader must agree with itself and with `serde_json`.
 fn check_any(text: &str, cuts: &[prop::sample::Index]) -> Result<(), TestCaseError> {
     let private = Reader::new(Syntax::Bare).with_quote(Arc::from("<|\"|>")).with_stops(b"<`");
     let python = Reader::new(Syntax::Python).with_stops(b"[<");
@@ -152,7 +153,11 @@ fn check_any(text: &str, cuts: &[prop::sample::Index]) -> Result<(), TestCaseErr
         prop_assert_eq!(&feed(reader.clone(), pieces), &whole, "{:?} cut at {:?}", text, places);
         let characters = text.char_indices().map(|(at, c)| &text[at..at + c.len_utf8()]);
         prop_assert_eq!(&feed(reader.clone(), characters.clone()), &whole, "{:?} by characters", text);
+        let careful = without(&Shortcut::ALL, || feed(reader.clone(), [text]));
+        prop_assert_eq!(&careful, &whole, "{:?} without shortcuts", text);
         let through = feed_through(reader.clone(), 3, [text]);
+        let careful = without(&Shortcut::ALL, || feed_through(reader.clone(), 3, [text]));
+        prop_assert_eq!(&careful, &through, "{:?} with stops, without shortcuts", text);
         prop_assert_eq!(&feed_through(reader, 3, characters), &through, "{:?} with stops", text);
         if whole.closed {
             let parsed = serde_json::from_str::<Value>(&whole.text);
@@ -219,7 +224,6 @@ proptest! {
         check_any(&text.into_iter().collect::<String>(), &cuts)?;
     }
 
-    /// Fed by characters, no shortcut finds a whole token to take, so this compares it with the careful steps.
     #[test]
     fn broken_values_are_read_the_same_way_in_any_cutting(
         text in broken_value(),

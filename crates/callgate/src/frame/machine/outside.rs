@@ -3,6 +3,7 @@
 use crate::finding::{Code, Finding, Span};
 use crate::gate::Compiled;
 use crate::ledger::{Out, Pending};
+use crate::shortcuts::Shortcut;
 
 use super::super::marks::Search;
 use super::super::openers::{Place, Walk};
@@ -27,7 +28,7 @@ impl Machine {
         let marks = self.context.as_ref().map_or(gate.program.marks, |context| context.marks);
         let mut marks = marks.search(bytes);
         while i < bytes.len() {
-            if reasoning || self.regions.is_calm() && !out.is_pending() {
+            if Shortcut::Prose.is_on() && (reasoning || self.regions.is_calm() && !out.is_pending()) {
                 let next = self.next_mark(gate, &mut marks, i, reasoning);
                 if !reasoning {
                     self.regions.pass(&rest[i..next]);
@@ -81,8 +82,8 @@ impl Machine {
         }
         // A look at the next byte, where it is here already, spares most marks of plain text the threads.
         bytes.first().is_some_and(|first| {
-            gate.program.anchors.has(*first)
-                && bytes.get(1).is_none_or(|next| gate.openers.could_begin(*first, *next))
+            let begins = |next: &u8| !Shortcut::Openers.is_on() || gate.openers.could_begin(*first, *next);
+            gate.program.anchors.has(*first) && bytes.get(1).is_none_or(begins)
         })
     }
 
@@ -130,7 +131,8 @@ impl Machine {
         if let Some(opener) = opener {
             self.opener = opener;
             self.state = State::Opening;
-            if gate.openers.leaves(opener) || !self.threads.are_plain(program) {
+            let is_quick = !gate.openers.leaves(opener) && self.threads.are_plain(program);
+            if !is_quick || !Shortcut::Openers.is_on() {
                 self.take_up(gate);
             }
         }

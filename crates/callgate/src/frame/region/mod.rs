@@ -10,6 +10,8 @@ mod html;
 mod spans;
 mod values;
 
+use crate::shortcuts::Shortcut;
+
 use self::html::{Head, Html};
 use self::spans::Spans;
 use self::values::Values;
@@ -218,7 +220,8 @@ impl Regions {
 
     /// The same without reading it, where most frames begin: at the start of a line, in no container and no value.
     fn around_first_word(&self) -> Option<Surroundings> {
-        if self.line != Line::Start
+        if !Shortcut::Prose.is_on()
+            || self.line != Line::Start
             || self.indent > 3
             || !self.containers.is_empty()
             || !self.values.is_idle()

@@ -16,6 +16,7 @@ use crate::finding::Span;
 use crate::json::repair::{RepairCode, Safety};
 use crate::json::tape::Kind;
 use crate::json::text::{code_unit, plain_length};
+use crate::shortcuts::Shortcut;
 
 impl Reader {
     /// Takes plain JSON from here on. False if there is nothing that it could settle.
@@ -289,7 +290,8 @@ impl Reader {
         let is_between = self.string.is_none()
             && self.failure.is_none()
             && self.comment.is_none()
-            && self.grammar.quote.is_none();
+            && self.grammar.quote.is_none()
+            && Shortcut::PlainJson.is_on();
         let place = self.place;
         let is_taken = is_between
             && match self.grammar.syntax {

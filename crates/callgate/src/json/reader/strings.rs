@@ -10,6 +10,7 @@ use crate::finding::{Code, Span};
 use crate::json::repair::{RepairCode, Safety};
 use crate::json::tape::Kind;
 use crate::json::text::{code_unit, escape_byte, hex, pair, plain_length};
+use crate::shortcuts::Shortcut;
 
 /// A string that has been opened.
 #[derive(Clone, Copy, Debug)]
@@ -291,7 +292,7 @@ impl Reader {
         let is_json = matches!(self.grammar.syntax, Syntax::Json | Syntax::Lines);
         // A look that has begun goes on, so that nothing is looked at again and again.
         let has_begun = self.probe.as_ref().is_some_and(Probe::has_begun);
-        if has_begun || !is_json || self.grammar.quote.is_some() {
+        if has_begun || !is_json || self.grammar.quote.is_some() || !Shortcut::Content.is_on() {
             return false;
         }
         match &self.string {
@@ -428,7 +429,7 @@ impl Reader {
     /// Takes the start of `text` as far as it is nothing but content of the open string, with most pieces of a stream
     /// that is all of it, and the quote after it if that certainly ends the string. Says how many bytes.
     pub(super) fn take_content(&mut self, text: &str) -> usize {
-        if !self.is_in_plain_string() || self.probe.is_some() {
+        if !self.is_in_plain_string() || self.probe.is_some() || !Shortcut::Content.is_on() {
             return 0;
         }
         let bytes = text.as_bytes();
