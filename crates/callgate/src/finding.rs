@@ -30,6 +30,11 @@ impl Span {
     pub fn is_empty(&self) -> bool {
         self.start == self.end
     }
+
+    /// The same bytes, counted from the one at `base`; what stands before that is at zero.
+    pub(crate) fn counted_from(self, base: usize) -> Self {
+        Span { start: self.start.saturating_sub(base), end: self.end.saturating_sub(base) }
+    }
 }
 
 impl Serialize for Span {

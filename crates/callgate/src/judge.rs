@@ -10,7 +10,6 @@ use crate::event::{Call, ModelError, Rejected};
 use crate::finding::{Code, Finding, Span};
 use crate::gate::Compiled;
 use crate::json::{Kind, Repair, RepairCode, Safety, Tape};
-use crate::ledger::shift;
 use crate::policy::{BlankArgs, DuplicateKeys, Members, RepairPolicy};
 use crate::schema::CompiledTool;
 
@@ -45,12 +44,12 @@ impl Verdict {
 
     /// Counts its spans from the first byte of the response.
     pub(crate) fn shift(&mut self, base: usize) {
-        let place = |span: &mut Option<Span>| *span = span.map(|span| shift(span, base));
+        let place = |span: &mut Option<Span>| *span = span.map(|span| span.counted_from(base));
         match self {
             Verdict::Call(call) => {
                 place(&mut call.span);
                 for repair in &mut call.repairs {
-                    repair.span = shift(repair.span, base);
+                    repair.span = repair.span.counted_from(base);
                 }
             }
             Verdict::Rejected(rejected) => {

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use callgate::shortcuts::{Shortcut, without};
 use callgate::Code;
 use callgate::json::{End, Reader, Syntax, Tape, canonical, repair};
+use callgate::shortcuts::{Shortcut, without};
 use proptest::prelude::*;
 use serde_json::Value;
 

@@ -4,11 +4,13 @@
 //! into chunks cannot change what it sees. Bytes whose meaning is open are held back; when a reading fails, only the
 //! first held character is settled and the rest is read again, a bounded number of times per byte.
 
+mod admission;
 mod bodies;
 mod ends;
 mod matching;
 mod outside;
 mod room;
+mod value_end;
 
 use std::sync::Arc;
 
@@ -19,7 +21,7 @@ use crate::event::Choice;
 use crate::finding::{Code, Finding, Span};
 use crate::gate::Compiled;
 use crate::json::Reader;
-use crate::ledger::{Out, Pending};
+use crate::ledger::Out;
 
 use super::marks::Marks;
 use super::openers::Set;
@@ -117,19 +119,6 @@ enum Resync {
     CallEnd,
     FrameEnd,
     Opener,
-}
-
-/// What may become of an attempt, as its place in the response says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Admission {
-    /// It is read as a call.
-    Live,
-    /// It is read, and what follows decides.
-    Pending(Pending),
-    /// It is text, and that is reported.
-    Dead(Code),
-    /// It is text.
-    Ignored,
 }
 
 /// The framing state of one response.
