@@ -38,7 +38,7 @@ pub(crate) fn table() -> String {
 
 /// What the first line of a dialect's file says about it.
 fn what_it_is(name: &str) -> String {
-    let file = read(&format!("dialects/{name}.toml"));
+    let file = read(&format!("crates/callgate/dialects/{name}.toml"));
     let first = file.lines().next().unwrap_or_default();
     let Some(said) = first.strip_prefix(&format!("# {name}: ")) else {
         panic!("{name}.toml does not start with what it is: {first}")
