@@ -57,7 +57,7 @@ const HELP: &str = "usage: callgate-bench [--json] [--rounds N] [--only WORD]…
   --rounds N   how many turns each contestant gets (10)
   --only WORD  only the workloads and parts whose name holds WORD; the parts are creation, memory, growth, hostile
   --once       read each chosen workload once with Callgate, streamed, and print nothing: for a profiler
-  --write      also put the tables into README.md and docs/performance.md
+  --write      also put the tables into docs/performance.md
 
   scan         the command `callgate scan` on a file of this size (1000), with one thread and with N (all)
 ";
@@ -159,9 +159,9 @@ fn main() -> Result<(), Box<dyn Error>> {
             println!("## {title}\n\n{table}");
         }
         if options.write {
-            let parts: Vec<_> = parts.into_iter().map(|(part, _, table)| (part, table)).collect();
+            let mut parts: Vec<_> = parts.into_iter().map(|(part, _, table)| (part, table)).collect();
+            parts.push(("speed", speed(&lines)));
             pages::write("docs/performance.md", &parts)?;
-            pages::write("README.md", &[("speed", speed(&lines))])?;
         }
     }
     Ok(())
@@ -211,7 +211,7 @@ fn comparison(lines: &[Line]) -> Vec<(&'static str, &'static str, String)> {
     ]
 }
 
-/// The short table of the README.
+/// The short table that the page begins with.
 fn speed(lines: &[Line]) -> String {
     const ROWS: [(&str, bool, &str); 8] = [
         ("W1", false, "a sentence and a call of 200 bytes"),

@@ -114,13 +114,13 @@ fn build() -> Result<PathBuf, Box<dyn Error>> {
         command.args(words).arg("--manifest-path").arg(&manifest).stderr(Stdio::inherit());
         command
     };
-    if !cargo(&["build", "--release", "-p", "callgate-cli"]).status()?.success() {
+    if !cargo(&["build", "--profile", "dist", "-p", "callgate-cli"]).status()?.success() {
         return Err("the command cannot be built".into());
     }
     let metadata = cargo(&["metadata", "--no-deps", "--format-version", "1"]).output()?;
     let metadata: Value = serde_json::from_slice(&metadata.stdout)?;
     let folder = metadata["target_directory"].as_str().ok_or("cargo does not say where it builds")?;
-    Ok(Path::new(folder).join("release/callgate"))
+    Ok(Path::new(folder).join("dist/callgate"))
 }
 
 /// Writes lines of many kinds until there are this many bytes, and says how many lines.

@@ -2,7 +2,13 @@
 //!
 //! `cargo run -p callgate-agent --example ask -- tools.json "What is the weather in Oslo?"`, with `.agent/config.yml` or
 //! `CALLGATE_…` variables to say which model. With nothing configured, a few rules stand in for one:
-//! `… ask -- tools.json 'call NAME {"some": "arguments",}'`.
+//!
+//! ```console
+//! $ cargo run -q -p callgate-agent --example ask -- <(echo '[{"name": "add", "parameters": {}}]') 'call add {"a": 1,}'
+//!
+//! call add {"a": 1} ["trailing-comma"]
+//! asked again 0 times, Usage { prompt: 0, completion: 0 }
+//! ```
 
 use std::error::Error;
 use std::io::Write;

@@ -124,3 +124,24 @@ fn its_examples_read_their_samples_however_they_are_cut() {
     }
     assert_eq!(examples, 4, "the page has four worked examples");
 }
+
+#[test]
+fn the_documentation_names_every_command() {
+    let docs =
+        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/cli.md")).unwrap();
+    for name in [
+        "demo",
+        "parse",
+        "scan",
+        "repair",
+        "dialects",
+        "render",
+        "prompt",
+        "explain",
+        "config",
+        "trust",
+        "completions",
+    ] {
+        assert!(docs.contains(&format!("callgate {name}")) || docs.contains(&format!("`{name} ")), "{name}");
+    }
+}

@@ -1,14 +1,5 @@
 //! Callgate: the controlled doorway between a language model and the tools it may call.
-//!
-//! Whatever the model writes, only a call that is explicit, complete, known, valid and permitted comes out, and
-//! everything that did not is accounted for. The way through:
-//!
-//! ```text
-//! chunks ─► framing (frame, dialect) ─► decoding (json) ─► validation (schema, registry) ─► verdict (judge, policy) ─► events
-//! ```
-//!
-//! A [`Gate`] is compiled once from tools, dialects and policy; a [`Session`] reads one response, in chunks of any
-//! size. Reading a whole text is a stream of one chunk. Only [`Event::Call`] authorises execution.
+#![doc = include_str!("../README.md")]
 
 mod attempt;
 pub mod batch;

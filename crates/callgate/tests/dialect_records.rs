@@ -46,7 +46,7 @@ impl<'s> Sample<'s> {
 }
 
 fn samples() -> String {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/dialects");
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/dialects");
     let dialects = std::fs::read_dir(folder).expect("the samples are part of the repository");
     let files = dialects.flatten().map(|dialect| dialect.path().join("samples.jsonl"));
     files.filter_map(|file| std::fs::read_to_string(file).ok()).collect()

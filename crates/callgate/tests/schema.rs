@@ -44,7 +44,7 @@ fn property(schema: Value) -> CompiledTool {
 }
 
 fn fixture_path(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../fixtures/{name}.jsonl"))
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("fixtures/{name}.jsonl"))
 }
 
 fn fixture_lines(name: &str) -> Vec<Value> {

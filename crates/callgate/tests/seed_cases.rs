@@ -15,33 +15,7 @@ use callgate::{Event, FinishReason, Gate, NativeDelta, Registry, Response, Tool}
 use forms::{Outcome, outcome, strict_xml};
 use serde_json::{Value, json};
 use support::guard::guarded;
-use support::systems::profile_of;
 use support::{Feed, coalesce, ended, excerpt, fixture, fold, profile, refusals, registry, same, text};
-
-/// Cases that need more than a parser, with what they need: the agent's test of the same name runs them, or says what
-/// they wait for.
-const LATER: &[(&str, &[&str])] = &[
-    ("permission", &["GT-042", "GT-066"]),
-    ("files", &["GT-044", "GT-045", "GT-046", "GT-047", "GT-049", "XT-069", "XT-070", "XT-079"]),
-    ("audit", &["GT-058", "GT-059", "GT-060", "GT-065", "AT-114", "AT-118"]),
-    ("session", &["GT-063", "GT-064", "XT-071", "XT-078"]),
-    ("config", &["AT-110", "AT-111", "AT-112", "AT-113", "XT-073"]),
-    (
-        "retry",
-        &[
-            "AT-075", "AT-076", "AT-077", "AT-078", "AT-079", "AT-080", "AT-081", "AT-082", "AT-083",
-            "AT-084", "AT-085", "AT-086", "AT-087", "AT-088", "AT-089", "AT-090", "AT-091", "AT-092",
-            "AT-115", "AT-116",
-        ],
-    ),
-    (
-        "approval",
-        &[
-            "XT-055", "XT-056", "XT-057", "XT-058", "XT-059", "XT-060", "XT-061", "XT-062", "XT-063",
-            "XT-064", "XT-065", "XT-066", "XT-067", "XT-068", "XT-077",
-        ],
-    ),
-];
 
 /// Cases that a ruling of the design contradicts, and the ruling.
 const OVERRULED: &[(&str, &str)] =
@@ -92,37 +66,28 @@ fn can_run(case: &Value) -> bool {
 #[test]
 fn seed_cases_come_out_as_the_documents_say() {
     let cases = fixture("seed_cases.jsonl");
-    let later: BTreeSet<&str> = LATER.iter().flat_map(|(_, ids)| ids.iter().copied()).collect();
     let overruled: BTreeSet<&str> = OVERRULED.iter().map(|(id, _)| *id).collect();
     let mut faults = Vec::new();
-    let mut run = 0;
     for case in &cases {
         let id = text(case, "id");
-        match (later.contains(id), can_run(case)) {
-            (true, true) => faults.push(format!("{id} is left to others but could run")),
-            (false, false) => faults.push(format!("{id} cannot run and is not on the list: {case}")),
-            (true, false) => {}
-            (false, true) => {
-                run += 1;
-                let found = guarded(id, || {
-                    let faults = Case::new(case).faults();
-                    (!faults.is_empty()).then(|| faults.join("\n    "))
-                });
-                match found {
-                    None if overruled.contains(id) => {
-                        faults.push(format!("{id} holds now, take it off the list"))
-                    }
-                    Some(found) if !overruled.contains(id) => {
-                        let input = case["input"].to_string();
-                        faults.push(format!("{id} {}: {found}\n    {}", text(case, "name"), excerpt(&input)));
-                    }
-                    _ => {}
-                }
+        if !can_run(case) {
+            faults.push(format!("{id} needs more than a parser, so it belongs to the agent's cases: {case}"));
+            continue;
+        }
+        let found = guarded(id, || {
+            let faults = Case::new(case).faults();
+            (!faults.is_empty()).then(|| faults.join("\n    "))
+        });
+        match found {
+            None if overruled.contains(id) => faults.push(format!("{id} holds now, take it off the list")),
+            Some(found) if !overruled.contains(id) => {
+                let input = case["input"].to_string();
+                faults.push(format!("{id} {}: {found}\n    {}", text(case, "name"), excerpt(&input)));
             }
+            _ => {}
         }
     }
-    println!("{run} run, {} left to others", later.len());
-    assert!(faults.is_empty(), "{} faults in {run} cases:\n{}", faults.len(), faults.join("\n"));
+    assert!(faults.is_empty(), "{} faults in {} cases:\n{}", faults.len(), cases.len(), faults.join("\n"));
 }
 
 /// One thing that reaches a session.
@@ -160,7 +125,7 @@ impl Run {
 impl<'a> Case<'a> {
     fn new(case: &'a Value) -> Self {
         let (config, tools) = (&case["config"], &case["tools"]);
-        let profile = profile(profile_of(text(case, "profile")));
+        let profile = profile(text(case, "profile"));
         let mut policy = profile.policy();
         if config["mode"] == "chat" {
             policy.require_call = RequireCall::IfAttempted;

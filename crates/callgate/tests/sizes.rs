@@ -3,8 +3,9 @@
 //!
 //! The shapes are read in a process of their own, so that one that ends the process is named and the rest goes on, and
 //! so that nothing else allocates meanwhile. Longer runs: `CALLGATE_SHAPES` says how many shapes are drawn,
-//! `CALLGATE_LARGEST` up to how many bytes they are doubled, `CALLGATE_SEED` which ones; with `CALLGATE_TIMED` time is
-//! measured as well, the best of three, on a machine that has nothing else to do.
+//! `CALLGATE_LARGEST` up to how many bytes they are doubled, `CALLGATE_ENDLESS` at how many bytes they are read to their
+//! end, `CALLGATE_SEED` which ones; with `CALLGATE_TIMED` time is measured as well, the best of three, on a machine that
+//! has nothing else to do.
 
 // What fails outside of a test function fails the test that called it.
 #![allow(clippy::panic)]
@@ -39,8 +40,9 @@ const TIMES: f64 = 64.0;
 const SMALLEST: usize = 8 << 10;
 const LARGEST: usize = 32 << 10;
 
-/// The size at which work that nobody counts and that is quadratic does not come to its end while anybody waits.
-const ENDLESS: usize = 256 << 10;
+/// The size at which work that nobody counts and that is quadratic with a large constant does not come to its end while
+/// anybody waits. CI reads four times as much, where every quadratic work shows.
+const ENDLESS: usize = 64 << 10;
 
 /// After so many shapes that are not read to their end a test gives up: each takes all the patience there is.
 const GIVE_UP: usize = 3;
@@ -352,7 +354,7 @@ fn read_shapes(shapes: &[Shape], task: &str, largest: usize) {
             let faults = on_a_small_stack(|| growing(largest, |size| cost(shape, gate, size)));
             faults.iter().for_each(|fault| println!("FAULT {fault}"));
         } else {
-            let text = shape.text(ENDLESS.max(largest));
+            let text = shape.text(from_environment("CALLGATE_ENDLESS", ENDLESS).max(largest));
             on_a_small_stack(|| watched(shape.to_string(), || shape.read(gate, &text, || 0.0)));
         }
     }

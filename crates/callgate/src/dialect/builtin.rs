@@ -10,7 +10,7 @@ macro_rules! embed {
         /// The text of every file. The order is the rank: where two dialects read the same bytes the same way, the
         /// first one gives its name.
         const FILES: &[(&str, &str)] =
-            &[$(($name, include_str!(concat!("../../../../dialects/", $name, ".toml"))),)*];
+            &[$(($name, include_str!(concat!("../../dialects/", $name, ".toml"))),)*];
     };
 }
 
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn every_file_is_embedded_and_good() {
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../dialects");
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/dialects");
         let mut on_disk: Vec<String> = std::fs::read_dir(folder)
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())

@@ -8,16 +8,48 @@ use super::{block, read, replaced};
 
 const EXAMPLE: &str = include_str!("dialect_example.rs");
 
+/// How the dialects of each family write a call.
+const FAMILIES: &[(char, &str)] = &[
+    ('A', "a marker and a JSON object"),
+    ('B', "a marker and a list"),
+    ('C', "name, marker, arguments"),
+    ('D', "tags with named parameters"),
+    ('E', "tags for keys and values"),
+    ('F', "Python calls"),
+    ('G', "private literals"),
+    ('H', "channels"),
+    ('I', "nothing but the shape"),
+];
+
 /// The page on dialects with its made parts fresh.
 pub(crate) fn page(there: &str) -> String {
     let (_, code) = EXAMPLE.split_once("\n\n").unwrap_or(("", EXAMPLE));
     let library = block("rust", &code.replace("pub(crate) fn main", "fn main"));
     let page = replaced(there, "library", &library);
+    let page = replaced(&page, "families", &families());
     replaced(&page, "dialects", &table())
 }
 
+/// The families of the built-in dialects, with the first few of each.
+fn families() -> String {
+    let records = dialect::builtin();
+    let mut table = format!(
+        "{} dialects are built in:\n\n| family | number | among them |\n|---|---|---|\n",
+        records.len()
+    );
+    let mut counted = 0;
+    for (family, words) in FAMILIES {
+        let names: Vec<&str> = records.iter().filter(|r| r.family == *family).map(|r| &*r.name).collect();
+        counted += names.len();
+        let some: Vec<String> = names.iter().take(4).map(|name| format!("`{name}`")).collect();
+        table.push_str(&format!("| {words} | {} | {} |\n", names.len(), some.join(", ")));
+    }
+    assert_eq!(counted, records.len(), "a built-in dialect has no family");
+    table
+}
+
 /// Every built-in dialect in order of rank.
-pub(crate) fn table() -> String {
+fn table() -> String {
     let mut table = String::from(
         "| dialect | family | listens | streams | models | what it is |\n|---|---|---|---|---|---|\n",
     );
@@ -38,7 +70,7 @@ pub(crate) fn table() -> String {
 
 /// What the first line of a dialect's file says about it.
 fn what_it_is(name: &str) -> String {
-    let file = read(&format!("dialects/{name}.toml"));
+    let file = read(&format!("crates/callgate/dialects/{name}.toml"));
     let first = file.lines().next().unwrap_or_default();
     let Some(said) = first.strip_prefix(&format!("# {name}: ")) else {
         panic!("{name}.toml does not start with what it is: {first}")

@@ -89,7 +89,8 @@ pub(crate) fn page() -> String {
         .iter()
         .map(|name| serde_json::to_value(profile(name).policy()).unwrap_or_else(|error| panic!("{error}")))
         .collect();
-    let mut page = format!("{MADE}{HEAD}## By profile\n\nWhat differs from `standard` is bold.\n\n");
+    let mut page =
+        format!("{MADE}{HEAD}## By profile\n\n{}\nWhat differs from `standard` is bold.\n\n", profiles());
     page.push_str(&format!(
         "| knob | {} |\n|---|{}\n",
         Profile::NAMES.join(" | "),
@@ -106,6 +107,20 @@ pub(crate) fn page() -> String {
         sections.push_str(&section(&knob, &items, &values[0]));
     }
     page + "\n## The knobs\n" + &sections
+}
+
+/// What each profile is, in its own words.
+fn profiles() -> String {
+    let mut table = String::from("| profile | what it is |\n|---|---|\n");
+    for name in Profile::NAMES {
+        let summary = profile(name)
+            .summary()
+            .replace('|', "\\|")
+            .replace("```json", "fenced `json`")
+            .replace('<', "&lt;");
+        table.push_str(&format!("| `{name}` | {summary} |\n"));
+    }
+    table
 }
 
 fn section(knob: &Knob, items: &[Item], standard: &str) -> String {

@@ -9,34 +9,28 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     )?;
     let gate = Gate::builder().tools(tools).build()?;
 
-    // One session per response, fed as it arrives. Where the chunks are cut does not matter.
-    let chunks = [
-        "I'll check.\n<tool_",
-        "call>{\"name\": \"get_weather\", \"arguments\": {\"ci",
-        "ty\": \"Oslo\", \"days\": \"3\",}}</tool_call>",
-    ];
-    let (mut text, mut calls, mut refused) = (String::new(), Vec::new(), Vec::new());
+    let mut calls = Vec::new();
     let mut sink = |event: Event<'_>| match event {
-        Event::Text { text: piece, .. } => text.push_str(&piece),
+        Event::Text { text, .. } => print!("{text}"),
         Event::Call(call) => calls.push(call), // only this authorises execution
-        Event::Rejected(attempt) => refused.push(attempt),
+        Event::Rejected(attempt) => println!("{}: {:?}", attempt.raw, attempt.findings),
         _ => {}
     };
+    // One session per response, fed as it arrives. Where the chunks are cut changes nothing.
     let mut session = gate.session();
-    for chunk in chunks {
+    for chunk in [
+        "I'll check.\n<tool_",
+        "call>{\"name\": \"get_weather\", \"arguments\": {\"ci",
+        "ty\": \"Oslo\",}}</tool_call>",
+    ] {
         session.push(chunk, &mut sink);
     }
     session.finish(FinishReason::Stop, &mut sink);
-
-    assert_eq!(text, "I'll check.");
-    assert_eq!(calls[0].arguments, r#"{"city": "Oslo", "days": 3}"#);
+    assert_eq!(calls[0].arguments, r#"{"city": "Oslo"}"#);
     assert_eq!(calls[0].repairs[0].code.word(), "trailing-comma");
-    assert_eq!(calls[0].coercions[0].path, "/days");
-    assert!(refused.is_empty());
 
-    // A whole text is a stream of one chunk. Refusals come with a message that the model can act on.
-    let response = gate.parse("<tool_call>{\"name\": \"get_wether\", \"arguments\": {}}</tool_call>");
-    assert_eq!(response.rejected[0].findings[0].code.word(), "unknown-tool");
+    // A whole text is a stream of one chunk. What is rejected comes with a message that the model can act on.
+    let response = gate.parse(r#"<tool_call>{"name": "get_wether", "arguments": {}}</tool_call>"#);
     let feedback = gate.profile().feedback(&response, gate.registry());
     assert!(feedback.is_some_and(|message| message.contains("get_weather")));
     Ok(())

@@ -150,7 +150,7 @@ fn fails(input: &str, code: Code) {
 }
 
 fn fixture(name: &str) -> Vec<Value> {
-    let path = format!("{}/../../fixtures/{name}", env!("CARGO_MANIFEST_DIR"));
+    let path = format!("{}/fixtures/{name}", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }

@@ -8,7 +8,6 @@ use callgate::{Gate, dialect};
 use serde_json::Value;
 
 use super::soup::TOOLS;
-use super::systems::profile_of;
 use super::{Feed, dialect_fixtures, dialect_gate, fixture, gate, registry, text};
 
 /// One text of a fixture.
@@ -73,12 +72,11 @@ pub(crate) static OTHER_SAMPLES: LazyLock<Vec<Sample>> = LazyLock::new(|| {
         let chunks: Option<String> =
             row["input"]["chunks"].as_array().map(|chunks| chunks.iter().filter_map(Value::as_str).collect());
         let Some(text) = row["input"]["text"].as_str().map(str::to_owned).or(chunks) else { continue };
-        let profile = profile_of(super::text(&row, "profile"));
         let id = super::text(&row, "id").to_owned();
         samples.push(Sample {
             id,
             text,
-            gate: gates.profile(profile, &row["tools"]),
+            gate: gates.profile(super::text(&row, "profile"), &row["tools"]),
             prompt_tail: None,
             row,
         });

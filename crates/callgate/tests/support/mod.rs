@@ -8,7 +8,6 @@ pub(crate) mod corpus;
 pub(crate) mod dice;
 pub(crate) mod guard;
 pub(crate) mod soup;
-pub(crate) mod systems;
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -35,7 +34,7 @@ pub(crate) fn dialect_fixtures() -> Vec<Value> {
 
 /// The names in a folder of the fixtures, sorted.
 fn entries(folder: &str) -> Vec<String> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(folder);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(folder);
     let listed = std::fs::read_dir(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let mut names: Vec<String> =
         listed.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
@@ -45,7 +44,7 @@ fn entries(folder: &str) -> Vec<String> {
 
 /// The rows of a fixture file.
 pub(crate) fn fixture(name: &str) -> Vec<Value> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(name);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(name);
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     text.lines()
         .enumerate()
