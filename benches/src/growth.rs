@@ -174,8 +174,7 @@ fn row(
             for _ in 0..((1 << 20) / text.len()).clamp(1, 8) {
                 let mut found = 0;
                 let (done, took) = time(|| {
-                    let mut session = gate.session();
-                    feed(&mut session, pieces, &mut |event| {
+                    feed(gate.session(), pieces, &mut |event| {
                         found += usize::from(matches!(event, callgate::Event::Call(_)))
                     })
                 });

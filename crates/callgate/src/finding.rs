@@ -330,10 +330,6 @@ codes! {
         "more text was held back than the policy allows, so it was released and no call in it counts"
         "Keep calls small and out of inline code, or raise the limit of held text."
         "" "";
-    PushAfterFinish "push-after-finish" "push_after_finish" Warning
-        "input came after the response was finished and was ignored"
-        "Start a new session for each response."
-        "" "";
     // ---- names ----
     MissingFunction "missing-function" "missing_function" Error
         "Tool call missing function definition"

@@ -498,7 +498,7 @@ fn c09_explaining_costs_no_more_than_judging() {
             let text =
                 format!("<tool_call>{{\"name\": \"t\", \"arguments\": {{\"n\": [{list}]}}}}</tool_call>");
             session.push(&text, &mut |event| collector.push(event));
-            session.finish(FinishReason::Stop, &mut |event| collector.push(event));
+            let work = session.finish_counted(FinishReason::Stop, &mut |event| collector.push(event));
             let response = collector.finish(FinishReason::Stop);
             assert_eq!((response.calls.len(), response.rejected.len()), (0, 1));
             let findings = &response.rejected[0].findings;
@@ -507,7 +507,7 @@ fn c09_explaining_costs_no_more_than_judging() {
             assert!(bytes < 64 << 10, "{bytes} bytes of reasons");
             // At most each value by each subschema, a few times over.
             let values = 2 * count as u64 + 4;
-            assert!(session.judging() <= 4 * 1024 * values + (1 << 17), "{} for {count}", session.judging());
+            assert!(work.judging <= 4 * 1024 * values + (1 << 17), "{work:?} for {count}");
         }
     }
 }
@@ -550,12 +550,12 @@ fn c10_suggestions_are_few_per_response() {
     let mut session = gate.session();
     let mut collector = Response::collector();
     session.push(&text, &mut |event| collector.push(event));
-    session.finish(FinishReason::Stop, &mut |event| collector.push(event));
+    let work = session.finish_counted(FinishReason::Stop, &mut |event| collector.push(event));
     let response = collector.finish(FinishReason::Stop);
     assert_eq!(response.rejected.len(), 2000);
     let suggested = response.rejected.iter().filter(|r| r.findings[0].message.contains("nearest")).count();
     assert!((1..=16).contains(&suggested), "{suggested}");
-    assert!(session.judging() < 2_000_000, "{}", session.judging());
+    assert!(work.judging < 2_000_000, "{work:?}");
     // The same wrong name is looked for once.
     let again = "<tool_call>{\"name\": \"abcdefghabcdefgh\", \"arguments\": {}}</tool_call>".repeat(200);
     let response = gate.parse(&again);

@@ -510,8 +510,6 @@ fn promise_08_feeding_never_fails() {
             }
         }
         session.finish(finish, &mut |event| collector.push(event));
-        session.push("late", &mut |event| collector.push(event));
-        session.finish(finish, &mut |event| collector.push(event));
         let response = collector.finish(finish);
         let _ = (gate.profile().feedback(&response, gate.registry()), json!(response));
         Ok(())

@@ -120,8 +120,8 @@ impl Shape {
             session.push_bytes(piece, &mut |_| peak = peak.max(live()));
             peak = peak.max(live());
         }
-        session.finish(self.finish, &mut |_| peak = peak.max(live()));
-        (session.work() as f64, peak.max(live()))
+        let work = session.finish_counted(self.finish, &mut |_| peak = peak.max(live()));
+        (work.reading as f64, peak.max(live()))
     }
 
     fn gate(&self) -> Gate {

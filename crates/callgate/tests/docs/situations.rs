@@ -95,16 +95,6 @@ pub(crate) const ALL: &[Situation] = &[
         },
     },
     Situation {
-        code: Code::PushAfterFinish,
-        words: "a chunk after the end of the response",
-        codes: || {
-            feed(&gate("standard"), |session, sink| {
-                session.finish(FinishReason::Stop, sink);
-                session.push("more", sink);
-            })
-        },
-    },
-    Situation {
         code: Code::MissingFunction,
         words: "a structured call without the member `function`",
         codes: || {
