@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::hint::black_box;
 
-use callgate::json::{self, End, Reader, Syntax};
+use callgate::internal::json::{self, End, Reader, Syntax};
 use callgate::{Event, FinishReason, Gate, Profile, Record, Registry, Response, Session};
 
 use crate::stopwatch::{Budget, lasts};
@@ -82,7 +82,7 @@ pub fn gate(dialect: &str) -> Result<Gate, Box<dyn Error>> {
 /// A gate for which all dialects listen that do so by themselves. A format without an unmistakable marker does not, and has
 /// to be asked for as well.
 pub fn gate_auto(dialect: &str) -> Result<Gate, Box<dyn Error>> {
-    let openers = callgate::dialect::named(dialect).map(Record::openers).unwrap_or_default();
+    let openers = callgate::internal::dialect::named(dialect).map(Record::openers).unwrap_or_default();
     if openers.first().is_some_and(|opener| Record::is_unmistakable(opener)) {
         return gate("auto");
     }

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use callgate::dialect::{self, RenderCall};
+use callgate::internal::dialect::{self, RenderCall};
 use serde_json::{Value, json};
 
 use crate::contestant::{feed, gate};

@@ -4,8 +4,8 @@
 
 use arbitrary::Arbitrary;
 use callgate::Registry;
-use callgate::dialect::{self, RenderCall};
-use callgate::json::canonical;
+use callgate::internal::dialect::{self, RenderCall};
+use callgate::internal::json::canonical;
 use callgate_fuzz::{calls, dialect_gate};
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Map, Value, json};

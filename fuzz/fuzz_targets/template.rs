@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use callgate::dialect::RenderCall;
+use callgate::internal::dialect::RenderCall;
 use callgate::{FinishReason, Gate, Record};
 use callgate_fuzz::{check_partition, events, seed, tools};
 use libfuzzer_sys::fuzz_target;

@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use callgate::dialect::{self, RenderCall};
-use callgate::profile::defuse;
+use callgate::internal::dialect::{self, RenderCall};
+use callgate::internal::profile::defuse;
 use callgate::{Profile, Record, Response};
 use serde::Serialize;
 use serde_json::{Value, json};

@@ -8,8 +8,8 @@ mod scratch;
 
 use std::sync::{Arc, Mutex};
 
-use callgate::policy::{Echo, Policy};
-use callgate::profile::strict_xml::{StrikeMode, Strikes};
+use callgate::internal::policy::{Echo, Policy};
+use callgate::internal::profile::strict_xml::{StrikeMode, Strikes};
 use callgate::{Code, Gate, Profile};
 use callgate_agent::approval::{Answer, ApprovalPolicy, Approver, DenialReason, Grants, Request, Rule};
 use callgate_agent::cancel::Cancel;
@@ -127,7 +127,7 @@ async fn a11_an_echo_of_a_dangerous_call_asks_although_a_rule_allows_it() {
     for turn in [ScriptedTurn::text(WRITE), ScriptedTurn::pieces([Piece::Calls(native)])] {
         let talk = talk(&page(WRITE), |_| {}, turn.clone()).await;
         assert_eq!(talk.codes[1], [Code::Echo]);
-        let why = Code::Echo.entry().message;
+        let why = Code::Echo.message();
         assert_eq!(talk.asked, [why], "the reason is shown");
         let Outcome::Denied { denial } = &talk.answered.tools[1].outcome else { panic!() };
         assert_eq!(denial.reason, DenialReason::User);

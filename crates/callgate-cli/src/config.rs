@@ -4,7 +4,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use callgate::{Gate, GateBuilder, Record, dialect};
+use callgate::internal::dialect;
+use callgate::{Gate, GateBuilder, Record};
 use callgate_agent::config::{
     Config, ConfigBuilder, ConfigErrors, FILE, FolderFile, Kind, Places, ROWS, Row, Setting, Value,
 };

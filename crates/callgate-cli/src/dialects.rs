@@ -4,8 +4,8 @@ use std::io::Write;
 use std::path::Path;
 
 use callgate::Record;
-use callgate::dialect::{self, RenderCall, Slot, Template};
-use callgate::json::Syntax;
+use callgate::internal::dialect::{self, RenderCall, Slot, Template};
+use callgate::internal::json::Syntax;
 use serde_json::{Value, json};
 
 use crate::args::{DialectsAction, DialectsArgs};

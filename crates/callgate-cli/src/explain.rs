@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use callgate::json::{RepairCode, repair};
+use callgate::internal::json::{RepairCode, repair};
 use callgate::{Code, FinishReason, Gate, Profile, Registry};
 
 use crate::exit::{Outcome, Stop};

@@ -5,7 +5,8 @@ use std::fs::File;
 use std::io::{self, IsTerminal, Read, Write};
 use std::path::Path;
 
-use callgate::{Gate, Profile, Record, Registry, dialect};
+use callgate::internal::dialect;
+use callgate::{Gate, Profile, Record, Registry};
 
 use crate::args::GateArgs;
 use crate::exit::Stop;
@@ -120,7 +121,7 @@ pub(crate) fn unknown<'a>(
     otherwise: &str,
 ) -> Stop {
     let known: Vec<&str> = known.collect();
-    let nearest = callgate::nearest(name, known.iter().copied());
+    let nearest = callgate::internal::nearest(name, known.iter().copied());
     let help = match nearest.as_slice() {
         [] if otherwise.is_empty() => format!("choose one of {}", known.join(", ")),
         [] => otherwise.to_owned(),

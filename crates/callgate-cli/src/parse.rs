@@ -172,7 +172,7 @@ fn stream_line(out: &mut dyn Write, paint: Paint, event: &Event<'_>) -> Result<(
     let (what, detail) = match event {
         Event::Text { text, .. } => ("text", format!("“{}”", one_line(text, width))),
         Event::Reasoning { text, .. } => ("reasoning", format!("“{}”", one_line(text, width))),
-        Event::Markup { span } => ("markup", format!("bytes {}..{}", span.start, span.end)),
+        Event::Markup { span, .. } => ("markup", format!("bytes {}..{}", span.start, span.end)),
         Event::CallStarted { name, dialect, choice, .. } => {
             let why = match choice {
                 Choice::Marker(marker) => format!(", by its marker {}", one_line(marker, width)),

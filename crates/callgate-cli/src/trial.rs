@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::Path;
 
-use callgate::dialect::{Part, Slot, Template, is_word_character};
-use callgate::json::Syntax;
+use callgate::internal::dialect::{Part, Slot, Template, is_word_character};
+use callgate::internal::json::Syntax;
 use callgate::{Event, FinishReason, Gate, Record, Response};
 
 use crate::dialects::example;

@@ -17,6 +17,7 @@ use crate::json::{Repair, canonical};
 #[non_exhaustive]
 pub enum Event<'a> {
     /// Text for the reader, untrimmed.
+    #[non_exhaustive]
     Text {
         /// The text, with U+FFFD for bytes that are not UTF-8.
         text: Cow<'a, str>,
@@ -24,6 +25,7 @@ pub enum Event<'a> {
         span: Span,
     },
     /// What the model thought before it answered.
+    #[non_exhaustive]
     Reasoning {
         /// The text of the thought.
         text: Cow<'a, str>,
@@ -31,11 +33,13 @@ pub enum Event<'a> {
         span: Span,
     },
     /// Bytes that only hold the format together: section tags, end tokens, the white space a template writes.
+    #[non_exhaustive]
     Markup {
         /// Their place in the input.
         span: Span,
     },
     /// A call has begun and its name is known. For display: nothing is judged yet.
+    #[non_exhaustive]
     CallStarted {
         /// The number of the attempt in this response.
         attempt: usize,
@@ -47,6 +51,7 @@ pub enum Event<'a> {
         choice: Choice,
     },
     /// More of a call's arguments, as JSON text. For display: nothing is judged yet.
+    #[non_exhaustive]
     ArgumentsDelta {
         /// The number of the attempt.
         attempt: usize,
@@ -110,6 +115,7 @@ impl Event<'_> {
 
 /// An accepted attempt.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Call {
     /// The number of the attempt in this response.
     pub attempt: usize,
@@ -155,6 +161,7 @@ impl Call {
 
 /// A refused attempt: nothing of it may run.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Rejected {
     /// The number of the attempt in this response.
     pub attempt: usize,
@@ -176,6 +183,7 @@ pub struct Rejected {
 
 /// What the model itself reported as an error.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct ModelError {
     /// The code it gave, `unspecified` without one.
     pub code: String,
@@ -188,6 +196,7 @@ pub struct ModelError {
 
 /// One change made to fit a value to its schema.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Coercion {
     /// Which change.
     pub code: CoercionCode,

@@ -62,6 +62,7 @@ impl fmt::Display for Severity {
 
 /// One thing the gate noticed: what, where, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Finding {
     /// What kind of thing this is.
     pub code: Code,
@@ -117,7 +118,7 @@ impl Finding {
 
     /// The severity of its code.
     pub fn severity(&self) -> Severity {
-        self.code.entry().severity
+        self.code.severity()
     }
 }
 
@@ -188,6 +189,7 @@ macro_rules! codes {
             pub const ALL: &'static [Code] = &[$(Code::$name,)*];
 
             /// The row of the table.
+            #[doc(hidden)]
             pub fn entry(self) -> &'static Entry {
                 match self {
                     $(Code::$name => &Entry {
@@ -213,6 +215,21 @@ impl Code {
     /// The group it belongs to (several schema codes share the kind `schema`).
     pub fn kind(self) -> &'static str {
         self.entry().kind
+    }
+
+    /// How much it matters.
+    pub fn severity(self) -> Severity {
+        self.entry().severity
+    }
+
+    /// What it means in general; a finding may say more about its input.
+    pub fn message(self) -> &'static str {
+        self.entry().message
+    }
+
+    /// The way out in general.
+    pub fn help(self) -> &'static str {
+        self.entry().help
     }
 
     /// The code with this word, if there is one.

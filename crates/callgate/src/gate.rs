@@ -48,7 +48,7 @@ pub(crate) struct Compiled {
 impl Compiled {
     /// The tool of this name.
     pub(crate) fn tool(&self, name: &str) -> Option<&CompiledTool> {
-        self.registry.as_ref()?.get(name)
+        self.registry.as_ref()?.compiled(name)
     }
 
     /// Whether nothing may be guessed about a call of this name.
@@ -284,6 +284,7 @@ fn check(policy: &Policy) -> Result<(), GateError> {
 
 /// Why a gate could not be built.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct GateError {
     /// The stable word.
     pub code: &'static str,

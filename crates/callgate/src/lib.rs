@@ -10,9 +10,9 @@
 //! A [`Gate`] is compiled once from tools, dialects and policy; a [`Session`] reads one response, in chunks of any
 //! size. Reading a whole text is a stream of one chunk. Only [`Event::Call`] authorises execution.
 
-pub mod batch;
+mod batch;
 mod bytes;
-pub mod dialect;
+mod dialect;
 mod echo;
 mod effort;
 mod ending;
@@ -20,25 +20,28 @@ mod event;
 mod finding;
 mod frame;
 mod gate;
-pub mod json;
+#[doc(hidden)]
+pub mod internal;
+mod json;
 mod judge;
 mod ledger;
 mod native;
-pub mod policy;
-pub mod profile;
+mod policy;
+mod profile;
 mod registry;
 mod response;
-pub mod schema;
+mod schema;
 mod session;
 
-pub use dialect::Record;
+pub use dialect::{Record, RecordError, RenderCall, Unrepresentable};
 pub use ending::FinishReason;
 pub use event::{Call, Choice, Coercion, CoercionCode, Event, ModelError, Rejected};
-pub use finding::{Code, Entry, Example, Finding, Severity, Span};
+pub use finding::{Code, Finding, Severity, Span};
 pub use gate::{Gate, GateBuilder, GateError};
+pub use json::{Repair, RepairCode, Repaired, Safety, repair};
 pub use native::NativeDelta;
 pub use policy::Policy;
 pub use profile::Profile;
-pub use registry::{Registry, RegistryError, RegistryErrorCode, Tool, nearest};
+pub use registry::{Registry, RegistryError, RegistryErrorCode, Tool};
 pub use response::{Collector, Response};
 pub use session::Session;

@@ -189,6 +189,7 @@ pub enum Echo {
 
 /// Which names are names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct NameRule {
     /// The characters allowed besides ASCII letters, digits and `_`.
     pub extra: String,
@@ -210,6 +211,7 @@ impl NameRule {
 
 /// Limits count input bytes and fire at exact offsets.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Limits {
     /// The largest arguments of one call, in bytes.
     pub arguments: usize,
@@ -233,6 +235,7 @@ pub struct Limits {
 /// Everything the gate allows or refuses, as data.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Policy {
     /// Which repairs may be made.
     pub repair: RepairPolicy,

@@ -9,6 +9,7 @@ use crate::finding::Finding;
 
 /// What came of one response.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Response {
     /// All text, untrimmed.
     pub text: String,

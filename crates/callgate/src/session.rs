@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::ending::FinishReason;
 use crate::event::Event;
+use crate::finding::Span;
 use crate::frame::machine::Machine;
 use crate::gate::Compiled;
 use crate::ledger::{Ledger, Out};
@@ -139,6 +140,12 @@ impl Session {
                 }
             }
         }
+    }
+
+    /// Passes on reasoning that the provider sent apart from the text. It is no part of the text, so it takes no bytes of
+    /// it and nothing in it is read.
+    pub fn reasoning(&mut self, text: &str, sink: &mut dyn FnMut(Event<'_>)) {
+        sink(Event::Reasoning { text: text.into(), span: Span::new(0, 0) });
     }
 
     /// Reads one delta of a structured provider call.

@@ -5,7 +5,7 @@
 
 mod support;
 
-use callgate::dialect::{ImportError, RenderCall, import};
+use callgate::internal::dialect::{ImportError, RenderCall, import};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use callgate::{Gate, Record};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use callgate::dialect::{builtin, for_model};
+use callgate::internal::dialect::{builtin, for_model};
 
 /// The name of a model and its dialect.
 const MODELS: &[(&str, &str)] = &[

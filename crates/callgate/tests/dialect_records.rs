@@ -2,8 +2,8 @@
 
 #![allow(clippy::expect_used, reason = "a test that cannot read its fixtures has failed")]
 
-use callgate::dialect::{Content, Record, RenderCall, builtin, named};
-use callgate::json::Tape;
+use callgate::internal::dialect::{Content, Record, RenderCall, builtin, named};
+use callgate::internal::json::Tape;
 use callgate::{Gate, Registry};
 
 /// One line of the samples: a model output and the reading that was meant.

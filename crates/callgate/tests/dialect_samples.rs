@@ -7,7 +7,8 @@ mod support;
 
 use std::collections::BTreeMap;
 
-use callgate::{Event, dialect};
+use callgate::Event;
+use callgate::internal::dialect;
 use serde_json::Value;
 use support::guard::{guarded, in_parallel};
 use support::{Feed, calls_fault, dialect_fixtures, dialect_gate, excerpt, fold, refusals, response, text};

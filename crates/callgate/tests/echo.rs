@@ -7,9 +7,9 @@ mod support;
 
 use std::cell::Cell;
 
-use callgate::batch::{Gates, scan_line};
-use callgate::dialect::{self, RenderCall};
-use callgate::policy::{Echo, Policy, Release};
+use callgate::internal::batch::{Gates, scan_line};
+use callgate::internal::dialect::{self, RenderCall};
+use callgate::internal::policy::{Echo, Policy, Release};
 use callgate::{Code, Event, FinishReason, Gate, NativeDelta, Response};
 use proptest::prelude::*;
 use proptest::sample::select;

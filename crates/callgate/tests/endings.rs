@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::sync::LazyLock;
 
-use callgate::dialect::{self, Record, Template};
+use callgate::internal::dialect::{self, Record, Template};
 use callgate::{Gate, Profile, Response};
 use support::calls::{remove, tools};
 use support::guard::in_parallel;

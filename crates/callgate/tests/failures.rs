@@ -5,7 +5,8 @@
 
 mod support;
 
-use callgate::{FinishReason, Gate, NativeDelta, Response, dialect};
+use callgate::internal::dialect;
+use callgate::{FinishReason, Gate, NativeDelta, Response};
 use serde_json::Value;
 use support::guard::guarded;
 use support::{Feed, calls_fault, ended, excerpt, fixture, fold, native_events, profile, registry, text};

@@ -5,10 +5,10 @@
 
 mod support;
 
-use callgate::batch::{Gates, scan_line};
-use callgate::json::Tape;
-use callgate::policy::{Coerce, ExtraArgs, Policy};
-use callgate::schema::CompiledTool;
+use callgate::internal::batch::{Gates, scan_line};
+use callgate::internal::json::Tape;
+use callgate::internal::policy::{Coerce, ExtraArgs, Policy};
+use callgate::internal::schema::CompiledTool;
 use callgate::{Code, Event, FinishReason, Gate, NativeDelta, Profile, Registry, Response, Tool};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -145,8 +145,9 @@ fn c07_only_known_good_endings_complete_a_call_in_text() {
                         for call in response.calls.iter().filter(|_| !is_closed) {
                             assert!(!call.repairs.is_empty(), "{place}: nothing said");
                             if UNKNOWN.contains(word) {
-                                let is_guess =
-                                    |repair: &callgate::json::Repair| repair.safety.to_string() == "guess";
+                                let is_guess = |repair: &callgate::internal::json::Repair| {
+                                    repair.safety.to_string() == "guess"
+                                };
                                 assert!(call.repairs.iter().any(is_guess), "{place}: no guess");
                                 assert_eq!(call.value(), json!({"path": "/data"}), "{place}");
                             }
@@ -229,7 +230,7 @@ fn c07_no_dialect_completes_what_was_cut() {
                         call.arguments,
                         &sample.text[..end]
                     );
-                    let closes = |repair: &callgate::json::Repair| {
+                    let closes = |repair: &callgate::internal::json::Repair| {
                         repair.span.end >= end
                             && matches!(
                                 repair.code.word(),
@@ -576,7 +577,7 @@ fn c12_refusals_are_few_and_account_for_every_byte() {
         ("json-bare", "{\"name\": \"fly\", \"arguments\": {}}\n"),
     ];
     for (dialect, shape) in shapes {
-        if callgate::dialect::named(dialect).is_none() {
+        if callgate::internal::dialect::named(dialect).is_none() {
             continue;
         }
         let gate = support::dialect_gate(dialect, &tools());
@@ -694,7 +695,7 @@ fn c12_limits_cut_no_byte_and_no_chunk_apart() {
         let mut policy = Profile::named("lenient").unwrap_or_else(Profile::standard).policy();
         policy.limits.refusals = refusals;
         policy.limits.work = work;
-        policy.quote = callgate::policy::Quote::Dead;
+        policy.quote = callgate::internal::policy::Quote::Dead;
         let gate = Gate::builder()
             .tools(support::registry(&tools()))
             .policy(policy)

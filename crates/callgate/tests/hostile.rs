@@ -5,7 +5,7 @@
 
 mod support;
 
-use callgate::json::repair;
+use callgate::internal::json::repair;
 use callgate::{Code, Event, FinishReason, Gate, Registry, Response};
 use serde_json::{Value, json};
 use support::{

@@ -7,10 +7,11 @@ mod support;
 
 use std::collections::BTreeSet;
 
-use callgate::dialect::Slot;
-use callgate::json::{Safety, Syntax, repair};
-use callgate::policy::Release;
-use callgate::{Call, Code, Event, FinishReason, Gate, NativeDelta, Response, dialect};
+use callgate::internal::dialect;
+use callgate::internal::dialect::Slot;
+use callgate::internal::json::{Safety, Syntax, repair};
+use callgate::internal::policy::Release;
+use callgate::{Call, Code, Event, FinishReason, Gate, NativeDelta, Response};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Value, json};
@@ -126,7 +127,7 @@ fn promise_02_structured_arguments_come_in_any_pieces() {
 /// that some formats have for text.
 fn wording_fault(events: &[Event<'static>], input: &str) -> Option<String> {
     events.iter().find_map(|event| match event {
-        Event::Text { text, span } | Event::Reasoning { text, span } => {
+        Event::Text { text, span, .. } | Event::Reasoning { text, span, .. } => {
             let there = input.get(span.start..span.end)?;
             let held = there == text || unescaped(there).iter().any(|there| there.contains(text.as_ref()));
             (!held).then(|| format!("{text:?} is shown for {there:?}"))
@@ -359,7 +360,9 @@ fn promise_05_deltas_add_up_to_the_arguments() {
                 return None;
             }
             let deltas = events.iter().filter_map(|event| match event {
-                Event::ArgumentsDelta { attempt, delta } if *attempt == call.attempt => Some(delta.as_ref()),
+                Event::ArgumentsDelta { attempt, delta, .. } if *attempt == call.attempt => {
+                    Some(delta.as_ref())
+                }
                 _ => None,
             });
             let shown: String = deltas.collect();
@@ -676,7 +679,7 @@ fn validation_fault(gate: &Gate, input: &[u8]) -> Option<String> {
         return Some("a verdict came before the end of the response".to_owned());
     }
     calls.iter().find_map(|call| {
-        let Some(tool) = registry.get(&call.name) else {
+        let Some(tool) = registry.compiled(&call.name) else {
             return Some(format!("{} is not a tool", call.name));
         };
         let findings = tool.check(&call.value(), gate.policy().extra_args);

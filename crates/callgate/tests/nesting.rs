@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::sync::LazyLock;
 
-use callgate::dialect::{self, Record, Slot};
-use callgate::json::Syntax;
+use callgate::internal::dialect::{self, Record, Slot};
+use callgate::internal::json::Syntax;
 use callgate::{Gate, Profile};
 use serde_json::{Value, json};
 use support::calls::{remove, tools, written};

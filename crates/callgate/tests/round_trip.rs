@@ -8,8 +8,8 @@ mod support;
 use std::cell::Cell;
 use std::collections::BTreeSet;
 
-use callgate::dialect::{self, Record, RenderCall};
-use callgate::json::canonical;
+use callgate::internal::dialect::{self, Record, RenderCall};
+use callgate::internal::json::canonical;
 use callgate::{Call, Gate};
 use proptest::collection::vec;
 use proptest::option::weighted;

@@ -9,10 +9,11 @@ mod guard;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use callgate::json::Tape;
-use callgate::policy::{Coerce, ExtraArgs};
-use callgate::schema::{CompiledTool, Fit, ProblemKind, TypeSet};
-use callgate::{Code, CoercionCode, Gate, Registry, Tool, dialect};
+use callgate::internal::dialect;
+use callgate::internal::json::Tape;
+use callgate::internal::policy::{Coerce, ExtraArgs};
+use callgate::internal::schema::{CompiledTool, Fit, ProblemKind, TypeSet};
+use callgate::{Code, CoercionCode, Gate, Registry, Tool};
 use guard::watched;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -464,7 +465,7 @@ mod fixtures {
             for line in fixture_lines(name) {
                 let Some(list) = line.get("tools").filter(|list| list.is_array()) else { continue };
                 let registry = Registry::from_value(list).unwrap_or_else(|error| panic!("{error}"));
-                for tool in registry.tools() {
+                for tool in registry.all_compiled() {
                     tools += 1;
                     let example = tool.example();
                     let findings = tool.check(&example, ExtraArgs::Reject);
@@ -515,7 +516,7 @@ mod fixtures {
             }
             run += 1;
             let registry = Registry::from_value(&case["tools"]).unwrap();
-            let tool = registry.get(case["call_name"].as_str().unwrap()).unwrap();
+            let tool = registry.compiled(case["call_name"].as_str().unwrap()).unwrap();
             let raw = case["raw"].as_str().unwrap();
             let fit = fit(tool, raw);
             match &case["right_answer"] {

@@ -17,8 +17,8 @@ use std::io::Write as _;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Instant;
 
-use callgate::dialect::{self, Record, Template};
-use callgate::json::repair;
+use callgate::internal::dialect::{self, Record, Template};
+use callgate::internal::json::repair;
 use callgate::{FinishReason, Gate, Profile};
 use serde_json::json;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};

@@ -5,8 +5,8 @@ mod heard;
 
 use std::sync::Arc;
 
-use callgate::profile::labelled::is_done;
-use callgate::profile::strict_xml::{ErrorType, Strikes};
+use callgate::internal::profile::labelled::is_done;
+use callgate::internal::profile::strict_xml::{ErrorType, Strikes};
 use callgate::{Event, Gate, Record, Registry, Response};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -205,7 +205,7 @@ impl Chat {
 
     /// Calls that nobody made, as if they had been: small models call only what they have seen called.
     fn show_examples(&mut self) {
-        let tools = self.setting.tools.registry().tools().take(self.setting.examples);
+        let tools = self.setting.tools.registry().all_compiled().take(self.setting.examples);
         let shown: Vec<(String, Value)> =
             tools.map(|tool| (tool.tool.name.clone(), tool.example())).collect();
         for (number, (name, arguments)) in shown.into_iter().enumerate() {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
-use callgate::dialect::{self, Template};
+use callgate::internal::dialect::{self, Template};
 
 use crate::visible::is_hidden;
 

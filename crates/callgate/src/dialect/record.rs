@@ -10,6 +10,7 @@ use crate::json::Syntax;
 ///
 /// Where a field holds several templates, the first is the one that is rendered and all are read.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Record {
     /// The id of the dialect.
     pub name: Arc<str>,

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde::ser::{SerializeStruct, Serializer};
 
 use super::reader::{End, Failure, Reader, Syntax};
-use crate::finding::{Code, Span};
+use crate::finding::{Code, Finding, Span};
 
 /// Whether a repair had to choose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
@@ -29,6 +29,7 @@ impl fmt::Display for Safety {
 
 /// One named change that was made to read a broken value.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Repair {
     /// What was changed.
     pub code: RepairCode,
@@ -65,6 +66,7 @@ impl Serialize for Repair {
 
 /// A value that was read from broken text.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Repaired {
     /// The value as valid JSON text: the input's own bytes where they were valid.
     pub text: String,
@@ -76,20 +78,22 @@ pub struct Repaired {
 /// object the last value is kept.
 ///
 /// ```
-/// let repaired = callgate::json::repair("{path: 'n.md',}", 64).unwrap();
+/// let repaired = callgate::repair("{path: 'n.md',}", 64)?;
 /// assert_eq!(repaired.text, r#"{"path": "n.md"}"#);
 /// assert_eq!(repaired.repairs.len(), 3);
+/// # Ok::<(), callgate::Finding>(())
 /// ```
-pub fn repair(text: &str, depth: usize) -> Result<Repaired, Failure> {
+pub fn repair(text: &str, depth: usize) -> Result<Repaired, Finding> {
     let mut reader = Reader::new(Syntax::Json).document().with_depth(depth);
     let input = text.len();
     reader.push(text);
-    let refused = |code, message: &str| Failure { code, at: text.len(), message: message.to_owned() };
+    let end = Span::new(text.len(), text.len());
+    let refused = |code, message: &'static str| Finding::new(code).at(end).message(message);
     match reader.finish() {
         End::Blank => return Err(refused(Code::BadJson, "there is nothing to read")),
         End::Failed => {
             let unexplained = || refused(Code::BadJson, "the text is not JSON");
-            return Err(reader.failure().cloned().unwrap_or_else(unexplained));
+            return Err(reader.failure().map_or_else(unexplained, finding));
         }
         End::Closable | End::CutOff if !reader.close() => {
             return Err(refused(Code::Truncated, "the text ends where a value is needed"));
@@ -109,6 +113,10 @@ pub fn repair(text: &str, depth: usize) -> Result<Repaired, Failure> {
         count: 1,
     });
     Ok(Repaired { text: tape.without_duplicates(&text), repairs })
+}
+
+fn finding(failure: &Failure) -> Finding {
+    Finding::new(failure.code).at(Span::new(failure.at, failure.at)).message(failure.message.clone())
 }
 
 /// One row of the table: what a repair is wherever it appears.
@@ -140,6 +148,7 @@ macro_rules! repairs {
             pub const ALL: &'static [RepairCode] = &[$(RepairCode::$name,)*];
 
             /// The row of the table.
+            #[doc(hidden)]
             pub fn entry(self) -> &'static RepairEntry {
                 match self {
                     $(RepairCode::$name => &RepairEntry {
@@ -159,6 +168,16 @@ impl RepairCode {
     /// The stable word.
     pub fn word(self) -> &'static str {
         self.entry().word
+    }
+
+    /// The usual safety; a single repair may be less safe than this, never safer.
+    pub fn safety(self) -> Safety {
+        self.entry().safety
+    }
+
+    /// What it does.
+    pub fn message(self) -> &'static str {
+        self.entry().message
     }
 
     /// The code with this word, if there is one.

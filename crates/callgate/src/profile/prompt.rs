@@ -16,7 +16,7 @@ impl Record {
     /// The calls that the section shows, one per tool that the dialect can write. Each parses.
     pub fn examples(&self, registry: &Registry) -> Vec<String> {
         registry
-            .tools()
+            .all_compiled()
             .filter_map(|tool| {
                 let arguments = arguments(tool);
                 let call = RenderCall { id: None, name: &tool.tool.name, arguments: &arguments };
@@ -50,7 +50,7 @@ pub(super) fn prompt(profile: &Profile, registry: &Registry) -> String {
 /// The tools, the rules of the format, and the examples.
 fn section(rules: &str, examples: &[String], registry: &Registry) -> String {
     let mut text = String::from("# Tools\n\nYou may call these tools:\n\n");
-    for tool in registry.tools() {
+    for tool in registry.all_compiled() {
         let description = tool.tool.description.trim();
         let _ = writeln!(
             text,

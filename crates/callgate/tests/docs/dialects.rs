@@ -1,6 +1,6 @@
 //! The parts of the page on dialects that are made, and the table of all dialects: names, models, and how they behave.
 
-use callgate::dialect::{self, RenderCall};
+use callgate::internal::dialect::{self, RenderCall};
 use callgate::{Event, FinishReason, Gate, Record, Registry};
 use serde_json::json;
 

@@ -13,7 +13,7 @@ const HEAD: &str = "\
 What the gate allows is data. A profile has a policy; change single knobs by building on it:
 
 ```rust
-use callgate::policy::{Policy, RepairPolicy};
+use callgate::internal::policy::{Policy, RepairPolicy};
 use callgate::{Gate, Profile};
 
 let policy = Policy { repair: RepairPolicy::Off, max_calls: 4, ..Profile::standard().policy() };

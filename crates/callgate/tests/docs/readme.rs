@@ -1,6 +1,7 @@
 //! The parts of the README that are made: the library example, the profiles and the dialects.
 
-use callgate::{Profile, dialect};
+use callgate::Profile;
+use callgate::internal::dialect;
 
 use super::{block, dialects, profile, replaced};
 

@@ -1,8 +1,8 @@
 //! Situations: how to come to the codes that no text alone can show, each a few lines that do it.
 
-use callgate::batch::{Gates, scan_line};
-use callgate::policy::{Echo, Policy};
-use callgate::profile::strict_xml::{ErrorType, Strikes};
+use callgate::internal::batch::{Gates, scan_line};
+use callgate::internal::policy::{Echo, Policy};
+use callgate::internal::profile::strict_xml::{ErrorType, Strikes};
 use callgate::{Code, Event, FinishReason, Gate, Response, Session};
 use serde_json::{Value, json};
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use callgate::Code;
-use callgate::json::{End, Reader, Syntax, Tape, canonical, repair};
+use callgate::internal::json::{End, Reader, Syntax, Tape, canonical, repair};
 use proptest::prelude::*;
 use serde_json::Value;
 

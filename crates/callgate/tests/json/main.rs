@@ -11,7 +11,7 @@ mod laws;
 use std::sync::Arc;
 
 use callgate::Code;
-use callgate::json::{
+use callgate::internal::json::{
     End, Failure, Reader, Repair, RepairCode, Safety, State, Syntax, Tape, canonical, repair, unescape,
 };
 use serde_json::{Value, json};

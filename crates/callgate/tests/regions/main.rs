@@ -13,7 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::sync::LazyLock;
 
-use callgate::{Gate, Profile, Response, Span, dialect};
+use callgate::internal::dialect;
+use callgate::{Gate, Profile, Response, Span};
 use documents::{CALLS, Document, document, slot};
 use oracle::{Region, marker, regions};
 use support::calls::{remove, tools};

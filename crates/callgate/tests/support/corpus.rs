@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::LazyLock;
 
-use callgate::{Gate, dialect};
+use callgate::Gate;
+use callgate::internal::dialect;
 use serde_json::Value;
 
 use super::soup::TOOLS;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::LazyLock;
 
-use callgate::dialect::{self, Record};
+use callgate::internal::dialect::{self, Record};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
