@@ -12,6 +12,7 @@
 
 mod batch;
 mod bytes;
+mod chunk;
 mod dialect;
 mod echo;
 mod effort;
@@ -32,7 +33,9 @@ mod registry;
 mod response;
 mod schema;
 mod session;
+mod tools;
 
+pub use chunk::Chunk;
 pub use dialect::{Record, RecordError, RenderCall, Unrepresentable};
 pub use ending::FinishReason;
 pub use event::{Call, Choice, Coercion, CoercionCode, Event, ModelError, Rejected};
@@ -45,3 +48,4 @@ pub use profile::Profile;
 pub use registry::{Registry, RegistryError, RegistryErrorCode, Tool};
 pub use response::{Collector, Response};
 pub use session::Session;
+pub use tools::Tools;

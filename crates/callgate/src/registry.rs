@@ -40,13 +40,17 @@ impl Tool {
         }
     }
 
-    /// A tool whose arguments are a Rust type.
+    /// A tool whose arguments are a Rust type, as `serde` reads it. Its schema says nothing of `$schema` and `title`, which
+    /// are no help to a model.
     #[cfg(feature = "schemars")]
     pub fn from_type<T: schemars::JsonSchema>(
         name: impl Into<String>,
         description: impl Into<String>,
     ) -> Self {
-        let schema = schemars::SchemaGenerator::default().into_root_schema_for::<T>();
+        let mut settings = schemars::generate::SchemaSettings::default().for_deserialize();
+        settings.meta_schema = None;
+        let mut schema = settings.into_generator().into_root_schema_for::<T>();
+        schema.remove("title");
         Tool::new(name, description, schema.to_value())
     }
 

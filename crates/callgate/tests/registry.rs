@@ -174,7 +174,7 @@ mod lists {
         }
         let mut registry = Registry::new();
         registry.register(Tool::from_type::<Look>("look", "Looks.")).unwrap();
-        let tool = registry.get("look").unwrap();
+        let tool = registry.compiled("look").unwrap();
         assert_eq!(tool.required(), ["query"]);
         assert_eq!(tool.types("limit"), Some(TypeSet::INTEGER.or(TypeSet::NULL)));
         assert!(tool.check(&json!({"query": "cats", "limit": 3}), ExtraArgs::Reject).is_empty());

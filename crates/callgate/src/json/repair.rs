@@ -1,15 +1,17 @@
 //! Repairs: the closed list of changes that the reader may make, and the one-shot function that makes them.
 
+use std::borrow::Cow;
 use std::fmt;
 
-use serde::Serialize;
-use serde::ser::{SerializeStruct, Serializer};
+use serde::de::{self, Deserializer};
+use serde::ser::Serializer;
+use serde::{Deserialize, Serialize};
 
 use super::reader::{End, Failure, Reader, Syntax};
-use crate::finding::{Code, Finding, Span};
+use crate::finding::{Code, Finding, Span, is_once, once};
 
 /// Whether a repair had to choose.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Safety {
     /// The input has one possible reading.
@@ -28,7 +30,7 @@ impl fmt::Display for Safety {
 }
 
 /// One named change that was made to read a broken value.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Repair {
     /// What was changed.
@@ -38,29 +40,16 @@ pub struct Repair {
     /// The bytes of the input it is about; empty where something was missing.
     pub span: Span,
     /// Whether it replaces text that the reader had already shown.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub late: bool,
     /// How often it was made, where repeats are counted instead of listed.
+    #[serde(default = "once", skip_serializing_if = "is_once")]
     pub count: usize,
 }
 
 impl fmt::Display for Repair {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({})", self.code, self.safety)
-    }
-}
-
-impl Serialize for Repair {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut s = serializer.serialize_struct("Repair", 4)?;
-        s.serialize_field("code", self.code.word())?;
-        s.serialize_field("safety", &self.safety)?;
-        s.serialize_field("span", &self.span)?;
-        if self.count > 1 {
-            s.serialize_field("count", &self.count)?;
-        } else {
-            s.skip_field("count")?;
-        }
-        s.end()
     }
 }
 
@@ -189,6 +178,20 @@ impl RepairCode {
 impl fmt::Display for RepairCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.word())
+    }
+}
+
+impl Serialize for RepairCode {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.word())
+    }
+}
+
+impl<'de> Deserialize<'de> for RepairCode {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let word = Cow::<str>::deserialize(deserializer)?;
+        RepairCode::from_word(&word)
+            .ok_or_else(|| de::Error::custom(format!("there is no repair with the code `{word}`")))
     }
 }
 

@@ -3,7 +3,7 @@
 use callgate::internal::batch::{Gates, scan_line};
 use callgate::internal::policy::{Echo, Policy};
 use callgate::internal::profile::strict_xml::{ErrorType, Strikes};
-use callgate::{Code, Event, FinishReason, Gate, Response, Session};
+use callgate::{Code, Event, FinishReason, Gate, Response, Session, Tools};
 use serde_json::{Value, json};
 
 use super::{gate, gate_with, profile, said, tools};
@@ -92,6 +92,15 @@ pub(crate) const ALL: &[Situation] = &[
         codes: || {
             let gate = gate_with("action", |policy| policy.limits.held = 32);
             codes(&gate.parse(&format!("{{\"note\": \"{}\"}}", "word ".repeat(20))))
+        },
+    },
+    Situation {
+        code: Code::UncheckedCall,
+        words: "a call of a gate without a tool list that is given to `Tools::run`",
+        codes: || {
+            let gate = Gate::builder().build().unwrap_or_else(|error| panic!("{error}"));
+            let response = gate.parse("<tool_call>{\"name\": \"look\", \"arguments\": {}}</tool_call>");
+            Tools::<()>::new().run(&response.calls[0]).err().map(|finding| finding.code).into_iter().collect()
         },
     },
     Situation {

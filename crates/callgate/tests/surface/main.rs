@@ -1,0 +1,11 @@
+//! The public surface: its types are counted, and what a Rust user builds on keeps its word.
+
+// What fails outside of a test function fails the test that called it.
+#![allow(clippy::panic)]
+
+mod chunks;
+#[path = "../support/mod.rs"]
+mod support;
+mod tools;
+mod types;
+mod wire;
