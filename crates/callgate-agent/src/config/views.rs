@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use callgate::internal::policy::Dangerous;
-use callgate::internal::profile::strict_xml::{StrikeMode, Strikes};
 use callgate::{Policy, Registry};
 
 use super::secrets::SECTION;
@@ -158,12 +157,9 @@ impl Config {
         }
     }
 
-    /// The counter of refused responses.
-    pub fn strikes(&self) -> Strikes {
-        Strikes::new(
-            usize::try_from(self.count("chat.max_strikes")).unwrap_or(usize::MAX),
-            StrikeMode::AtLimit,
-        )
+    /// How many refused responses in a row end a question.
+    pub fn max_strikes(&self) -> usize {
+        usize::try_from(self.count("chat.max_strikes")).unwrap_or(usize::MAX)
     }
 
     /// Whether the model goes on by itself.
