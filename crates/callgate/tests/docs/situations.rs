@@ -159,7 +159,7 @@ pub(crate) const ALL: &[Situation] = &[
     },
     Situation {
         code: Code::MaxMistakes,
-        words: "the third refused response in a row, counted by `profile::strict_xml::Strikes`, whose error has this type",
+        words: "the third refused response in a row, as `chat` and the profile `strict-xml` count them",
         codes: || {
             let gate = gate("strict-xml");
             let mut strikes = Strikes::default();
