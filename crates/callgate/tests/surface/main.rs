@@ -1,7 +1,7 @@
 //! The public surface: its types are counted, and what a Rust user builds on keeps its word.
 
 // What fails outside of a test function fails the test that called it.
-#![allow(clippy::panic)]
+#![allow(clippy::panic, clippy::unwrap_used)]
 
 mod chunks;
 #[path = "../support/mod.rs"]
