@@ -1,5 +1,8 @@
 //! The agent as a library: the example of it runs, and its defaults are safe.
 
+// What fails outside of a test function fails the test that called it.
+#![allow(clippy::unwrap_used)]
+
 #[allow(dead_code)]
 #[path = "../examples/own_tools.rs"]
 mod own_tools;
