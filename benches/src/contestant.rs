@@ -82,7 +82,7 @@ pub fn gate(dialect: &str) -> Result<Gate, Box<dyn Error>> {
 /// A gate for which all dialects listen that do so by themselves. A format without an unmistakable marker does not, and has
 /// to be asked for as well.
 pub fn gate_auto(dialect: &str) -> Result<Gate, Box<dyn Error>> {
-    let openers = callgate::internal::dialect::named(dialect).map(Record::openers).unwrap_or_default();
+    let openers = Record::named(dialect).map(Record::openers).unwrap_or_default();
     if openers.first().is_some_and(|opener| Record::is_unmistakable(opener)) {
         return gate("auto");
     }

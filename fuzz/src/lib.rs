@@ -8,8 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use callgate::internal::json::canonical;
-use callgate::internal::dialect;
-use callgate::{Event, FinishReason, Gate, Profile, Registry, Response};
+use callgate::{Event, FinishReason, Gate, Profile, Record, Registry, Response};
 use serde_json::{Value, json};
 
 /// The bytes at the end of an input that say how it is read; mutations mostly leave them where they are.
@@ -37,7 +36,7 @@ pub fn tools() -> Registry {
 
 /// The gate of a profile or a dialect, by any number.
 pub fn gate(number: u8) -> &'static Gate {
-    numbered(usize::from(number) % (Profile::NAMES.len() + dialect::builtin().len()))
+    numbered(usize::from(number) % (Profile::NAMES.len() + Record::builtin().len()))
 }
 
 /// The gate of a dialect, by its rank.
@@ -55,7 +54,7 @@ fn numbered(number: usize) -> &'static Gate {
                 let builder = Gate::builder().profile(profile);
                 if profile.needs_dialect() { builder.dialect("hermes") } else { builder }
             }
-            None => Gate::builder().dialect(&dialect::builtin()[number - Profile::NAMES.len()].name),
+            None => Gate::builder().dialect(&Record::builtin()[number - Profile::NAMES.len()].name),
         };
         builder.tools(tools()).build().unwrap()
     })

@@ -8,8 +8,8 @@ mod scratch;
 
 use std::sync::{Arc, Mutex};
 
-use callgate::internal::policy::{Echo, Policy};
-use callgate::{Code, Gate, Profile};
+use callgate::internal::policy::Echo;
+use callgate::{Code, Gate, Policy, Profile};
 use callgate_agent::approval::{Answer, Approver, DenialReason, Grants, Request, Rule};
 use callgate_agent::cancel::Cancel;
 use callgate_agent::chat::{Answered, Chat, ChatEvent, Setting};

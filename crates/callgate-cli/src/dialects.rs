@@ -29,7 +29,7 @@ pub(crate) fn run(args: &DialectsArgs, paint: Paint, out: &mut dyn Write) -> Res
 
 fn list(as_json: bool, paint: Paint, out: &mut dyn Write) -> Result<Outcome, Stop> {
     if as_json {
-        let all: Vec<Value> = dialect::builtin().iter().map(summary).collect();
+        let all: Vec<Value> = Record::builtin().iter().map(summary).collect();
         writeln!(out, "{}", paint.json(&format!("{:#}", Value::Array(all))))?;
         return Ok(Outcome::Fine);
     }
@@ -40,7 +40,7 @@ fn list(as_json: bool, paint: Paint, out: &mut dyn Write) -> Result<Outcome, Sto
     let (name, middle, models) = row("dialect", "family", "auto", "opener", "models");
     writeln!(out, "{}", paint.tone(Tone::Strong, format!("{name}{middle}{models}")))?;
     let room = paint.columns().saturating_sub(24 + 8 + 6 + 42).clamp(12, 60);
-    for record in dialect::builtin() {
+    for record in Record::builtin() {
         let auto = if record.auto { "yes" } else { "-" };
         let opener = one_line(&first_opener(record), 40);
         let models = one_line(&record.models.join(", "), room);
@@ -50,7 +50,7 @@ fn list(as_json: bool, paint: Paint, out: &mut dyn Write) -> Result<Outcome, Sto
     writeln!(
         out,
         "\n{} dialects. `auto` listens without being named; `callgate dialects show NAME` explains one.",
-        dialect::builtin().len()
+        Record::builtin().len()
     )?;
     Ok(Outcome::Fine)
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::io::Write;
 
-use callgate::internal::dialect::RenderCall;
+use callgate::RenderCall;
 use callgate::internal::json::{Kind, Tape};
 use serde::de::IgnoredAny;
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::dialect::{self, Record};
+use crate::dialect::Record;
 use crate::ending::FinishReason;
 use crate::frame::openers::Openers;
 use crate::frame::program::{Listening, Program, compile};
@@ -218,12 +218,12 @@ impl GateBuilder {
             if records.iter().any(|listening| &*listening.record.name == name) {
                 continue;
             }
-            let record = dialect::named(name).ok_or_else(|| unknown_dialect(name, &records))?;
+            let record = Record::named(name).ok_or_else(|| unknown_dialect(name, &records))?;
             needs_tools(record, self.registry.as_ref())?;
             records.push(Listening { record: Arc::new(record.clone()), chosen: true, live: true });
         }
         if auto || self.profile.listens() {
-            for record in dialect::builtin().iter().filter(|record| record.auto) {
+            for record in Record::builtin().iter().filter(|record| record.auto) {
                 if records.iter().all(|listening| listening.record.name != record.name) {
                     records.push(Listening { record: Arc::new(record.clone()), chosen: false, live: auto });
                 }
@@ -249,7 +249,7 @@ fn needs_tools(record: &Record, registry: Option<&Registry>) -> Result<(), GateE
 }
 
 fn unknown_dialect(name: &str, added: &[Listening]) -> GateError {
-    let builtin = dialect::builtin().iter().map(|record| &*record.name);
+    let builtin = Record::builtin().iter().map(|record| &*record.name);
     let known = builtin.chain(added.iter().map(|listening| &*listening.record.name)).chain(["auto"]);
     let near = nearest(name, known);
     GateError {

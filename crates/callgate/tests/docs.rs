@@ -26,8 +26,7 @@ mod situations;
 
 use std::path::{Path, PathBuf};
 
-use callgate::internal::policy::Policy;
-use callgate::{Code, Finding, Gate, Profile, Registry, Response};
+use callgate::{Code, Finding, Gate, Policy, Profile, Registry, Response};
 use serde_json::json;
 
 /// The first line of a page that is made as a whole.

@@ -8,9 +8,9 @@ mod support;
 use std::cell::Cell;
 
 use callgate::internal::batch::{Gates, scan_line};
-use callgate::internal::dialect::{self, RenderCall};
-use callgate::internal::policy::{Echo, Policy, Release};
-use callgate::{Code, Event, FinishReason, Gate, NativeDelta, Response};
+use callgate::internal::dialect;
+use callgate::internal::policy::{Echo, Release};
+use callgate::{Code, Event, FinishReason, Gate, NativeDelta, Policy, Record, RenderCall, Response};
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Value, json};
@@ -211,7 +211,7 @@ fn fault_of(record: &dialect::Record) -> (usize, Option<String>) {
 
 #[test]
 fn a11_a_call_in_any_dialect_is_found_however_the_text_is_quoted() {
-    let records = dialect::builtin();
+    let records = Record::builtin();
     let results = in_parallel(records, fault_of);
     let faults: Vec<String> = records
         .iter()

@@ -7,9 +7,11 @@ mod support;
 
 use callgate::internal::batch::{Gates, scan_line};
 use callgate::internal::json::Tape;
-use callgate::internal::policy::{Coerce, ExtraArgs, Policy};
+use callgate::internal::policy::{Coerce, ExtraArgs};
 use callgate::internal::schema::CompiledTool;
-use callgate::{Code, Event, FinishReason, Gate, NativeDelta, Profile, Registry, Response, Tool};
+use callgate::{
+    Code, Event, FinishReason, Gate, NativeDelta, Policy, Profile, Record, Registry, Response, Tool,
+};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use support::corpus::DIALECT_SAMPLES;
@@ -577,7 +579,7 @@ fn c12_refusals_are_few_and_account_for_every_byte() {
         ("json-bare", "{\"name\": \"fly\", \"arguments\": {}}\n"),
     ];
     for (dialect, shape) in shapes {
-        if callgate::internal::dialect::named(dialect).is_none() {
+        if Record::named(dialect).is_none() {
             continue;
         }
         let gate = support::dialect_gate(dialect, &tools());

@@ -5,9 +5,8 @@
 
 mod support;
 
-use callgate::internal::dialect::{self, RenderCall};
 use callgate::internal::policy::Partial;
-use callgate::{Code, FinishReason, Gate, Profile, Registry, Response};
+use callgate::{Code, FinishReason, Gate, Profile, Record, Registry, RenderCall, Response};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use support::guard::watched;
@@ -347,7 +346,7 @@ fn bytes_that_are_no_text_refuse_the_call_and_join_nothing() {
 
 #[test]
 fn what_is_written_says_the_same_in_the_shortest_way() {
-    let Some(record) = dialect::named("reploid0") else { panic!("no such dialect") };
+    let Some(record) = Record::named("reploid0") else { panic!("no such dialect") };
     let written = |arguments: &Value| {
         let json = arguments.to_string();
         let call = RenderCall { id: None, name: "probe", arguments: &json };

@@ -9,11 +9,10 @@ mod guard;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use callgate::internal::dialect;
 use callgate::internal::json::Tape;
 use callgate::internal::policy::{Coerce, ExtraArgs};
 use callgate::internal::schema::{CompiledTool, Fit, ProblemKind, TypeSet};
-use callgate::{Code, CoercionCode, Gate, Registry, Tool};
+use callgate::{Code, CoercionCode, Gate, Record, Registry, Tool};
 use guard::watched;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -458,7 +457,7 @@ mod fixtures {
     #[test]
     fn every_tool_compiles_and_its_example_is_valid() {
         let mut tools = 0;
-        let of_dialects = dialect::builtin().iter().map(|record| format!("dialects/{}/samples", record.name));
+        let of_dialects = Record::builtin().iter().map(|record| format!("dialects/{}/samples", record.name));
         let with_tools: Vec<String> = of_dialects.filter(|name| fixture_path(name).exists()).collect();
         let others = ["seed_cases", "failures", "real_model_outputs"].map(str::to_owned);
         for name in others.iter().chain(&with_tools) {

@@ -9,9 +9,8 @@ mod support;
 
 use std::collections::BTreeSet;
 
-use callgate::internal::json::repair;
 use callgate::internal::policy::{ExtraArgs, Release, RepairPolicy, RequireCall};
-use callgate::{Event, FinishReason, Gate, NativeDelta, Registry, Response, Tool};
+use callgate::{Event, FinishReason, Gate, NativeDelta, Registry, Response, Tool, repair};
 use forms::{Outcome, outcome, strict_xml};
 use serde_json::{Value, json};
 use support::guard::guarded;

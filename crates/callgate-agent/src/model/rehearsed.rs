@@ -3,8 +3,7 @@
 //! It lists, reads and writes files by simple words. It calls what it is told to call, as it is told to: `call look {"q": "cats",}` sends just these arguments, broken or
 //! not. Told that a call was refused, it sends arguments that the tool's schema accepts. Given a result, it repeats it.
 
-use callgate::internal::dialect::RenderCall;
-use callgate::{FinishReason, Registry};
+use callgate::{FinishReason, Registry, RenderCall};
 use serde_json::{Value, json};
 
 use super::scripted::Playing;

@@ -15,7 +15,6 @@ mod template;
 pub(crate) mod turn;
 mod write;
 
-pub use builtin::{builtin, for_model, named};
 pub use import::{ImportError, import};
 pub use load::RecordError;
 pub use miss::{Miss, Missing, Progress};

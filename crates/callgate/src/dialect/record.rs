@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::builtin;
 use super::shape::Shape;
 use super::template::{Slot, Template};
 use crate::json::Syntax;
@@ -111,26 +110,6 @@ pub struct Record {
 }
 
 impl Record {
-    /// Every built-in dialect, in order of rank.
-    pub fn builtin() -> &'static [Record] {
-        builtin::builtin()
-    }
-
-    /// The built-in dialect with this name.
-    pub fn named(name: &str) -> Option<&'static Record> {
-        builtin::named(name)
-    }
-
-    /// The built-in dialect that a model writes, by the name of the model, its repository, file or tag.
-    ///
-    /// ```
-    /// let record = callgate::Record::for_model("Qwen/Qwen3-Coder-30B-A3B-Instruct-FP8");
-    /// assert_eq!(record.map(|record| &*record.name), Some("qwen3-coder"));
-    /// ```
-    pub fn for_model(model: &str) -> Option<&'static Record> {
-        builtin::for_model(model)
-    }
-
     /// The templates that can open a call from outside: the section openers, or the calls if there are none. An
     /// empty section opener stands for the calls.
     #[doc(hidden)]

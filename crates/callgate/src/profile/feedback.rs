@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{Kind, Profile, prompt, strict_xml};
-use crate::dialect::{self, RenderCall};
+use crate::dialect::{Record, RenderCall};
 use crate::event::Rejected;
 use crate::finding::{Code, Finding, Severity};
 use crate::registry::Registry;
@@ -109,7 +109,7 @@ fn strict_format(text: &mut String, refused: &[&Rejected], registry: &Registry) 
     let arguments = prompt::arguments(tool);
     let call = RenderCall { id: None, name: &tool.tool.name, arguments: &arguments };
     let Some(json_form) =
-        dialect::named("tool-xml").and_then(|record| record.render(&[call], None, None).ok())
+        Record::named("tool-xml").and_then(|record| record.render(&[call], None, None).ok())
     else {
         return;
     };

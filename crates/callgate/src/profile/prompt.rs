@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{Kind, Profile};
-use crate::dialect::{self, Record, RenderCall};
+use crate::dialect::{Record, RenderCall};
 use crate::registry::Registry;
 use crate::schema::CompiledTool;
 
@@ -74,7 +74,7 @@ fn section(rules: &str, examples: &[String], registry: &Registry) -> String {
 }
 
 pub(super) fn examples(profile: &Profile, registry: &Registry) -> Vec<String> {
-    let Some(record) = record(profile).and_then(dialect::named) else { return Vec::new() };
+    let Some(record) = record(profile).and_then(Record::named) else { return Vec::new() };
     record.examples(registry)
 }
 

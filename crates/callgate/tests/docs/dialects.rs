@@ -1,7 +1,6 @@
 //! The parts of the page on dialects that are made, and the table of all dialects: names, models, and how they behave.
 
-use callgate::internal::dialect::{self, RenderCall};
-use callgate::{Event, FinishReason, Gate, Record, Registry};
+use callgate::{Event, FinishReason, Gate, Record, Registry, RenderCall};
 use serde_json::json;
 
 use super::{block, read, replaced};
@@ -21,7 +20,7 @@ pub(crate) fn table() -> String {
     let mut table = String::from(
         "| dialect | family | listens | streams | models | what it is |\n|---|---|---|---|---|---|\n",
     );
-    for record in dialect::builtin() {
+    for record in Record::builtin() {
         let models: Vec<String> = record.models.iter().map(|model| format!("`{model}`")).collect();
         table.push_str(&format!(
             "| `{}` | {} | {} | {} | {} | {} |\n",

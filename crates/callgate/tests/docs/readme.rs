@@ -1,7 +1,6 @@
 //! The parts of the README that are made: the library example, the profiles and the dialects.
 
-use callgate::Profile;
-use callgate::internal::dialect;
+use callgate::{Profile, Record};
 
 use super::{block, dialects, profile, replaced};
 
@@ -48,7 +47,7 @@ fn profiles() -> String {
 }
 
 fn families() -> String {
-    let records = dialect::builtin();
+    let records = Record::builtin();
     let mut table = format!(
         "{} dialects are built in:\n\n| family | number | among them |\n|---|---|---|\n",
         records.len()

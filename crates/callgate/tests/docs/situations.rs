@@ -1,9 +1,9 @@
 //! Situations: how to come to the codes that no text alone can show, each a few lines that do it.
 
 use callgate::internal::batch::{Gates, scan_line};
-use callgate::internal::policy::{Echo, Policy};
+use callgate::internal::policy::Echo;
 use callgate::internal::profile::strict_xml::{ErrorType, Strikes};
-use callgate::{Code, Event, FinishReason, Gate, Response, Session, Tools};
+use callgate::{Code, Event, FinishReason, Gate, Policy, Response, Session, Tools};
 use serde_json::{Value, json};
 
 use super::{gate, gate_with, profile, said, tools};

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use callgate::Code;
-use callgate::internal::json::{End, Reader, Syntax, Tape, canonical, repair};
+use callgate::internal::json::{End, Reader, Syntax, Tape, canonical};
+use callgate::{Code, repair};
 use proptest::prelude::*;
 use serde_json::Value;
 
