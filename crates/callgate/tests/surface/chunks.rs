@@ -1,10 +1,6 @@
-//! A session as an iterator and as a stream: the events of the callback, in any cutting.
-
-use std::pin::Pin;
-use std::task::{Context, Poll, Waker};
+//! A session as an iterator, and as a stream where that is switched on: the events of the callback, in any cutting.
 
 use callgate::{Chunk, Event, FinishReason, Gate, NativeDelta};
-use futures_core::Stream;
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -41,47 +37,20 @@ fn by_callback(gate: &Gate, chunks: &[Chunk<'_>]) -> Vec<Event<'static>> {
     events
 }
 
-/// Chunks of which each is waited for once.
-struct Slow<'a> {
-    chunks: std::vec::IntoIter<Chunk<'a>>,
-    was_pending: bool,
-}
-
-impl<'a> Stream for Slow<'a> {
-    type Item = Chunk<'a>;
-
-    fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Chunk<'a>>> {
-        self.was_pending = !self.was_pending;
-        if self.was_pending { Poll::Pending } else { Poll::Ready(self.chunks.next()) }
-    }
-}
-
-fn by_stream(gate: &Gate, chunks: Vec<Chunk<'_>>) -> Vec<Event<'static>> {
-    let count = chunks.len();
-    let slow = Slow { chunks: chunks.into_iter(), was_pending: false };
-    let mut stream = Box::pin(gate.session().event_stream(slow));
-    let mut context = Context::from_waker(Waker::noop());
-    let (mut events, mut waits) = (Vec::new(), 0);
-    loop {
-        match stream.as_mut().poll_next(&mut context) {
-            Poll::Ready(Some(event)) => events.push(event),
-            Poll::Ready(None) => break,
-            Poll::Pending => waits += 1,
-        }
-    }
-    assert_eq!(waits, count + 1, "it waits for chunks and for nothing else");
-    assert_eq!(stream.as_mut().poll_next(&mut context), Poll::Ready(None), "what is over stays over");
-    events
-}
-
 fn fault(gate: &Gate, chunks: &[Chunk<'_>]) -> Option<String> {
     let wanted = by_callback(gate, chunks);
     let iterated: Vec<Event<'static>> = gate.session().events(chunks.iter().cloned()).collect();
     if iterated != wanted {
         return Some(format!("the iterator gives {iterated:?}, the callback {wanted:?}"));
     }
-    let streamed = by_stream(gate, chunks.to_vec());
-    (streamed != wanted).then(|| format!("the stream gives {streamed:?}, the callback {wanted:?}"))
+    #[cfg(feature = "stream")]
+    {
+        let streamed = crate::stream::events(gate, chunks.to_vec());
+        if streamed != wanted {
+            return Some(format!("the stream gives {streamed:?}, the callback {wanted:?}"));
+        }
+    }
+    None
 }
 
 #[test]

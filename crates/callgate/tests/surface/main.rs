@@ -4,6 +4,10 @@
 #![allow(clippy::panic, clippy::unwrap_used)]
 
 mod chunks;
+#[cfg(feature = "schemars")]
+mod functions;
+#[cfg(feature = "stream")]
+mod stream;
 #[path = "../support/mod.rs"]
 mod support;
 mod tools;
