@@ -99,13 +99,14 @@ fn a_chunk_is_read_when_it_is_asked_for() {
 
 #[test]
 fn the_end_says_what_the_chunks_do_not() {
-    let gate = gate("strict", &json!([{"name": "look", "parameters": {"type": "object"}}]));
+    let gate = gate("standard", &json!([{"name": "look", "parameters": {"type": "object"}}]));
+    // Only a good ending lets the missing tag be added.
     let text = "<tool_call>{\"name\": \"look\", \"arguments\": {}}";
     let calls = |reason| {
         let events = gate.session().events([Chunk::from(text), Chunk::End(reason)]);
         events.filter(|event| matches!(event, Event::Call(_))).count()
     };
-    assert_eq!((calls(FinishReason::Stop), calls(FinishReason::Failed)), (0, 0));
+    assert_eq!((calls(FinishReason::Stop), calls(FinishReason::Failed)), (1, 0));
     let owned: Vec<Chunk<'static>> = vec![format!("{text}</tool_call>").into(), vec![b'.'].into()];
     assert_eq!(gate.session().events(owned).filter(|event| matches!(event, Event::Call(_))).count(), 1);
 }
