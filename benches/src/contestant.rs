@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::hint::black_box;
 
-use callgate::json::{self, End, Reader, Syntax};
+use callgate::internal::json::{self, End, Reader, Syntax};
 use callgate::{Event, FinishReason, Gate, Profile, Record, Registry, Response, Session};
 
 use crate::stopwatch::{Budget, lasts};
@@ -82,7 +82,7 @@ pub fn gate(dialect: &str) -> Result<Gate, Box<dyn Error>> {
 /// A gate for which all dialects listen that do so by themselves. A format without an unmistakable marker does not, and has
 /// to be asked for as well.
 pub fn gate_auto(dialect: &str) -> Result<Gate, Box<dyn Error>> {
-    let openers = callgate::dialect::named(dialect).map(Record::openers).unwrap_or_default();
+    let openers = Record::named(dialect).map(Record::openers).unwrap_or_default();
     if openers.first().is_some_and(|opener| Record::is_unmistakable(opener)) {
         return gate("auto");
     }
@@ -101,7 +101,7 @@ pub fn gate_alone(dialect: &str) -> Result<Gate, Box<dyn Error>> {
 /// Feeds the chunks until they end or patience does. Never inlined, so that a profiler can be told to look
 /// inside only.
 #[inline(never)]
-pub fn feed(session: &mut Session, chunks: &[&str], sink: &mut dyn FnMut(Event<'_>)) -> bool {
+pub fn feed(mut session: Session, chunks: &[&str], sink: &mut dyn FnMut(Event<'_>)) -> bool {
     let mut budget = Budget::start(chunks);
     for chunk in chunks {
         session.push(chunk, sink);
@@ -115,15 +115,15 @@ pub fn feed(session: &mut Session, chunks: &[&str], sink: &mut dyn FnMut(Event<'
 
 fn read_with(gate: Gate) -> Run {
     Box::new(move |chunks, take| {
-        let mut session = gate.session();
+        let session = gate.session();
         if take == Take::Look {
-            let done = feed(&mut session, chunks, &mut |event| {
+            let done = feed(session, chunks, &mut |event| {
                 black_box(&event);
             });
             return done.then(Answer::default);
         }
         let mut collector = Response::collector();
-        let done = feed(&mut session, chunks, &mut |event| {
+        let done = feed(session, chunks, &mut |event| {
             black_box(&event);
             collector.push(event);
         });
@@ -136,7 +136,7 @@ fn read_with(gate: Gate) -> Run {
 /// How many pieces of arguments come out of a response before its calls are judged.
 pub fn deltas(gate: &Gate, chunks: &[&str]) -> usize {
     let mut count = 0;
-    feed(&mut gate.session(), chunks, &mut |event| {
+    feed(gate.session(), chunks, &mut |event| {
         count += usize::from(matches!(event, Event::ArgumentsDelta { .. }));
     });
     count

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use callgate::dialect::{self, RenderCall};
+use callgate::{Record, RenderCall};
 use serde_json::{Value, json};
 
 use crate::contestant::{feed, gate};
@@ -94,7 +94,7 @@ impl Row {
 
 /// A response in this dialect with one call that writes a file of about this size.
 pub fn written_in(dialect: &str, size: usize) -> Result<String, Box<dyn Error>> {
-    let record = dialect::named(dialect).ok_or("no such dialect")?;
+    let record = Record::named(dialect).ok_or("no such dialect")?;
     let arguments = json!({"path": "src/lib.rs", "content": source_text(size * 6 / 7)}).to_string();
     let call = RenderCall { id: Some("call_1"), name: "write_file", arguments: &arguments };
     Ok(record.render(&[call], None, None)?)
@@ -108,7 +108,7 @@ pub fn families(rounds: usize) -> Result<Vec<Row>, Box<dyn Error>> {
         for size in SIZES {
             texts.push(written_in(dialect, size)?);
         }
-        let family = dialect::named(dialect).map_or('-', |record| record.family);
+        let family = Record::named(dialect).map_or('-', |record| record.family);
         for mode in ["whole", "streamed"] {
             rows.push(row(format!("{family}"), dialect, mode, &texts, Some(1), rounds)?);
         }
@@ -174,8 +174,7 @@ fn row(
             for _ in 0..((1 << 20) / text.len()).clamp(1, 8) {
                 let mut found = 0;
                 let (done, took) = time(|| {
-                    let mut session = gate.session();
-                    feed(&mut session, pieces, &mut |event| {
+                    feed(gate.session(), pieces, &mut |event| {
                         found += usize::from(matches!(event, callgate::Event::Call(_)))
                     })
                 });

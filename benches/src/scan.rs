@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
-use callgate::batch::{self, Gates};
+use callgate::internal::batch::{self, Gates};
 use callgate::{Profile, Registry};
 use serde_json::{Value, json};
 

@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use callgate::json::{Repair, RepairCode, repair};
+use callgate::{Repair, RepairCode, repair};
 use callgate_fuzz::seed;
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;

@@ -3,9 +3,8 @@
 #![no_main]
 
 use arbitrary::Arbitrary;
-use callgate::Registry;
-use callgate::dialect::{self, RenderCall};
-use callgate::json::canonical;
+use callgate::internal::json::canonical;
+use callgate::{Record, Registry, RenderCall};
 use callgate_fuzz::{calls, dialect_gate};
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Map, Value, json};
@@ -60,8 +59,8 @@ fn key_of(key: u8) -> String {
 }
 
 fuzz_target!(|turn: Turn| {
-    let rank = usize::from(turn.dialect) % dialect::builtin().len();
-    let record = &dialect::builtin()[rank];
+    let rank = usize::from(turn.dialect) % Record::builtin().len();
+    let record = &Record::builtin()[rank];
     let name = NAMES[usize::from(turn.name) % NAMES.len()];
     let (mut values, mut schemas) = (Map::new(), Map::new());
     for (key, leaf) in &turn.arguments {

@@ -2,8 +2,7 @@
 
 #![no_main]
 
-use callgate::dialect::RenderCall;
-use callgate::{FinishReason, Gate, Record};
+use callgate::{FinishReason, Gate, Record, RenderCall};
 use callgate_fuzz::{check_partition, events, seed, tools};
 use libfuzzer_sys::fuzz_target;
 

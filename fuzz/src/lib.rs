@@ -7,8 +7,8 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use callgate::json::canonical;
-use callgate::{Event, FinishReason, Gate, Profile, Registry, Response, dialect};
+use callgate::internal::json::canonical;
+use callgate::{Event, FinishReason, Gate, Profile, Record, Registry, Response};
 use serde_json::{Value, json};
 
 /// The bytes at the end of an input that say how it is read; mutations mostly leave them where they are.
@@ -36,7 +36,7 @@ pub fn tools() -> Registry {
 
 /// The gate of a profile or a dialect, by any number.
 pub fn gate(number: u8) -> &'static Gate {
-    numbered(usize::from(number) % (Profile::NAMES.len() + dialect::builtin().len()))
+    numbered(usize::from(number) % (Profile::NAMES.len() + Record::builtin().len()))
 }
 
 /// The gate of a dialect, by its rank.
@@ -54,7 +54,7 @@ fn numbered(number: usize) -> &'static Gate {
                 let builder = Gate::builder().profile(profile);
                 if profile.needs_dialect() { builder.dialect("hermes") } else { builder }
             }
-            None => Gate::builder().dialect(&dialect::builtin()[number - Profile::NAMES.len()].name),
+            None => Gate::builder().dialect(&Record::builtin()[number - Profile::NAMES.len()].name),
         };
         builder.tools(tools()).build().unwrap()
     })
@@ -82,24 +82,24 @@ pub fn events<'p>(
 
 fn join(events: &mut Vec<Event<'static>>, event: Event<'_>) {
     match (events.last_mut(), event) {
-        (Some(Event::Text { text, span }), Event::Text { text: more, span: next })
+        (Some(Event::Text { text, span, .. }), Event::Text { text: more, span: next, .. })
             if span.end == next.start =>
         {
             text.to_mut().push_str(&more);
             span.end = next.end;
         }
-        (Some(Event::Reasoning { text, span }), Event::Reasoning { text: more, span: next })
+        (Some(Event::Reasoning { text, span, .. }), Event::Reasoning { text: more, span: next, .. })
             if span.end == next.start =>
         {
             text.to_mut().push_str(&more);
             span.end = next.end;
         }
-        (Some(Event::Markup { span }), Event::Markup { span: next }) if span.end == next.start => {
+        (Some(Event::Markup { span, .. }), Event::Markup { span: next, .. }) if span.end == next.start => {
             span.end = next.end;
         }
         (
-            Some(Event::ArgumentsDelta { attempt, delta }),
-            Event::ArgumentsDelta { attempt: same, delta: more },
+            Some(Event::ArgumentsDelta { attempt, delta, .. }),
+            Event::ArgumentsDelta { attempt: same, delta: more, .. },
         ) if *attempt == same => {
             delta.to_mut().push_str(&more);
         }

@@ -4,9 +4,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use callgate::dialect::{self, RenderCall};
-use callgate::profile::defuse;
-use callgate::{Profile, Record, Response};
+use callgate::internal::profile::defuse;
+use callgate::{Profile, Record, RenderCall, Response};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -141,7 +140,7 @@ impl CallStyle {
             CallStyle::Dialect(record) => Some(record),
             CallStyle::Text(profile) => {
                 let own = profile.dialects().iter().copied().find(|name| *name != "auto");
-                dialect::named(own.unwrap_or("hermes"))
+                Record::named(own.unwrap_or("hermes"))
             }
         }
     }

@@ -1,6 +1,41 @@
 //! The host's side of Callgate: everything between a judged call and the world.
 //!
-//! The gate itself is the crate `callgate`; nothing here reads a model's output a second way. What is here:
+//! The gate itself is the crate `callgate`; nothing here reads a model's output a second way. A conversation needs a
+//! model and tools, and what is not safe does not run until somebody is there to be asked:
+//!
+//! ```
+//! use callgate::Tool;
+//! use callgate_agent::cancel::Cancel;
+//! use callgate_agent::chat::{Chat, Setting};
+//! use callgate_agent::model::{Scripted, ScriptedTurn};
+//! use callgate_agent::tools::Toolbox;
+//!
+//! #[derive(serde::Deserialize)]
+//! struct Weather {
+//!     city: String,
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let schema = serde_json::json!({"type": "object", "properties": {"city": {"type": "string"}}});
+//! let mut tools = Toolbox::new();
+//! let weather = Tool::new("weather", "Says what the weather is.", schema);
+//! tools.add_function(weather, |Weather { city }| async move { Ok(format!("It rains in {city}.")) })?;
+//!
+//! // A script in place of `model::Ollama` or `model::OpenAi`.
+//! let model = Scripted::new([
+//!     ScriptedTurn::text("<tool_call>{\"name\": \"weather\", \"arguments\": {\"city\": \"Oslo\"}}</tool_call>"),
+//!     ScriptedTurn::text("Take a coat."),
+//! ]);
+//! let mut chat = Chat::begin(Setting::new(Box::new(model), tools)?, "Be brief.")?;
+//! let answered = chat.ask("Do I need a coat in Oslo?", &Cancel::new(), &mut |_| {}).await;
+//! assert_eq!((answered.text.as_str(), answered.turns), ("Take a coat.", 2));
+//! chat.end()?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! What is here:
 //!
 //! - [`approval`]: which calls run unasked, which ask, which never run; a yes is for one call, once.
 //! - [`audit`]: one line per decision, chained by hashes, on the disk before it counts.

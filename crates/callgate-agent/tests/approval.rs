@@ -27,7 +27,7 @@ fn gate() -> Gate {
 }
 
 fn tool(name: &str) -> Tool {
-    gate().registry().unwrap().get(name).unwrap().tool.clone()
+    gate().registry().unwrap().get(name).unwrap().clone()
 }
 
 fn call(name: &str, arguments: Value) -> Call {

@@ -9,9 +9,8 @@ mod scratch;
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate::profile::strict_xml::{StrikeMode, Strikes};
 use callgate::{Event, Gate, Profile};
-use callgate_agent::approval::{ApprovalPolicy, Grants, NobodyThere};
+use callgate_agent::approval::Grants;
 use callgate_agent::audit::{
     AuditLog, AuditSettings, Known, Redaction, Style, Sync, session_path, verify_file,
 };
@@ -19,10 +18,8 @@ use callgate_agent::cancel::Cancel;
 use callgate_agent::chat::{Answered, Chat, ChatEvent, End, Heard, Setting};
 use callgate_agent::history::Message;
 use callgate_agent::model::{
-    ChatRequest, FaultCode, Model, ModelFault, Parameters, Pending, Piece, Pieces, Scripted, ScriptedPiece,
-    ScriptedTurn,
+    ChatRequest, FaultCode, Model, ModelFault, Pending, Piece, Pieces, Scripted, ScriptedPiece, ScriptedTurn,
 };
-use callgate_agent::retry::RetrySettings;
 use callgate_agent::tools::files::{FS_READ, FileLimits, FileNames, Root, file_tools};
 use callgate_agent::tools::{Spending, ToolErrorCode, Toolbox};
 use scratch::Scratch;
@@ -78,22 +75,14 @@ fn talk(wanted: Wanted, turns: Vec<ScriptedTurn>) -> Talk {
     let mut grants = Grants::new();
     grants.grant(FS_READ, "the test says so");
     let model = Shared(Arc::new(Scripted::new(turns)));
-    let setting = Setting {
-        model: Box::new(model.clone()),
-        gate: Gate::builder().profile(profile).tools(tools.registry().clone()).build().unwrap(),
-        dialect: None,
-        tools,
-        parameters: Parameters::default(),
-        retry: RetrySettings { max_attempts: 0, ..RetrySettings::default() },
-        approval: ApprovalPolicy::default(),
-        approver: Box::new(NobodyThere),
-        grants,
-        audit: wanted.audit,
-        spending: wanted.spending,
-        strikes: Strikes::new(3, StrikeMode::AtLimit),
-        endless: wanted.endless,
-        examples: wanted.examples,
-    };
+    let gate = Gate::builder().profile(profile).tools(tools.registry().clone()).build().unwrap();
+    let mut setting = Setting::with_gate(Box::new(model.clone()), gate, tools);
+    setting.retry.max_attempts = 0;
+    setting.grants = grants;
+    setting.audit = wanted.audit;
+    setting.spending = wanted.spending;
+    setting.endless = wanted.endless;
+    setting.examples = wanted.examples;
     Talk { chat: Chat::begin(setting, "Be brief.").unwrap(), model, _scratch: scratch }
 }
 

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use callgate::policy::{ExtraArgs, Partial, RepairPolicy};
+use callgate::internal::policy::{ExtraArgs, Partial, RepairPolicy};
 use callgate::{Profile, Registry};
 use callgate_agent::approval::{ApprovalPolicy, Otherwise, Rule, Standing};
 use callgate_agent::audit::{Style, Sync};

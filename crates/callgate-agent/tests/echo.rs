@@ -8,16 +8,14 @@ mod scratch;
 
 use std::sync::{Arc, Mutex};
 
-use callgate::policy::{Echo, Policy};
-use callgate::profile::strict_xml::{StrikeMode, Strikes};
-use callgate::{Code, Gate, Profile};
-use callgate_agent::approval::{Answer, ApprovalPolicy, Approver, DenialReason, Grants, Request, Rule};
+use callgate::internal::policy::Echo;
+use callgate::{Code, Gate, Policy, Profile};
+use callgate_agent::approval::{Answer, Approver, DenialReason, Grants, Request, Rule};
 use callgate_agent::cancel::Cancel;
 use callgate_agent::chat::{Answered, Chat, ChatEvent, Setting};
-use callgate_agent::model::{Parameters, Pending, Piece, Scripted, ScriptedTurn};
-use callgate_agent::retry::RetrySettings;
+use callgate_agent::model::{Pending, Piece, Scripted, ScriptedTurn};
 use callgate_agent::tools::files::{FS_READ, FS_WRITE, FileLimits, FileNames, Root, file_tools};
-use callgate_agent::tools::{Outcome, Spending, Toolbox};
+use callgate_agent::tools::{Outcome, Toolbox};
 use scratch::Scratch;
 use serde_json::json;
 
@@ -66,27 +64,13 @@ async fn talk_with(file: &str, change: impl FnOnce(&mut Policy), mut turns: Vec<
     change(&mut policy);
     turns.push(ScriptedTurn::text("Done."));
     let asked = Asked::default();
-    let setting = Setting {
-        model: Box::new(Scripted::new(turns)),
-        gate: Gate::builder()
-            .profile(profile)
-            .policy(policy)
-            .tools(tools.registry().clone())
-            .build()
-            .unwrap(),
-        dialect: None,
-        tools,
-        parameters: Parameters::default(),
-        retry: RetrySettings { max_attempts: 0, ..RetrySettings::default() },
-        approval: ApprovalPolicy { safe: vec![Rule::parse("fs.*").unwrap()], ..ApprovalPolicy::default() },
-        approver: Box::new(asked.clone()),
-        grants,
-        audit: None,
-        spending: Spending::default(),
-        strikes: Strikes::new(3, StrikeMode::AtLimit),
-        endless: false,
-        examples: 0,
-    };
+    let gate =
+        Gate::builder().profile(profile).policy(policy).tools(tools.registry().clone()).build().unwrap();
+    let mut setting = Setting::with_gate(Box::new(Scripted::new(turns)), gate, tools);
+    setting.retry.max_attempts = 0;
+    setting.approval.safe = vec![Rule::parse("fs.*").unwrap()];
+    setting.approver = Box::new(asked.clone());
+    setting.grants = grants;
     let mut chat = Chat::begin(setting, "Be brief.").unwrap();
     let mut codes = Vec::new();
     let answered = chat
@@ -127,7 +111,7 @@ async fn a11_an_echo_of_a_dangerous_call_asks_although_a_rule_allows_it() {
     for turn in [ScriptedTurn::text(WRITE), ScriptedTurn::pieces([Piece::Calls(native)])] {
         let talk = talk(&page(WRITE), |_| {}, turn.clone()).await;
         assert_eq!(talk.codes[1], [Code::Echo]);
-        let why = Code::Echo.entry().message;
+        let why = Code::Echo.message();
         assert_eq!(talk.asked, [why], "the reason is shown");
         let Outcome::Denied { denial } = &talk.answered.tools[1].outcome else { panic!() };
         assert_eq!(denial.reason, DenialReason::User);

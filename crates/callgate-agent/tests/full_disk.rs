@@ -7,15 +7,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
-use callgate::profile::strict_xml::{StrikeMode, Strikes};
 use callgate::{Gate, Tool};
-use callgate_agent::approval::{ApprovalPolicy, Grants, NobodyThere, Rule};
+use callgate_agent::approval::Rule;
 use callgate_agent::audit::{AuditError, AuditLog, AuditSettings, Medium, Redaction, Sync};
 use callgate_agent::cancel::Cancel;
 use callgate_agent::chat::{Answered, Chat, End, Setting};
-use callgate_agent::model::{Parameters, Pending, Scripted, ScriptedTurn};
-use callgate_agent::retry::RetrySettings;
-use callgate_agent::tools::{Prepared, RunTool, Spending, ToolError, ToolReport, Toolbox};
+use callgate_agent::model::{Pending, Scripted, ScriptedTurn};
+use callgate_agent::tools::{Prepared, RunTool, ToolError, ToolReport, Toolbox};
 use serde_json::{Value, json};
 
 /// A disk with this many bytes left. What fits of a record is written before it fails, as on a real one.
@@ -94,22 +92,10 @@ async fn converse(gate: &Gate, space: usize, sync: Sync) -> Came {
     };
     let disk = Disk { left: space, bytes: Arc::default() };
     let log = AuditLog::on(Box::new(disk.clone()), settings, "s", "disk", || SystemTime::UNIX_EPOCH);
-    let setting = Setting {
-        model: Box::new(Scripted::new(turns)),
-        gate: gate.clone(),
-        dialect: None,
-        tools,
-        parameters: Parameters::default(),
-        retry: RetrySettings { max_attempts: 0, ..RetrySettings::default() },
-        approval: ApprovalPolicy { safe: vec![Rule::parse("look").unwrap()], ..ApprovalPolicy::default() },
-        approver: Box::new(NobodyThere),
-        grants: Grants::new(),
-        audit: Some(log),
-        spending: Spending::default(),
-        strikes: Strikes::new(3, StrikeMode::AtLimit),
-        endless: false,
-        examples: 0,
-    };
+    let mut setting = Setting::with_gate(Box::new(Scripted::new(turns)), gate.clone(), tools);
+    setting.retry.max_attempts = 0;
+    setting.approval.safe = vec![Rule::parse("look").unwrap()];
+    setting.audit = Some(log);
     let (answered, ended) = match Chat::begin(setting, "") {
         Err(error) => (Err(error), Ok(())),
         Ok(mut chat) => {

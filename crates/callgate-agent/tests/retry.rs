@@ -269,7 +269,8 @@ fn the_message_is_only_about_what_is_asked_for() {
 #[test]
 fn an_error_of_the_whole_is_over_when_calls_stand() {
     let profile = Profile::named("standard").unwrap();
-    let policy = callgate::Policy { require_call: callgate::policy::RequireCall::Always, ..profile.policy() };
+    let mut policy = profile.policy();
+    policy.require_call = callgate::internal::policy::RequireCall::Always;
     let tools = gate("standard").registry().unwrap().clone();
     let gate = Gate::builder().tools(tools).policy(policy).build().unwrap();
     let mut retry = Retry::new(&gate, RetrySettings::default(), "c");

@@ -93,7 +93,7 @@ fn gate(case: &Value) -> Gate {
     let profile = profile(case);
     let mut policy = profile.policy();
     if case["config"]["enable_auto_repair"] == false {
-        policy.repair = callgate::policy::RepairPolicy::Off;
+        policy.repair = callgate::internal::policy::RepairPolicy::Off;
     }
     let mut registry = Registry::new();
     for entry in case["tools"].as_array().into_iter().flatten() {

@@ -265,22 +265,18 @@ async fn begin(
         Some(settings) => Some(AuditLog::create(settings, &random_id()).map_err(|error| unrecorded(&error))?),
         None => None,
     };
-    let setting = Setting {
-        model,
-        gate,
-        dialect,
-        tools,
-        parameters: config.parameters(),
-        retry: config.retry(),
-        approval: config.approval(),
-        approver,
-        grants,
-        audit,
-        spending: config.spending(),
-        strikes: config.strikes(),
-        endless: config.endless(),
-        examples: config.examples(),
-    };
+    let mut setting = Setting::with_gate(model, gate, tools);
+    setting.dialect = dialect;
+    setting.parameters = config.parameters();
+    setting.retry = config.retry();
+    setting.approval = config.approval();
+    setting.approver = approver;
+    setting.grants = grants;
+    setting.audit = audit;
+    setting.spending = config.spending();
+    setting.max_strikes = config.max_strikes();
+    setting.endless = config.endless();
+    setting.examples = config.examples();
     let chat = Chat::begin(setting, config.instructions()).map_err(|error| unrecorded(&error))?;
     Ok((chat, servers))
 }

@@ -116,7 +116,7 @@ impl View {
                 self.write(self.notes, &format!("{head}{dialect}"));
                 (self.forming, self.is_open) = (Some((*attempt, 0)), true);
             }
-            Event::ArgumentsDelta { attempt, delta } => self.arguments(*attempt, delta),
+            Event::ArgumentsDelta { attempt, delta, .. } => self.arguments(*attempt, delta),
             _ => {}
         }
     }

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use callgate::{Gate, GateBuilder, Record, dialect};
+use callgate::{Gate, GateBuilder, Record};
 use callgate_agent::config::{
     Config, ConfigBuilder, ConfigErrors, FILE, FolderFile, Kind, Places, ROWS, Row, Setting, Value,
 };
@@ -166,7 +166,7 @@ pub(crate) fn gate(config: &Config, files: &[PathBuf]) -> Result<(GateBuilder, O
         builder = builder.record(record.clone());
     }
     let named = |name: &String| {
-        let record = own.iter().find(|record| *record.name == **name).or_else(|| dialect::named(name));
+        let record = own.iter().find(|record| *record.name == **name).or_else(|| Record::named(name));
         record.cloned().map(Arc::new)
     };
     for name in config.dialects() {

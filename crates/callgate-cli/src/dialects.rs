@@ -3,9 +3,8 @@
 use std::io::Write;
 use std::path::Path;
 
-use callgate::Record;
-use callgate::dialect::{self, RenderCall, Slot, Template};
-use callgate::json::Syntax;
+use callgate::internal::dialect::{self, Slot};
+use callgate::{Record, RenderCall};
 use serde_json::{Value, json};
 
 use crate::args::{DialectsAction, DialectsArgs};
@@ -30,7 +29,7 @@ pub(crate) fn run(args: &DialectsArgs, paint: Paint, out: &mut dyn Write) -> Res
 
 fn list(as_json: bool, paint: Paint, out: &mut dyn Write) -> Result<Outcome, Stop> {
     if as_json {
-        let all: Vec<Value> = dialect::builtin().iter().map(summary).collect();
+        let all: Vec<Value> = Record::builtin().iter().map(summary).collect();
         writeln!(out, "{}", paint.json(&format!("{:#}", Value::Array(all))))?;
         return Ok(Outcome::Fine);
     }
@@ -41,7 +40,7 @@ fn list(as_json: bool, paint: Paint, out: &mut dyn Write) -> Result<Outcome, Sto
     let (name, middle, models) = row("dialect", "family", "auto", "opener", "models");
     writeln!(out, "{}", paint.tone(Tone::Strong, format!("{name}{middle}{models}")))?;
     let room = paint.columns().saturating_sub(24 + 8 + 6 + 42).clamp(12, 60);
-    for record in dialect::builtin() {
+    for record in Record::builtin() {
         let auto = if record.auto { "yes" } else { "-" };
         let opener = one_line(&first_opener(record), 40);
         let models = one_line(&record.models.join(", "), room);
@@ -51,7 +50,7 @@ fn list(as_json: bool, paint: Paint, out: &mut dyn Write) -> Result<Outcome, Sto
     writeln!(
         out,
         "\n{} dialects. `auto` listens without being named; `callgate dialects show NAME` explains one.",
-        dialect::builtin().len()
+        Record::builtin().len()
     )?;
     Ok(Outcome::Fine)
 }
@@ -83,7 +82,8 @@ fn show(record: &Record, as_json: bool, paint: Paint, out: &mut dyn Write) -> Re
         object["source"] = json!(record.source);
         object["notes"] = json!(record.notes);
         object["example"] = json!(example);
-        object["record"] = keys(record).into_iter().map(|key| (key.name.to_owned(), key.value)).collect();
+        object["record"] =
+            keys(record).into_iter().map(|(name, _, value)| (name.to_owned(), value)).collect();
         writeln!(out, "{}", paint.json(&format!("{object:#}")))?;
         return Ok(Outcome::Fine);
     }
@@ -93,16 +93,29 @@ fn show(record: &Record, as_json: bool, paint: Paint, out: &mut dyn Write) -> Re
         }
     }
     writeln!(out, "{}", paint.tone(Tone::Strong, format!("[{}]", record.name)))?;
-    for key in keys(record) {
-        writeln!(out, "{}", paint.tone(Tone::Grey, format!("# {}", key.meaning)))?;
-        let value = key.value.to_string();
-        writeln!(out, "{} = {}", paint.tone(Tone::Accent, key.name), visible(&value, Breaks::Show))?;
+    for (name, meaning, value) in keys(record) {
+        writeln!(out, "{}", paint.tone(Tone::Grey, format!("# {meaning}")))?;
+        writeln!(out, "{} = {}", paint.tone(Tone::Accent, name), visible(&toml(&value), Breaks::Show))?;
+    }
+    let is_said = keys(record).iter().any(|(name, ..)| *name == "object");
+    if record.call.iter().any(|call| call.has(Slot::Object)) && !is_said {
+        for shape in &record.object {
+            let remark = format!("# {{object}} is {}, in any order", shape.template);
+            writeln!(out, "{}", paint.tone(Tone::Grey, visible(&remark, Breaks::Show)))?;
+        }
     }
     if let Some(example) = example {
         writeln!(out, "\n{}", paint.tone(Tone::Grey, "# A call written in it:"))?;
         writeln!(out, "{}", visible(&example, Breaks::Keep))?;
     }
     Ok(Outcome::Fine)
+}
+
+/// A value as it stands in a file. JSON strings, lists and words are TOML as well; only tables are written otherwise.
+fn toml(value: &Value) -> String {
+    let Value::Object(members) = value else { return value.to_string() };
+    let rows: Vec<String> = members.iter().map(|(key, value)| format!("{key:?} = {value}")).collect();
+    format!("{{ {} }}", rows.join(", "))
 }
 
 /// A call of a tool that everybody can imagine.
@@ -112,77 +125,44 @@ pub(crate) fn example(record: &Record) -> Option<String> {
     record.render(&[call], None, None).or_else(|_| record.render(&[with_id], None, None)).ok()
 }
 
-struct Key {
-    name: &'static str,
-    meaning: &'static str,
-    value: Value,
-}
+/// What the keys of a record mean, in the order in which they are shown. What a dialect is and comes from stands apart.
+const MEANINGS: &[(&str, &str)] = &[
+    ("models", "models that write it"),
+    ("auto", "whether it listens without being asked for"),
+    ("prompt", "what the prompt always ends with"),
+    ("open", "what opens a section of calls"),
+    ("call", "one call; the first form is written, all are read"),
+    ("join", "what stands between two calls"),
+    ("close", "what closes a section of calls"),
+    ("before", "the white space between text and the first call"),
+    ("lines", "openers stand at the start of a line"),
+    ("object", "the members of {object}, in any order"),
+    ("error", "how the model reports an error"),
+    ("param", "one parameter of {params}"),
+    ("item", "one element of a list"),
+    ("types", "how {type} is spelled"),
+    ("syntax", "how {arguments} is written"),
+    ("quote", "the private string delimiter"),
+    ("trim", "white space around {value} is dropped"),
+    ("escape", "placeholders whose text is XML-escaped"),
+    ("suffix", "what {suffix} is written as"),
+    ("known", "only names of the tool list open a call"),
+    ("also", "what else is read in place of a literal; never written"),
+    ("text", "frames of visible text"),
+    ("reasoning", "spans of reasoning"),
+    ("ends_thought", "a call may end the reasoning"),
+    ("noise", "what is swallowed outside of calls"),
+    ("bare", "inner openers that are unmistakable without their wrapper"),
+];
 
-/// The keys of the record that say something, as in its file. A JSON string or list of strings is TOML as well.
-fn keys(record: &Record) -> Vec<Key> {
-    let templates = |list: &[Template]| match list {
-        [one] => json!(one.to_string()),
-        many => many.iter().map(|template| json!(template.to_string())).collect(),
+/// The keys of the record with what they mean.
+fn keys(record: &Record) -> Vec<(&'static str, &'static str, Value)> {
+    let mut keys = record.keys();
+    let take = |(name, meaning): &(&'static str, &'static str)| {
+        let at = keys.iter().position(|(key, _)| key == name)?;
+        Some((*name, *meaning, keys.swap_remove(at).1))
     };
-    let shapes = |list: &[dialect::Shape]| {
-        templates(&list.iter().map(|shape| shape.template.clone()).collect::<Vec<_>>())
-    };
-    let writes_objects = record.call.iter().any(|call| call.has(Slot::Object));
-    let object = if writes_objects { shapes(&record.object) } else { Value::Null };
-    let syntax = match record.syntax {
-        Syntax::Json => "json",
-        Syntax::Python => "python",
-        Syntax::Kwargs => "kwargs",
-        Syntax::Bare => "bare",
-        Syntax::Lines => "lines",
-    };
-    let escape: Vec<&str> = record.escape.iter().map(|slot: &Slot| slot.word()).collect();
-    let also: Vec<Vec<&str>> = record
-        .also
-        .iter()
-        .map(|(literal, others)| std::iter::once(literal).chain(others).map(String::as_str).collect())
-        .collect();
-    let types: Value = record.types.iter().map(|(name, spelling)| (name.clone(), json!(spelling))).collect();
-    let all = [
-        ("models", "models that write it", json!(record.models)),
-        ("auto", "whether it listens without being asked for", json!(record.auto)),
-        ("prompt", "what the prompt always ends with", json!(record.prompt)),
-        ("open", "what opens a section of calls", templates(&record.open)),
-        ("call", "one call; the first form is written, all are read", templates(&record.call)),
-        ("join", "what stands between two calls", json!(record.join.to_string())),
-        ("close", "what closes a section of calls", templates(&record.close)),
-        ("before", "the white space between text and the first call", json!(record.before)),
-        ("object", "the members of {object}, in any order", object),
-        ("error", "how the model reports an error", shapes(&record.error)),
-        ("param", "one parameter of {params}", templates(&record.param)),
-        ("item", "one element of a list", json!(record.item.as_ref().map(ToString::to_string))),
-        ("types", "how {type} is spelled", types),
-        ("syntax", "how {arguments} is written", json!(syntax)),
-        ("quote", "the private string delimiter", json!(record.quote.as_deref())),
-        ("trim", "white space around {value} is dropped", json!(record.trim)),
-        ("escape", "placeholders whose text is XML-escaped", json!(escape)),
-        ("suffix", "what {suffix} is written as", json!(record.suffix)),
-        ("known", "only names of the tool list open a call", json!(record.known)),
-        ("also", "what else is read in place of a literal; never written", json!(also)),
-        ("text", "frames of visible text", templates(&record.text)),
-        ("reasoning", "spans of reasoning", templates(&record.reasoning)),
-        ("ends_thought", "a call may end the reasoning", json!(record.ends_thought)),
-        ("noise", "what is swallowed outside of calls", templates(&record.noise)),
-        ("bare", "inner openers that are unmistakable without their wrapper", json!(record.bare)),
-    ];
-    // A key that holds nothing, or what is so by default, would not stand in the file.
-    let is_default = |name: &str, value: &Value| match value {
-        Value::Null => true,
-        Value::Bool(set) => *set == (name == "auto"),
-        Value::String(text) => text.is_empty() || (name, text.as_str()) == ("syntax", "json"),
-        Value::Array(list) => list.is_empty(),
-        Value::Object(map) => map.is_empty(),
-        Value::Number(_) => false,
-    };
-    all.into_iter()
-        .filter(|(name, _, value)| !is_default(name, value))
-        .map(|(name, meaning, value)| Key { name, meaning, value })
-        .collect()
+    MEANINGS.iter().filter_map(take).collect()
 }
 
 fn import(

@@ -2,8 +2,7 @@
 
 use std::io::Write;
 
-use callgate::json::{RepairCode, repair};
-use callgate::{Code, FinishReason, Gate, Profile, Registry};
+use callgate::{Code, FinishReason, Gate, Profile, Registry, RepairCode, repair};
 
 use crate::exit::{Outcome, Stop};
 use crate::input;

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, IsTerminal, Read, Write};
 use std::path::Path;
 
-use callgate::{Gate, Profile, Record, Registry, dialect};
+use callgate::{Gate, Profile, Record, Registry};
 
 use crate::args::GateArgs;
 use crate::exit::Stop;
@@ -91,8 +91,8 @@ pub(crate) fn profile(name: &str) -> Result<Profile, Stop> {
 }
 
 pub(crate) fn dialect(name: &str) -> Result<&'static Record, Stop> {
-    let names = dialect::builtin().iter().map(|record| &*record.name);
-    dialect::named(name).ok_or_else(|| unknown("dialect", name, names, "see `callgate dialects`"))
+    let names = Record::builtin().iter().map(|record| &*record.name);
+    Record::named(name).ok_or_else(|| unknown("dialect", name, names, "see `callgate dialects`"))
 }
 
 /// The dialect to write in: the first of the file or the one that is named, in the file if there is one. `None` if
@@ -120,7 +120,7 @@ pub(crate) fn unknown<'a>(
     otherwise: &str,
 ) -> Stop {
     let known: Vec<&str> = known.collect();
-    let nearest = callgate::nearest(name, known.iter().copied());
+    let nearest = callgate::internal::nearest(name, known.iter().copied());
     let help = match nearest.as_slice() {
         [] if otherwise.is_empty() => format!("choose one of {}", known.join(", ")),
         [] => otherwise.to_owned(),
@@ -131,13 +131,13 @@ pub(crate) fn unknown<'a>(
 
 /// The dialects that the flags name, by themselves or by a model. None stands for those of the profile.
 pub(crate) fn dialect_names(args: &GateArgs) -> Vec<String> {
-    let of_model = args.model.as_deref().and_then(dialect::for_model).map(|record| record.name.to_string());
+    let of_model = args.model.as_deref().and_then(Record::for_model).map(|record| record.name.to_string());
     args.dialect.iter().cloned().chain(of_model).collect()
 }
 
 /// Says that a model is not in the tables, where that is so. The run goes on: unmistakable markers need no table.
 pub(crate) fn note_unknown_model(args: &GateArgs) {
-    let Some(model) = args.model.as_deref().filter(|model| dialect::for_model(model).is_none()) else {
+    let Some(model) = args.model.as_deref().filter(|model| Record::for_model(model).is_none()) else {
         return;
     };
     let model = visible(model, Breaks::Show);

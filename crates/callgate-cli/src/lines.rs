@@ -4,7 +4,8 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
-use callgate::{Code, Finding, batch};
+use callgate::internal::batch;
+use callgate::{Code, Finding};
 use serde_json::{Value, json};
 
 use crate::args::LineArgs;

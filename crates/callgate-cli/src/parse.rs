@@ -28,7 +28,7 @@ pub(crate) fn run(args: &ParseArgs, paint: Paint, out: &mut dyn Write) -> Result
     let mut watch = Watch { out, paint, show, observer: Observer::new(), chunks: 0, events: Vec::new() };
     let bytes = feed(args, &mut session, &mut watch)?;
     let reason = FinishReason::from_word(&args.finish_reason);
-    watch.finish(&mut session, reason)?;
+    watch.finish(session, reason)?;
     let Watch { out, mut observer, .. } = watch;
     observer.said(&args.finish_reason);
     let reading = observer.finish(reason);
@@ -118,7 +118,7 @@ impl Watch<'_> {
         self.step(&heading, &shown, |sink| session.push_bytes(chunk, sink))
     }
 
-    fn finish(&mut self, session: &mut Session, reason: FinishReason) -> Result<(), Stop> {
+    fn finish(&mut self, session: Session, reason: FinishReason) -> Result<(), Stop> {
         self.step("finish", reason.word(), |sink| session.finish(reason, sink))?;
         for event in std::mem::take(&mut self.events) {
             self.json_line(&event)?;
@@ -172,7 +172,7 @@ fn stream_line(out: &mut dyn Write, paint: Paint, event: &Event<'_>) -> Result<(
     let (what, detail) = match event {
         Event::Text { text, .. } => ("text", format!("“{}”", one_line(text, width))),
         Event::Reasoning { text, .. } => ("reasoning", format!("“{}”", one_line(text, width))),
-        Event::Markup { span } => ("markup", format!("bytes {}..{}", span.start, span.end)),
+        Event::Markup { span, .. } => ("markup", format!("bytes {}..{}", span.start, span.end)),
         Event::CallStarted { name, dialect, choice, .. } => {
             let why = match choice {
                 Choice::Marker(marker) => format!(", by its marker {}", one_line(marker, width)),

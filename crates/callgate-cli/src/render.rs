@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::io::Write;
 
-use callgate::dialect::RenderCall;
-use callgate::json::{Kind, Tape};
+use callgate::RenderCall;
+use callgate::internal::json::{Kind, Tape};
 use serde::de::IgnoredAny;
 
 use crate::args::RenderArgs;

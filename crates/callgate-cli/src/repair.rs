@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use callgate::json::{Failure, Repair, Repaired, Safety, repair};
-use callgate::{Code, Finding, Span, batch};
+use callgate::internal::batch;
+use callgate::{Code, Finding, Repair, Repaired, Safety, Span, repair};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -26,7 +26,7 @@ pub(crate) fn run(args: &RepairArgs, paint: Paint, out: &mut dyn Write) -> Resul
         return lines::run(&args.file, &[], &args.lines, Counting::Documents, work, paint, out);
     }
     let text = input::read_text(&args.file, "UTF-8 text")?;
-    let result = repair(&text, DEPTH).map_err(|failure| finding(&failure)).and_then(|repaired| {
+    let result = repair(&text, DEPTH).and_then(|repaired| {
         let guess = repaired.repairs.iter().find(|repair| repair.safety == Safety::Guess);
         match guess.filter(|_| args.strict) {
             Some(guess) => Err(refused_guess(guess.code.word(), guess.span)),
@@ -75,11 +75,7 @@ fn remarks(file: &std::path::Path, text: &str, result: &Result<Repaired, Finding
 
 fn remark(repair: &Repair, place: &str) -> String {
     let times = if repair.count > 1 { format!(" ({} times)", repair.count) } else { String::new() };
-    format!("{place:>8}  {repair}: {}{times}\n", repair.code.entry().message)
-}
-
-fn finding(failure: &Failure) -> Finding {
-    Finding::new(failure.code).at(Span::new(failure.at, failure.at)).message(failure.message.clone())
+    format!("{place:>8}  {repair}: {}{times}\n", repair.code.message())
 }
 
 fn refused_guess(code: &str, span: Span) -> Finding {

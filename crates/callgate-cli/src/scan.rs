@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use callgate::Response;
-use callgate::batch::{self, Gates};
+use callgate::internal::batch::{self, Gates};
 
 use crate::args::ScanArgs;
 use crate::exit::{Outcome, Stop};

@@ -9,8 +9,7 @@
 
 use std::error::Error;
 
-use callgate::dialect::RenderCall;
-use callgate::{Gate, Record, Registry};
+use callgate::{Gate, Record, Registry, RenderCall};
 
 const ACT: &str = r#"
 [act]

@@ -183,12 +183,7 @@ pub fn repair_line(line: &str) -> Outcome {
             let line = one_line(format!("{{\"id\":{id},\"output\":{output},\"repairs\":{repairs}}}"));
             Outcome { line, failed: false, response: None }
         }
-        Err(failure) => {
-            let finding = Finding::new(failure.code)
-                .at(crate::Span::new(failure.at, failure.at))
-                .message(failure.message);
-            failed(id, finding)
-        }
+        Err(finding) => failed(id, finding),
     }
 }
 

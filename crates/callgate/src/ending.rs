@@ -6,6 +6,7 @@ use crate::policy::TruncatedPolicy;
 
 /// Why a response ended, as the provider says and as the gate corrects it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum FinishReason {
     /// The model was done.
     Stop,

@@ -1,15 +1,17 @@
 //! Events: the one ordered stream that everything else consumes.
 
+mod wire;
+
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use serde::Serialize;
-use serde::ser::{SerializeStruct, Serializer};
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::finding::{Finding, Span};
 use crate::json::{Repair, canonical};
+use wire::{WrittenRejected, raw_text, shared};
 
 /// What became of a piece of the input. Every byte of the input is in the span of exactly one `Text`,
 /// `Reasoning`, `Markup`, `Call` or `Rejected`; the others say more about those.
@@ -17,6 +19,7 @@ use crate::json::{Repair, canonical};
 #[non_exhaustive]
 pub enum Event<'a> {
     /// Text for the reader, untrimmed.
+    #[non_exhaustive]
     Text {
         /// The text, with U+FFFD for bytes that are not UTF-8.
         text: Cow<'a, str>,
@@ -24,6 +27,7 @@ pub enum Event<'a> {
         span: Span,
     },
     /// What the model thought before it answered.
+    #[non_exhaustive]
     Reasoning {
         /// The text of the thought.
         text: Cow<'a, str>,
@@ -31,11 +35,13 @@ pub enum Event<'a> {
         span: Span,
     },
     /// Bytes that only hold the format together: section tags, end tokens, the white space a template writes.
+    #[non_exhaustive]
     Markup {
         /// Their place in the input.
         span: Span,
     },
     /// A call has begun and its name is known. For display: nothing is judged yet.
+    #[non_exhaustive]
     CallStarted {
         /// The number of the attempt in this response.
         attempt: usize,
@@ -47,6 +53,7 @@ pub enum Event<'a> {
         choice: Choice,
     },
     /// More of a call's arguments, as JSON text. For display: nothing is judged yet.
+    #[non_exhaustive]
     ArgumentsDelta {
         /// The number of the attempt.
         attempt: usize,
@@ -108,20 +115,24 @@ impl Event<'_> {
     }
 }
 
-/// An accepted attempt.
-#[derive(Clone, Debug, PartialEq)]
+/// An accepted attempt. One that was read back from JSON is as good as the place where it was kept.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[non_exhaustive]
 pub struct Call {
     /// The number of the attempt in this response.
+    #[serde(default)]
     pub attempt: usize,
     /// The model's id, or one that is unique in the response.
     pub id: String,
     /// The name of the tool, as registered.
     pub name: String,
     /// The arguments as JSON text: the model's own bytes where they were valid, spliced where they were repaired.
+    #[serde(deserialize_with = "raw_text")]
     pub arguments: String,
     /// Whether a tool list was given, so that name and arguments were checked.
     pub checked: bool,
     /// The dialect it was written in; `native` for structured provider calls.
+    #[serde(deserialize_with = "shared")]
     pub dialect: Arc<str>,
     /// The frame in the input; absent for structured provider calls.
     pub span: Option<Span>,
@@ -130,9 +141,11 @@ pub struct Call {
     /// What was changed to fit it to its schema.
     pub coercions: Vec<Coercion>,
     /// What is to be known before it runs: that it repeats text that is not to be trusted.
+    #[serde(default)]
     pub findings: Vec<Finding>,
     /// The ids of the calls of this response that must be done first, where the model wrote a plan. All of them stand,
     /// and none waits for this one.
+    #[serde(default)]
     pub after: Vec<String>,
 }
 
@@ -154,7 +167,9 @@ impl Call {
 }
 
 /// A refused attempt: nothing of it may run.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(from = "WrittenRejected")]
+#[non_exhaustive]
 pub struct Rejected {
     /// The number of the attempt in this response.
     pub attempt: usize,
@@ -175,19 +190,21 @@ pub struct Rejected {
 }
 
 /// What the model itself reported as an error.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ModelError {
     /// The code it gave, `unspecified` without one.
     pub code: String,
     /// What it said.
     pub message: String,
     /// The object in the input.
-    #[serde(skip)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub span: Option<Span>,
 }
 
 /// One change made to fit a value to its schema.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Coercion {
     /// Which change.
     pub code: CoercionCode,
@@ -200,7 +217,7 @@ pub struct Coercion {
 }
 
 /// The closed list of coercions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum CoercionCode {
@@ -231,112 +248,5 @@ impl fmt::Display for CoercionCode {
             CoercionCode::NumberToString => "number-to-string",
             CoercionCode::DroppedArgument => "dropped-argument",
         })
-    }
-}
-
-impl Serialize for Call {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut s = serializer.serialize_struct(
-            "Call",
-            8 + usize::from(!self.after.is_empty()) + usize::from(!self.findings.is_empty()),
-        )?;
-        s.serialize_field("id", &self.id)?;
-        s.serialize_field("name", &self.name)?;
-        match self.raw_arguments() {
-            Some(raw) => s.serialize_field("arguments", raw)?,
-            None => s.serialize_field("arguments", &self.value())?,
-        }
-        s.serialize_field("checked", &self.checked)?;
-        s.serialize_field("dialect", &*self.dialect)?;
-        s.serialize_field("span", &self.span)?;
-        s.serialize_field("repairs", &self.repairs)?;
-        s.serialize_field("coercions", &self.coercions)?;
-        if self.findings.is_empty() {
-            s.skip_field("findings")?;
-        } else {
-            s.serialize_field("findings", &self.findings)?;
-        }
-        if self.after.is_empty() {
-            s.skip_field("after")?;
-        } else {
-            s.serialize_field("after", &self.after)?;
-        }
-        s.end()
-    }
-}
-
-impl Serialize for Rejected {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut s = serializer.serialize_struct("Rejected", 5)?;
-        s.serialize_field("name", &self.name)?;
-        s.serialize_field("raw", &self.raw)?;
-        if self.raw_len > self.raw.len() {
-            s.serialize_field("raw_len", &self.raw_len)?;
-        } else {
-            s.skip_field("raw_len")?;
-        }
-        s.serialize_field("span", &self.span)?;
-        s.serialize_field("findings", &self.findings)?;
-        s.end()
-    }
-}
-
-impl Serialize for Event<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut s = serializer.serialize_struct("Event", 4)?;
-        match self {
-            Event::Text { text, span } => {
-                s.serialize_field("event", "text")?;
-                s.serialize_field("text", text)?;
-                s.serialize_field("span", span)?;
-            }
-            Event::Reasoning { text, span } => {
-                s.serialize_field("event", "reasoning")?;
-                s.serialize_field("text", text)?;
-                s.serialize_field("span", span)?;
-            }
-            Event::Markup { span } => {
-                s.serialize_field("event", "markup")?;
-                s.serialize_field("span", span)?;
-            }
-            Event::CallStarted { attempt, name, dialect, choice } => {
-                s.serialize_field("event", "call_started")?;
-                s.serialize_field("attempt", attempt)?;
-                s.serialize_field("name", name)?;
-                s.serialize_field("dialect", &**dialect)?;
-                match choice {
-                    Choice::Named => s.serialize_field("chosen_by", "name")?,
-                    Choice::Provider => s.serialize_field("chosen_by", "provider")?,
-                    Choice::Marker(marker) => {
-                        s.serialize_field("chosen_by", "marker")?;
-                        s.serialize_field("marker", &**marker)?;
-                    }
-                }
-            }
-            Event::ArgumentsDelta { attempt, delta } => {
-                s.serialize_field("event", "arguments_delta")?;
-                s.serialize_field("attempt", attempt)?;
-                s.serialize_field("delta", delta)?;
-            }
-            Event::Call(call) => {
-                s.serialize_field("event", "call")?;
-                s.serialize_field("attempt", &call.attempt)?;
-                s.serialize_field("call", call)?;
-            }
-            Event::Rejected(rejected) => {
-                s.serialize_field("event", "rejected")?;
-                s.serialize_field("attempt", &rejected.attempt)?;
-                s.serialize_field("rejected", rejected)?;
-            }
-            Event::ModelError(error) => {
-                s.serialize_field("event", "model_error")?;
-                s.serialize_field("error", error)?;
-            }
-            Event::Finding(finding) => {
-                s.serialize_field("event", "finding")?;
-                s.serialize_field("finding", finding)?;
-            }
-        }
-        s.end()
     }
 }

@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::Serialize;
+use serde::de::{self, Deserializer};
 use serde::ser::{SerializeStruct, Serializer};
+use serde::{Deserialize, Serialize};
 
 /// A range of bytes of the input, counted from the first byte of the response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -43,8 +44,18 @@ impl Serialize for Span {
     }
 }
 
+impl<'de> Deserialize<'de> for Span {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let [start, end] = <[usize; 2]>::deserialize(deserializer)?;
+        if start > end {
+            return Err(de::Error::custom(format!("the span [{start}, {end}] ends before it starts")));
+        }
+        Ok(Span { start, end })
+    }
+}
+
 /// How much a finding matters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// Worth knowing; nothing was refused.
@@ -66,7 +77,8 @@ impl fmt::Display for Severity {
 }
 
 /// One thing the gate noticed: what, where, and what to do about it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[non_exhaustive]
 pub struct Finding {
     /// What kind of thing this is.
     pub code: Code,
@@ -79,6 +91,7 @@ pub struct Finding {
     /// What to do; by default the help of the code.
     pub help: Cow<'static, str>,
     /// How often it happened, where repeats are counted instead of listed.
+    #[serde(default = "once")]
     pub count: usize,
 }
 
@@ -122,7 +135,7 @@ impl Finding {
 
     /// The severity of its code.
     pub fn severity(&self) -> Severity {
-        self.code.entry().severity
+        self.code.severity()
     }
 }
 
@@ -132,10 +145,12 @@ impl fmt::Display for Finding {
     }
 }
 
+impl std::error::Error for Finding {}
+
 impl Serialize for Finding {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut s = serializer.serialize_struct("Finding", 7)?;
-        s.serialize_field("code", self.code.word())?;
+        s.serialize_field("code", &self.code)?;
         s.serialize_field("severity", &self.severity())?;
         s.serialize_field("span", &self.span)?;
         s.serialize_field("path", &self.path)?;
@@ -148,6 +163,16 @@ impl Serialize for Finding {
         }
         s.end()
     }
+}
+
+/// How often something happened that is not counted in the JSON.
+pub(crate) fn once() -> usize {
+    1
+}
+
+/// Whether something is not counted in the JSON.
+pub(crate) fn is_once(count: &usize) -> bool {
+    *count == 1
 }
 
 /// One row of the table: what a code means wherever it appears.
@@ -193,6 +218,7 @@ macro_rules! codes {
             pub const ALL: &'static [Code] = &[$(Code::$name,)*];
 
             /// The row of the table.
+            #[doc(hidden)]
             pub fn entry(self) -> &'static Entry {
                 match self {
                     $(Code::$name => &Entry {
@@ -220,6 +246,21 @@ impl Code {
         self.entry().kind
     }
 
+    /// How much it matters.
+    pub fn severity(self) -> Severity {
+        self.entry().severity
+    }
+
+    /// What it means in general; a finding may say more about its input.
+    pub fn message(self) -> &'static str {
+        self.entry().message
+    }
+
+    /// The way out in general.
+    pub fn help(self) -> &'static str {
+        self.entry().help
+    }
+
     /// The code with this word, if there is one.
     pub fn from_word(word: &str) -> Option<Code> {
         Code::ALL.iter().copied().find(|code| code.word() == word)
@@ -229,6 +270,20 @@ impl Code {
 impl fmt::Display for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.word())
+    }
+}
+
+impl Serialize for Code {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.word())
+    }
+}
+
+impl<'de> Deserialize<'de> for Code {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let word = Cow::<str>::deserialize(deserializer)?;
+        Code::from_word(&word)
+            .ok_or_else(|| de::Error::custom(format!("there is no finding with the code `{word}`")))
     }
 }
 
@@ -335,9 +390,9 @@ codes! {
         "more text was held back than the policy allows, so it was released and no call in it counts"
         "Keep calls small and out of inline code, or raise the limit of held text."
         "" "";
-    PushAfterFinish "push-after-finish" "push_after_finish" Warning
-        "input came after the response was finished and was ignored"
-        "Start a new session for each response."
+    UncheckedCall "unchecked-call" "unchecked_call" Error
+        "the gate had no tool list, so nobody has checked the call"
+        "Give the gate the tool list of those who run its calls."
         "" "";
     // ---- names ----
     MissingFunction "missing-function" "missing_function" Error

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::dialect::{self, Record};
+use crate::dialect::Record;
 use crate::ending::FinishReason;
 use crate::frame::openers::Openers;
 use crate::frame::program::{Listening, Program, compile};
@@ -48,7 +48,7 @@ pub(crate) struct Compiled {
 impl Compiled {
     /// The tool of this name.
     pub(crate) fn tool(&self, name: &str) -> Option<&CompiledTool> {
-        self.registry.as_ref()?.get(name)
+        self.registry.as_ref()?.compiled(name)
     }
 
     /// Whether nothing may be guessed about a call of this name.
@@ -218,12 +218,12 @@ impl GateBuilder {
             if records.iter().any(|listening| &*listening.record.name == name) {
                 continue;
             }
-            let record = dialect::named(name).ok_or_else(|| unknown_dialect(name, &records))?;
+            let record = Record::named(name).ok_or_else(|| unknown_dialect(name, &records))?;
             needs_tools(record, self.registry.as_ref())?;
             records.push(Listening { record: Arc::new(record.clone()), chosen: true, live: true });
         }
         if auto || self.profile.listens() {
-            for record in dialect::builtin().iter().filter(|record| record.auto) {
+            for record in Record::builtin().iter().filter(|record| record.auto) {
                 if records.iter().all(|listening| listening.record.name != record.name) {
                     records.push(Listening { record: Arc::new(record.clone()), chosen: false, live: auto });
                 }
@@ -249,7 +249,7 @@ fn needs_tools(record: &Record, registry: Option<&Registry>) -> Result<(), GateE
 }
 
 fn unknown_dialect(name: &str, added: &[Listening]) -> GateError {
-    let builtin = dialect::builtin().iter().map(|record| &*record.name);
+    let builtin = Record::builtin().iter().map(|record| &*record.name);
     let known = builtin.chain(added.iter().map(|listening| &*listening.record.name)).chain(["auto"]);
     let near = nearest(name, known);
     GateError {
@@ -284,6 +284,7 @@ fn check(policy: &Policy) -> Result<(), GateError> {
 
 /// Why a gate could not be built.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct GateError {
     /// The stable word.
     pub code: &'static str,

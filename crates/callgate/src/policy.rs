@@ -1,5 +1,7 @@
 //! Policy: what the gate allows. Strictness is data, not code.
 
+mod knobs;
+
 use serde::{Deserialize, Serialize};
 
 /// Which repairs may be made to read a broken attempt, from none to all.
@@ -189,6 +191,8 @@ pub enum Echo {
 
 /// Which names are names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
 pub struct NameRule {
     /// The characters allowed besides ASCII letters, digits and `_`.
     pub extra: String,
@@ -208,8 +212,16 @@ impl NameRule {
     }
 }
 
+impl Default for NameRule {
+    fn default() -> Self {
+        NameRule::ascii(".-")
+    }
+}
+
 /// Limits count input bytes and fire at exact offsets.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Limits {
     /// The largest arguments of one call, in bytes.
     pub arguments: usize,
@@ -230,57 +242,96 @@ pub struct Limits {
     pub untrusted: usize,
 }
 
-/// Everything the gate allows or refuses, as data.
+/// Everything the gate allows or refuses, as data. What is left out of the data is as in the profile `standard`; a knob
+/// that there is not is an error.
+///
+/// ```
+/// use callgate::{Gate, Policy, Profile};
+///
+/// let strict = Profile::standard().policy().repair_off().partial_all_or_nothing().max_calls(4);
+/// let same: Policy =
+///     serde_json::from_str(r#"{"repair": "off", "partial": "all-or-nothing", "max_calls": 4}"#)?;
+/// assert_eq!(strict, same);
+/// let gate = Gate::builder().policy(strict).build()?;
+/// let broken = gate.parse("<tool_call>{\"name\": \"look\", \"arguments\": {\"q\": 1,}}</tool_call>");
+/// assert_eq!(broken.rejected[0].findings[0].code.word(), "bad-json");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Policy {
     /// Which repairs may be made.
+    #[doc(hidden)]
     pub repair: RepairPolicy,
     /// Whether values may be fitted to their schema.
+    #[doc(hidden)]
     pub coerce: Coerce,
     /// What a cut-off value means.
+    #[doc(hidden)]
     pub truncated: TruncatedPolicy,
     /// Which endings let calls out.
+    #[doc(hidden)]
     pub endings: Endings,
     /// What a call in a code fence is.
+    #[doc(hidden)]
     pub fences: Region,
     /// What a call in inline code or a quotation is.
+    #[doc(hidden)]
     pub quote: Quote,
     /// What a call in a block of code by indentation is.
+    #[doc(hidden)]
     pub indented: Quote,
     /// Whether a call inside reasoning is dead (always, unless the dialect says a call ends the thought).
+    #[doc(hidden)]
     pub reasoning: Region,
     /// Where a call may stand.
+    #[doc(hidden)]
     pub position: Position,
     /// The most calls of one response.
+    #[doc(hidden)]
     pub max_calls: usize,
     /// What more calls mean.
+    #[doc(hidden)]
     pub on_excess: Excess,
     /// What one refusal means for the rest.
+    #[doc(hidden)]
     pub partial: Partial,
     /// What unknown arguments mean.
+    #[doc(hidden)]
     pub extra_args: ExtraArgs,
     /// What absent, blank or null arguments mean.
+    #[doc(hidden)]
     pub blank_args: BlankArgs,
     /// What unknown members of a call object mean.
+    #[doc(hidden)]
     pub members: Members,
     /// Which tools are dangerous.
+    #[doc(hidden)]
     pub dangerous: Dangerous,
     /// Whether a call is required.
+    #[doc(hidden)]
     pub require_call: RequireCall,
     /// How refusals are shown.
+    #[doc(hidden)]
     pub on_malformed: OnMalformed,
     /// Whether a format that was not chosen by name is live.
+    #[doc(hidden)]
     pub foreign: Foreign,
     /// Which names are names.
+    #[doc(hidden)]
     pub name_rule: NameRule,
     /// When calls come out.
+    #[doc(hidden)]
     pub release: Release,
     /// What an echo of untrusted text means.
+    #[doc(hidden)]
     pub echo: Echo,
     /// Whether keys that stand twice keep the last value, as a guess.
+    #[doc(hidden)]
     pub duplicate_keys: DuplicateKeys,
     /// Limits.
+    #[doc(hidden)]
     pub limits: Limits,
 }
 
@@ -329,20 +380,26 @@ impl Default for Policy {
             require_call: RequireCall::Never,
             on_malformed: OnMalformed::Reject,
             foreign: Foreign::Live,
-            name_rule: NameRule::ascii(".-"),
+            name_rule: NameRule::default(),
             release: Release::AtEnd,
             echo: Echo::Report,
             duplicate_keys: DuplicateKeys::Reject,
-            limits: Limits {
-                arguments: 16 << 20,
-                depth: 64,
-                held: 64 << 10,
-                repairs: 4096,
-                raw: 4096,
-                refusals: 512,
-                work: 1 << 30,
-                untrusted: 16 << 20,
-            },
+            limits: Limits::default(),
+        }
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            arguments: 16 << 20,
+            depth: 64,
+            held: 64 << 10,
+            repairs: 4096,
+            raw: 4096,
+            refusals: 512,
+            work: 1 << 30,
+            untrusted: 16 << 20,
         }
     }
 }

@@ -14,6 +14,7 @@ pub use nearest::nearest;
 
 /// A tool as its author describes it.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Tool {
     /// The name the model calls it by.
     pub name: String,
@@ -39,13 +40,17 @@ impl Tool {
         }
     }
 
-    /// A tool whose arguments are a Rust type.
+    /// A tool whose arguments are a Rust type, as `serde` reads it. Its schema says nothing of `$schema` and `title`, which
+    /// are no help to a model.
     #[cfg(feature = "schemars")]
     pub fn from_type<T: schemars::JsonSchema>(
         name: impl Into<String>,
         description: impl Into<String>,
     ) -> Self {
-        let schema = schemars::SchemaGenerator::default().into_root_schema_for::<T>();
+        let mut settings = schemars::generate::SchemaSettings::default().for_deserialize();
+        settings.meta_schema = None;
+        let mut schema = settings.into_generator().into_root_schema_for::<T>();
+        schema.remove("title");
         Tool::new(name, description, schema.to_value())
     }
 
@@ -193,19 +198,31 @@ impl Registry {
     }
 
     /// The tool of exactly this name.
-    pub fn get(&self, name: &str) -> Option<&CompiledTool> {
-        let place = *self.shared.places.get(name)?;
-        self.shared.tools.get(place).map(Arc::as_ref)
+    pub fn get(&self, name: &str) -> Option<&Tool> {
+        self.compiled(name).map(|compiled| &compiled.tool)
     }
 
     /// All tools, in order.
-    pub fn tools(&self) -> impl ExactSizeIterator<Item = &CompiledTool> {
-        self.shared.tools.iter().map(Arc::as_ref)
+    pub fn tools(&self) -> impl ExactSizeIterator<Item = &Tool> {
+        self.all_compiled().map(|compiled| &compiled.tool)
     }
 
     /// All names, in order.
     pub fn names(&self) -> impl ExactSizeIterator<Item = &str> {
-        self.tools().map(|compiled| compiled.tool.name.as_str())
+        self.tools().map(|tool| tool.name.as_str())
+    }
+
+    /// The tool of exactly this name, with its compiled schema.
+    #[doc(hidden)]
+    pub fn compiled(&self, name: &str) -> Option<&CompiledTool> {
+        let place = *self.shared.places.get(name)?;
+        self.shared.tools.get(place).map(Arc::as_ref)
+    }
+
+    /// All tools with their compiled schemas, in order.
+    #[doc(hidden)]
+    pub fn all_compiled(&self) -> impl ExactSizeIterator<Item = &CompiledTool> {
+        self.shared.tools.iter().map(Arc::as_ref)
     }
 
     /// How many tools there are.
@@ -225,8 +242,7 @@ impl Registry {
 
     /// The list in the form of OpenAI's chat requests.
     pub fn to_openai(&self) -> Value {
-        let form = |compiled: &CompiledTool| {
-            let tool = &compiled.tool;
+        let form = |tool: &Tool| {
             json!({
                 "type": "function",
                 "function": {
@@ -255,6 +271,7 @@ impl Registry {
 
 /// Why a tool or a tool list was refused: what, where, and the way out.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RegistryError {
     /// What kind of mistake it is.
     pub code: RegistryErrorCode,

@@ -1,14 +1,19 @@
 //! Responses: the events of one response, collected.
 
-use serde::Serialize;
 use serde::ser::{SerializeStruct, Serializer};
+use serde::{Deserialize, Serialize};
 
 use crate::ending::FinishReason;
 use crate::event::{Call, Event, ModelError, Rejected};
 use crate::finding::Finding;
 
 /// What came of one response.
-#[derive(Clone, Debug, Default, PartialEq)]
+///
+/// It can be read back from its JSON, a line of the batch contract included. Only an ending of which nobody said
+/// anything is not told from `stop` there, since both are written so.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(from = "WrittenResponse")]
+#[non_exhaustive]
 pub struct Response {
     /// All text, untrimmed.
     pub text: String,
@@ -98,6 +103,9 @@ impl Collector {
         if if was_cut { reason == FinishReason::Length } else { is_corrected } {
             response.finish_word = None;
         }
+        // A word that says no more than the reason does is not kept twice.
+        let reason = response.finish_reason.word();
+        response.finish_word = response.finish_word.take().filter(|word| word != reason);
         self.response
     }
 }
@@ -113,5 +121,33 @@ impl Serialize for Response {
         s.serialize_field("findings", &self.findings)?;
         s.serialize_field("finish_reason", self.finish_word())?;
         s.end()
+    }
+}
+
+/// A response as it is written: one word says how it ended.
+#[derive(Deserialize)]
+struct WrittenResponse {
+    text: String,
+    reasoning: String,
+    calls: Vec<Call>,
+    rejected: Vec<Rejected>,
+    model_error: Option<ModelError>,
+    findings: Vec<Finding>,
+    finish_reason: String,
+}
+
+impl From<WrittenResponse> for Response {
+    fn from(written: WrittenResponse) -> Self {
+        let finish_reason = FinishReason::from_word(&written.finish_reason);
+        Response {
+            text: written.text,
+            reasoning: written.reasoning,
+            calls: written.calls,
+            rejected: written.rejected,
+            model_error: written.model_error,
+            findings: written.findings,
+            finish_reason,
+            finish_word: Some(written.finish_reason).filter(|word| word != finish_reason.word()),
+        }
     }
 }

@@ -6,13 +6,34 @@ use serde_json::Value;
 
 use crate::ending::FinishReason;
 use crate::event::Event;
-use crate::finding::{Code, Finding};
+use crate::finding::Span;
 use crate::frame::machine::Machine;
 use crate::gate::Compiled;
 use crate::ledger::{Ledger, Out};
 use crate::native::{Native, NativeDelta};
 
 /// The reading of one response. Feeding never fails: what is wrong comes out as events.
+///
+/// Calls come out at the end, when the whole response has been judged, so a session that is dropped without
+/// [`Session::finish`] has lost them.
+///
+/// ```
+/// # use callgate::{Event, FinishReason, Gate};
+/// let gate = Gate::builder().build()?;
+/// let mut names = Vec::new();
+/// let mut sink = |event: Event<'_>| {
+///     if let Event::Call(call) = event {
+///         names.push(call.name);
+///     }
+/// };
+/// let mut session = gate.session();
+/// session.push("<tool_call>{\"name\": \"look\", \"argu", &mut sink);
+/// session.push("ments\": {}}</tool_call>", &mut sink);
+/// session.finish(FinishReason::Stop, &mut sink);
+/// assert_eq!(names, ["look"]);
+/// # Ok::<(), callgate::GateError>(())
+/// ```
+#[must_use = "calls come out of `finish`"]
 #[derive(Debug)]
 pub struct Session {
     gate: Arc<Compiled>,
@@ -21,9 +42,20 @@ pub struct Session {
     native: Native,
     /// The first bytes of a character whose last ones are still to come.
     partial: Vec<u8>,
-    finished: bool,
     /// How many bytes of the response have come.
     length: usize,
+}
+
+/// What one response has cost, counted and not timed.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Work {
+    /// How many bytes the framing has read, bytes that were read again counted again, and how many words the echo guard.
+    /// It is at most a small multiple of the input, whatever the input and however it was cut.
+    pub reading: u64,
+    /// How much the judging was, as `limits.work` counts it: values times the subschemas that judge each, and names that
+    /// were compared. The bytes of the response count beside it.
+    pub judging: u64,
 }
 
 /// How much is read between two looks at whether to go on.
@@ -39,7 +71,6 @@ impl Session {
             ledger,
             native: Native::default(),
             partial: Vec::new(),
-            finished: false,
             length: 0,
         }
     }
@@ -72,9 +103,6 @@ impl Session {
             self.push_bytes(chunk.as_bytes(), sink);
             return;
         }
-        if self.is_over(!chunk.is_empty(), sink) {
-            return;
-        }
         let gate = &*self.gate;
         let mut out = Out { ledger: &mut self.ledger, sink, limit: gate.policy.limits.held };
         read(gate, &mut self.machine, &mut self.length, chunk, &mut out);
@@ -82,9 +110,6 @@ impl Session {
 
     /// Reads a chunk of bytes, cut anywhere, even inside a character.
     pub fn push_bytes(&mut self, chunk: &[u8], sink: &mut dyn FnMut(Event<'_>)) {
-        if self.is_over(!chunk.is_empty(), sink) {
-            return;
-        }
         let joined;
         let mut rest = chunk;
         if !self.partial.is_empty() {
@@ -117,11 +142,14 @@ impl Session {
         }
     }
 
+    /// Passes on reasoning that the provider sent apart from the text. It is no part of the text, so it takes no bytes of
+    /// it and nothing in it is read.
+    pub fn reasoning(&mut self, text: &str, sink: &mut dyn FnMut(Event<'_>)) {
+        sink(Event::Reasoning { text: text.into(), span: Span::new(0, 0) });
+    }
+
     /// Reads one delta of a structured provider call.
     pub fn native(&mut self, delta: NativeDelta<'_>, sink: &mut dyn FnMut(Event<'_>)) {
-        if self.is_over(true, sink) {
-            return;
-        }
         let gate = &*self.gate;
         let mut out = Out { ledger: &mut self.ledger, sink, limit: gate.policy.limits.held };
         self.native.delta(gate, &mut self.machine, delta, &mut out);
@@ -140,25 +168,23 @@ impl Session {
     }
 
     pub(crate) fn native_list(&mut self, calls: (&Value, Option<&str>), sink: &mut dyn FnMut(Event<'_>)) {
-        if self.is_over(true, sink) {
-            return;
-        }
         let gate = &*self.gate;
         let mut out = Out { ledger: &mut self.ledger, sink, limit: gate.policy.limits.held };
         self.native.list(gate, &mut self.machine, calls, &mut out);
     }
 
     /// Ends the response: what was held comes out, then every call and refusal in source order.
-    pub fn finish(&mut self, reason: FinishReason, sink: &mut dyn FnMut(Event<'_>)) {
-        if std::mem::replace(&mut self.finished, true) {
-            return;
-        }
+    pub fn finish(self, reason: FinishReason, sink: &mut dyn FnMut(Event<'_>)) {
+        self.finish_counted(reason, sink);
+    }
+
+    /// The same, and how much work the whole response has made, for tests that hold it against the input.
+    #[doc(hidden)]
+    pub fn finish_counted(mut self, reason: FinishReason, sink: &mut dyn FnMut(Event<'_>)) -> Work {
         let gate = &*self.gate;
         let mut out = Out { ledger: &mut self.ledger, sink, limit: gate.policy.limits.held };
         if !self.partial.is_empty() {
-            let length = self.partial.len();
-            self.partial.clear();
-            read_invalid(gate, &mut self.machine, &mut self.length, length, &mut out);
+            read_invalid(gate, &mut self.machine, &mut self.length, self.partial.len(), &mut out);
         }
         // What was not read to its end is cut off, whatever the provider says.
         let reason = if out.has_stopped() { FinishReason::Length } else { reason };
@@ -166,6 +192,10 @@ impl Session {
         out.pass_over(self.length);
         self.native.finish(gate, reason, &mut out);
         out.finish(gate, reason);
+        Work {
+            reading: self.machine.work() + self.ledger.echo.as_ref().map_or(0, |guard| guard.work()),
+            judging: self.ledger.effort.spent(),
+        }
     }
 
     /// The name of the call that is being read, if one is; the inner option is empty while the name is unknown.
@@ -181,30 +211,6 @@ impl Session {
     /// The names of the calls whose end has been seen, in order, until the response is finished.
     pub fn completed(&self) -> impl Iterator<Item = &str> {
         self.ledger.completed()
-    }
-
-    /// How many structured calls have begun and not ended.
-    pub fn pending_native(&self) -> usize {
-        self.native.pending()
-    }
-
-    /// How much work the judging has made so far, as `limits.work` counts it: values times the subschemas that judge each,
-    /// and names that were compared. The bytes of the response count beside it.
-    pub fn judging(&self) -> u64 {
-        self.ledger.effort.spent()
-    }
-
-    /// How many bytes the framing has read so far, bytes that were read again counted again, and how many words the
-    /// echo guard. It is at most a small multiple of the input, whatever the input and however it was cut.
-    pub fn work(&self) -> u64 {
-        self.machine.work() + self.ledger.echo.as_ref().map_or(0, |guard| guard.work())
-    }
-
-    fn is_over(&self, has_input: bool, sink: &mut dyn FnMut(Event<'_>)) -> bool {
-        if self.finished && has_input {
-            sink(Event::Finding(Finding::new(Code::PushAfterFinish)));
-        }
-        self.finished
     }
 }
 

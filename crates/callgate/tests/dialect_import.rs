@@ -5,7 +5,8 @@
 
 mod support;
 
-use callgate::dialect::{ImportError, RenderCall, import};
+use callgate::RenderCall;
+use callgate::internal::dialect::{ImportError, import};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use callgate::{Gate, Record};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use callgate::dialect::{builtin, for_model};
+use callgate::Record;
 
 /// The name of a model and its dialect.
 const MODELS: &[(&str, &str)] = &[
@@ -167,7 +167,7 @@ const UNKNOWN: &[&str] = &[
 fn every_model_finds_its_dialect() {
     let faults: Vec<String> = MODELS
         .iter()
-        .map(|(model, dialect)| (model, dialect, for_model(model).map(|record| &*record.name)))
+        .map(|(model, dialect)| (model, dialect, Record::for_model(model).map(|record| &*record.name)))
         .filter(|(_, dialect, found)| *found != Some(**dialect))
         .map(|(model, dialect, found)| format!("{model}: {dialect} was expected, {found:?} was found"))
         .collect();
@@ -177,17 +177,17 @@ fn every_model_finds_its_dialect() {
 #[test]
 fn what_looks_like_a_known_model_is_not_taken_for_one() {
     for model in UNKNOWN {
-        assert_eq!(for_model(model).map(|record| &*record.name), None, "{model}");
+        assert_eq!(Record::for_model(model).map(|record| &*record.name), None, "{model}");
     }
 }
 
 #[test]
 fn every_table_is_tried_and_every_pattern_leads_to_its_dialect() {
     let tried: BTreeSet<&str> = MODELS.iter().map(|(_, dialect)| *dialect).collect();
-    for record in builtin().iter().filter(|record| !record.models.is_empty()) {
+    for record in Record::builtin().iter().filter(|record| !record.models.is_empty()) {
         assert!(tried.contains(&*record.name), "no model of {} is in the table", record.name);
         for pattern in &record.models {
-            let found = for_model(&pattern.replace('*', "small")).map(|record| &*record.name);
+            let found = Record::for_model(&pattern.replace('*', "small")).map(|record| &*record.name);
             assert_eq!(found, Some(&*record.name), "the pattern {pattern} of {}", record.name);
         }
     }

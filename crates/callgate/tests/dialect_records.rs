@@ -2,9 +2,9 @@
 
 #![allow(clippy::expect_used, reason = "a test that cannot read its fixtures has failed")]
 
-use callgate::dialect::{Content, Record, RenderCall, builtin, named};
-use callgate::json::Tape;
-use callgate::{Gate, Registry};
+use callgate::internal::dialect::Content;
+use callgate::internal::json::Tape;
+use callgate::{Gate, Record, Registry, RenderCall};
 
 /// One line of the samples: a model output and the reading that was meant.
 struct Sample<'s> {
@@ -111,7 +111,7 @@ fn what_templates_print_is_what_we_write() {
             .collect();
         let content = sample.string(sample.expect(), "content");
         let reasoning = sample.string(sample.expect(), "reasoning");
-        let record = named(&dialect).expect("every sampled dialect is built in");
+        let record = Record::named(&dialect).expect("every sampled dialect is built in");
         let written = record.render(&calls, content.as_deref(), reasoning.as_deref());
         let written = written.unwrap_or_else(|error| panic!("{dialect} {case}: {error}"));
         assert_eq!(without_space(&written), without_space(&text), "{dialect} {case}");
@@ -125,7 +125,7 @@ fn every_sampled_call_can_be_written() {
     let fixtures = samples();
     for sample in Sample::all(&fixtures) {
         let dialect = sample.string(0, "dialect").expect("a sample names its dialect");
-        let record = named(&dialect).expect("every sampled dialect is built in");
+        let record = Record::named(&dialect).expect("every sampled dialect is built in");
         let calls = sample.calls();
         let calls: Vec<RenderCall<'_>> = calls
             .iter()
@@ -201,7 +201,7 @@ fn layout_is_exact_where_it_matters() {
             "[TOOL_CALL] {\"tool\": \"get_weather\", \"args\": {\"city\": \"Oslo\", \"days\": 3}} [/TOOL_CALL]",
         ),
     ] {
-        let record = named(dialect).expect("built in");
+        let record = Record::named(dialect).expect("built in");
         assert_eq!(record.render(&weather, text, None).expect(dialect), expected, "{dialect}");
     }
 }
@@ -209,16 +209,19 @@ fn layout_is_exact_where_it_matters() {
 #[test]
 fn arguments_are_copied_byte_for_byte() {
     let json = "{ \"n\": 12345678901234567890.10,\n  \"s\": \"\\u00e9 </tool_call>\" }";
-    let written =
-        named("hermes").expect("built in").render(&[call("put", json)], None, None).expect("JSON can say it");
+    let written = Record::named("hermes")
+        .expect("built in")
+        .render(&[call("put", json)], None, None)
+        .expect("JSON can say it");
     assert!(written.contains(json));
 }
 
 #[test]
 fn an_id_is_written_where_it_has_a_place() {
     let with_id = RenderCall { id: Some("a1"), name: "look", arguments: "{}" };
-    let write =
-        |dialect: &str, call: RenderCall<'_>| named(dialect).expect("built in").render(&[call], None, None);
+    let write = |dialect: &str, call: RenderCall<'_>| {
+        Record::named(dialect).expect("built in").render(&[call], None, None)
+    };
     assert_eq!(
         write("mistral-v11", with_id).expect("has a form with id"),
         "[TOOL_CALLS]look[CALL_ID]a1[ARGS]{}"
@@ -240,7 +243,7 @@ fn an_id_is_written_where_it_has_a_place() {
 #[test]
 fn what_would_not_read_back_is_refused() {
     let refused = |dialect: &str, calls: &[RenderCall<'_>], text: Option<&str>, reasoning: Option<&str>| {
-        let record = named(dialect).expect("built in");
+        let record = Record::named(dialect).expect("built in");
         record.render(calls, text, reasoning).map_err(|error| error.path)
     };
     let put = |arguments: &'static str| [call("put", arguments)];
@@ -325,7 +328,7 @@ fn what_would_not_read_back_is_refused() {
 #[test]
 fn code_is_written_as_code() {
     let run = [call("python", r#"{"code": "print(1)\n"}"#)];
-    let record = named("functionary-v32").expect("built in");
+    let record = Record::named("functionary-v32").expect("built in");
     assert_eq!(record.render(&run, None, None).expect("code"), "python\nprint(1)\n");
     let with_more = [call("python", r#"{"code": "1", "timeout": 2}"#)];
     assert!(record.render(&with_more, None, None).is_err());
@@ -334,7 +337,7 @@ fn code_is_written_as_code() {
 #[test]
 fn unmistakable_dialects_listen_by_themselves() {
     let by_name: Vec<&str> =
-        builtin().iter().filter(|record| !record.auto).map(|record| &*record.name).collect();
+        Record::builtin().iter().filter(|record| !record.auto).map(|record| &*record.name).collect();
     assert_eq!(
         by_name,
         [
@@ -360,12 +363,12 @@ fn unmistakable_dialects_listen_by_themselves() {
 
 #[test]
 fn shapes_know_their_members() {
-    let record = named("action-json").expect("built in");
+    let record = Record::named("action-json").expect("built in");
     assert_eq!(record.object.len(), 3);
     assert!(record.object[1].is_call() && !record.object[2].is_call());
     assert!(record.error[0].has(&Content::Reason));
     let keys = |dialect: &str| {
-        let shape = &named(dialect).expect("built in").object[0];
+        let shape = &Record::named(dialect).expect("built in").object[0];
         let member = shape.members.iter().find(|member| member.content == Content::Arguments);
         member.map(|member| member.path[0].clone()).unwrap_or_default()
     };
@@ -575,7 +578,7 @@ fn every_dialect_can_be_taught() {
     let tools = r#"[{"name": "look", "parameters": {"type": "object", "required": ["q"], "properties": {
         "q": {"type": "string"}, "n": {"type": "integer"}}}}]"#;
     let registry = || Registry::from_json(tools).expect("a tool list");
-    for record in builtin() {
+    for record in Record::builtin() {
         let gate = Gate::builder().tools(registry()).dialect(&record.name).build().expect("a gate");
         let examples = record.examples(&registry());
         assert_eq!(examples.len(), 1, "{}", record.name);

@@ -7,7 +7,7 @@ mod support;
 
 use std::collections::BTreeMap;
 
-use callgate::{Event, dialect};
+use callgate::{Event, Record};
 use serde_json::Value;
 use support::guard::{guarded, in_parallel};
 use support::{Feed, calls_fault, dialect_fixtures, dialect_gate, excerpt, fold, refusals, response, text};
@@ -64,11 +64,11 @@ fn samples_are_read_as_expected_however_they_are_cut() {
     let mut faults = Vec::new();
     let results = in_parallel(&rows, |row| {
         let label = format!("{}/{}", text(row, "dialect"), text(row, "case"));
-        dialect::named(text(row, "dialect")).and_then(|_| guarded(&label, || sample_fault(row)))
+        Record::named(text(row, "dialect")).and_then(|_| guarded(&label, || sample_fault(row)))
     });
     for (row, fault) in rows.iter().zip(results) {
         let (name, case) = (text(row, "dialect"), text(row, "case"));
-        if dialect::named(name).is_none() {
+        if Record::named(name).is_none() {
             faults.push(format!("{name}: there is no such dialect"));
             continue;
         }

@@ -26,8 +26,7 @@ mod situations;
 
 use std::path::{Path, PathBuf};
 
-use callgate::policy::Policy;
-use callgate::{Code, Finding, Gate, Profile, Registry, Response};
+use callgate::{Code, Finding, Gate, Policy, Profile, Registry, Response};
 use serde_json::json;
 
 /// The first line of a page that is made as a whole.
@@ -96,8 +95,10 @@ fn every_finding_without_an_example_is_shown_by_a_situation() {
 
 #[test]
 fn every_example_of_a_repair_needs_it() {
-    let faults: Vec<String> =
-        callgate::json::RepairCode::ALL.iter().filter_map(|code| repairs::example_fault(*code)).collect();
+    let faults: Vec<String> = callgate::internal::json::RepairCode::ALL
+        .iter()
+        .filter_map(|code| repairs::example_fault(*code))
+        .collect();
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 

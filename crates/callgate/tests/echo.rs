@@ -7,10 +7,10 @@ mod support;
 
 use std::cell::Cell;
 
-use callgate::batch::{Gates, scan_line};
-use callgate::dialect::{self, RenderCall};
-use callgate::policy::{Echo, Policy, Release};
-use callgate::{Code, Event, FinishReason, Gate, NativeDelta, Response};
+use callgate::internal::batch::{Gates, scan_line};
+use callgate::internal::dialect;
+use callgate::internal::policy::{Echo, Release};
+use callgate::{Code, Event, FinishReason, Gate, NativeDelta, Policy, Record, RenderCall, Response};
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Value, json};
@@ -211,7 +211,7 @@ fn fault_of(record: &dialect::Record) -> (usize, Option<String>) {
 
 #[test]
 fn a11_a_call_in_any_dialect_is_found_however_the_text_is_quoted() {
-    let records = dialect::builtin();
+    let records = Record::builtin();
     let results = in_parallel(records, fault_of);
     let faults: Vec<String> = records
         .iter()
@@ -325,8 +325,7 @@ fn a11_the_work_is_linear_in_untrusted_text_and_calls_together() {
             session.untrusted(&hard_text(shape, size));
             let calls = CALL.repeat(size >> 11);
             session.push(&calls, &mut |_| {});
-            session.finish(FinishReason::Stop, &mut |_| {});
-            session.work()
+            session.finish_counted(FinishReason::Stop, &mut |_| {}).reading
         };
         let sizes = [1 << 18, 1 << 19, 1 << 20, 1 << 21].map(work);
         for pair in sizes.windows(2) {
@@ -347,9 +346,9 @@ fn a11_long_values_and_many_calls_stay_within_the_budget() {
     let long = CALL.replace("src", &value);
     let mut collector = Response::collector();
     session.push(&(CALL.repeat(127) + &long), &mut |event| collector.push(event));
-    session.finish(FinishReason::Stop, &mut |event| collector.push(event));
+    let work = session.finish_counted(FinishReason::Stop, &mut |event| collector.push(event)).reading;
     let bytes = text.len() + CALL.len() * 127 + long.len();
-    assert!(session.work() < 16 * bytes as u64, "{} for {bytes} bytes", session.work());
+    assert!(work < 16 * bytes as u64, "{work} for {bytes} bytes");
     assert_eq!(collector.finish(FinishReason::Stop).calls.len(), 128);
 }
 

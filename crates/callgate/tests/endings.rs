@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::sync::LazyLock;
 
-use callgate::dialect::{self, Record, Template};
-use callgate::{Gate, Profile, Response};
+use callgate::internal::dialect::Template;
+use callgate::{Gate, Profile, Record, Response};
 use support::calls::{remove, tools};
 use support::guard::in_parallel;
 use support::{Feed, response};
@@ -57,9 +57,9 @@ fn paths(response: &Response) -> BTreeSet<String> {
 
 /// Every dialect by its name and among all, in three profiles, wherever its call runs alone.
 static READERS: LazyLock<Vec<Reader>> = LazyLock::new(|| {
-    let readers = in_parallel(dialect::builtin(), |record| {
-        let name: &'static str = dialect::named(&record.name).map_or("", |record| &record.name);
-        let record = dialect::named(name)?;
+    let readers = in_parallel(Record::builtin(), |record| {
+        let name: &'static str = Record::named(&record.name).map_or("", |record| &record.name);
+        let record = Record::named(name)?;
         let (call, other) = (remove(record, "p")?, remove(record, "q")?);
         let mut readers = Vec::new();
         for profile in PROFILES {
@@ -70,7 +70,7 @@ static READERS: LazyLock<Vec<Reader>> = LazyLock::new(|| {
                 let gate = builder.build().unwrap_or_else(|error| panic!("{listener}: {error}"));
                 let alone = gate.parse(&call).calls;
                 let Some(read) = alone.first() else { continue };
-                let ends_thought = dialect::named(&read.dialect).is_some_and(|read| read.ends_thought);
+                let ends_thought = Record::named(&read.dialect).is_some_and(|read| read.ends_thought);
                 let shown =
                     format!("{name} ({profile}, {})", if listener == "auto" { "auto" } else { "by name" });
                 let (call, other) = (call.clone(), other.clone());

@@ -5,7 +5,7 @@
 
 mod support;
 
-use callgate::{FinishReason, Gate, NativeDelta, Response, dialect};
+use callgate::{FinishReason, Gate, NativeDelta, Record, Response};
 use serde_json::Value;
 use support::guard::guarded;
 use support::{Feed, calls_fault, ended, excerpt, fixture, fold, native_events, profile, registry, text};
@@ -20,7 +20,7 @@ const CALLS_DESPITE_REFUSAL: &[(&str, &str)] = &[];
 fn gate(row: &Value) -> Gate {
     let builder = Gate::builder().profile(profile("standard")).tools(registry(&row["tools"]));
     let name = text(row, "dialect");
-    let builder = if dialect::named(name).is_some() { builder.dialect(name) } else { builder };
+    let builder = if Record::named(name).is_some() { builder.dialect(name) } else { builder };
     builder.build().unwrap_or_else(|error| panic!("{}: {error}", row["id"]))
 }
 

@@ -5,11 +5,13 @@
 
 mod support;
 
-use callgate::batch::{Gates, scan_line};
-use callgate::json::Tape;
-use callgate::policy::{Coerce, ExtraArgs, Policy};
-use callgate::schema::CompiledTool;
-use callgate::{Code, Event, FinishReason, Gate, NativeDelta, Profile, Registry, Response, Tool};
+use callgate::internal::batch::{Gates, scan_line};
+use callgate::internal::json::Tape;
+use callgate::internal::policy::{Coerce, ExtraArgs};
+use callgate::internal::schema::CompiledTool;
+use callgate::{
+    Code, Event, FinishReason, Gate, NativeDelta, Policy, Profile, Record, Registry, Response, Tool,
+};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use support::corpus::DIALECT_SAMPLES;
@@ -145,8 +147,9 @@ fn c07_only_known_good_endings_complete_a_call_in_text() {
                         for call in response.calls.iter().filter(|_| !is_closed) {
                             assert!(!call.repairs.is_empty(), "{place}: nothing said");
                             if UNKNOWN.contains(word) {
-                                let is_guess =
-                                    |repair: &callgate::json::Repair| repair.safety.to_string() == "guess";
+                                let is_guess = |repair: &callgate::internal::json::Repair| {
+                                    repair.safety.to_string() == "guess"
+                                };
                                 assert!(call.repairs.iter().any(is_guess), "{place}: no guess");
                                 assert_eq!(call.value(), json!({"path": "/data"}), "{place}");
                             }
@@ -229,7 +232,7 @@ fn c07_no_dialect_completes_what_was_cut() {
                         call.arguments,
                         &sample.text[..end]
                     );
-                    let closes = |repair: &callgate::json::Repair| {
+                    let closes = |repair: &callgate::internal::json::Repair| {
                         repair.span.end >= end
                             && matches!(
                                 repair.code.word(),
@@ -498,7 +501,7 @@ fn c09_explaining_costs_no_more_than_judging() {
             let text =
                 format!("<tool_call>{{\"name\": \"t\", \"arguments\": {{\"n\": [{list}]}}}}</tool_call>");
             session.push(&text, &mut |event| collector.push(event));
-            session.finish(FinishReason::Stop, &mut |event| collector.push(event));
+            let work = session.finish_counted(FinishReason::Stop, &mut |event| collector.push(event));
             let response = collector.finish(FinishReason::Stop);
             assert_eq!((response.calls.len(), response.rejected.len()), (0, 1));
             let findings = &response.rejected[0].findings;
@@ -507,7 +510,7 @@ fn c09_explaining_costs_no_more_than_judging() {
             assert!(bytes < 64 << 10, "{bytes} bytes of reasons");
             // At most each value by each subschema, a few times over.
             let values = 2 * count as u64 + 4;
-            assert!(session.judging() <= 4 * 1024 * values + (1 << 17), "{} for {count}", session.judging());
+            assert!(work.judging <= 4 * 1024 * values + (1 << 17), "{work:?} for {count}");
         }
     }
 }
@@ -550,12 +553,12 @@ fn c10_suggestions_are_few_per_response() {
     let mut session = gate.session();
     let mut collector = Response::collector();
     session.push(&text, &mut |event| collector.push(event));
-    session.finish(FinishReason::Stop, &mut |event| collector.push(event));
+    let work = session.finish_counted(FinishReason::Stop, &mut |event| collector.push(event));
     let response = collector.finish(FinishReason::Stop);
     assert_eq!(response.rejected.len(), 2000);
     let suggested = response.rejected.iter().filter(|r| r.findings[0].message.contains("nearest")).count();
     assert!((1..=16).contains(&suggested), "{suggested}");
-    assert!(session.judging() < 2_000_000, "{}", session.judging());
+    assert!(work.judging < 2_000_000, "{work:?}");
     // The same wrong name is looked for once.
     let again = "<tool_call>{\"name\": \"abcdefghabcdefgh\", \"arguments\": {}}</tool_call>".repeat(200);
     let response = gate.parse(&again);
@@ -576,7 +579,7 @@ fn c12_refusals_are_few_and_account_for_every_byte() {
         ("json-bare", "{\"name\": \"fly\", \"arguments\": {}}\n"),
     ];
     for (dialect, shape) in shapes {
-        if callgate::dialect::named(dialect).is_none() {
+        if Record::named(dialect).is_none() {
             continue;
         }
         let gate = support::dialect_gate(dialect, &tools());
@@ -694,7 +697,7 @@ fn c12_limits_cut_no_byte_and_no_chunk_apart() {
         let mut policy = Profile::named("lenient").unwrap_or_else(Profile::standard).policy();
         policy.limits.refusals = refusals;
         policy.limits.work = work;
-        policy.quote = callgate::policy::Quote::Dead;
+        policy.quote = callgate::internal::policy::Quote::Dead;
         let gate = Gate::builder()
             .tools(support::registry(&tools()))
             .policy(policy)

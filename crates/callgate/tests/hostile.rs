@@ -5,8 +5,7 @@
 
 mod support;
 
-use callgate::json::repair;
-use callgate::{Code, Event, FinishReason, Gate, Registry, Response};
+use callgate::{Code, Event, FinishReason, Gate, Registry, Response, repair};
 use serde_json::{Value, json};
 use support::{
     Feed, assert_linear, difference, fixture, native_events, partition_fault, profile, response, text,

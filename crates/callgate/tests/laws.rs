@@ -7,10 +7,10 @@ mod support;
 
 use std::collections::BTreeSet;
 
-use callgate::dialect::Slot;
-use callgate::json::{Safety, Syntax, repair};
-use callgate::policy::Release;
-use callgate::{Call, Code, Event, FinishReason, Gate, NativeDelta, Response, dialect};
+use callgate::internal::dialect::{self, Slot};
+use callgate::internal::json::Syntax;
+use callgate::internal::policy::Release;
+use callgate::{Call, Code, Event, FinishReason, Gate, NativeDelta, Record, Response, Safety, repair};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Value, json};
@@ -126,7 +126,7 @@ fn promise_02_structured_arguments_come_in_any_pieces() {
 /// that some formats have for text.
 fn wording_fault(events: &[Event<'static>], input: &str) -> Option<String> {
     events.iter().find_map(|event| match event {
-        Event::Text { text, span } | Event::Reasoning { text, span } => {
+        Event::Text { text, span, .. } | Event::Reasoning { text, span, .. } => {
             let there = input.get(span.start..span.end)?;
             let held = there == text || unescaped(there).iter().any(|there| there.contains(text.as_ref()));
             (!held).then(|| format!("{text:?} is shown for {there:?}"))
@@ -193,7 +193,7 @@ fn decided(sample: &Sample, call: &Call) -> Option<usize> {
     let written = sample.text.get(frame.start..frame.end)?;
     let after = |word: &str, from: usize| Some(from + written.get(from..)?.find(word)? + word.len());
     let name = after(&call.name, 0)?;
-    let record = dialect::named(&call.dialect)?;
+    let record = Record::named(&call.dialect)?;
     // Bare code has no name in the text.
     if record.call.iter().any(|call| call.has(dialect::Slot::Code)) {
         return None;
@@ -279,7 +279,7 @@ fn invention(call: &Call, input: &str) -> Option<String> {
     }
     // A dialect for bare code puts it under a key of its own.
     let for_code =
-        dialect::named(&call.dialect).is_some_and(|record| record.call.iter().any(|t| t.has(Slot::Code)));
+        Record::named(&call.dialect).is_some_and(|record| record.call.iter().any(|t| t.has(Slot::Code)));
     let own_key = if for_code { "code" } else { "" };
     let mut texts = vec![input.to_owned(), own_key.to_owned()];
     for text in unescaped(input) {
@@ -287,7 +287,7 @@ fn invention(call: &Call, input: &str) -> Option<String> {
         texts.push(text);
     }
     // In a format of lines the indent of a text is layout, as far as all its lines share it.
-    if dialect::named(&call.dialect).is_some_and(|record| record.syntax == Syntax::Lines) {
+    if Record::named(&call.dialect).is_some_and(|record| record.syntax == Syntax::Lines) {
         texts.extend((1..=8).map(|columns| {
             let shortened = input.split('\n').map(|line| {
                 let indent = line.len() - line.trim_start_matches([' ', '\t']).len();
@@ -338,7 +338,7 @@ fn promise_05_nothing_is_invented() {
             .iter()
             // A format of bare code has one argument whose key is the format's, not the model's.
             .filter(|call| {
-                let record = dialect::named(&call.dialect);
+                let record = Record::named(&call.dialect);
                 !record.is_some_and(|record| record.call.iter().any(|call| call.has(dialect::Slot::Code)))
             })
             .find_map(|call| invention(call, input).map(|what| (call.clone(), what)));
@@ -359,7 +359,9 @@ fn promise_05_deltas_add_up_to_the_arguments() {
                 return None;
             }
             let deltas = events.iter().filter_map(|event| match event {
-                Event::ArgumentsDelta { attempt, delta } if *attempt == call.attempt => Some(delta.as_ref()),
+                Event::ArgumentsDelta { attempt, delta, .. } if *attempt == call.attempt => {
+                    Some(delta.as_ref())
+                }
                 _ => None,
             });
             let shown: String = deltas.collect();
@@ -510,8 +512,6 @@ fn promise_08_feeding_never_fails() {
             }
         }
         session.finish(finish, &mut |event| collector.push(event));
-        session.push("late", &mut |event| collector.push(event));
-        session.finish(finish, &mut |event| collector.push(event));
         let response = collector.finish(finish);
         let _ = (gate.profile().feedback(&response, gate.registry()), json!(response));
         Ok(())
@@ -570,7 +570,7 @@ fn promise_09_every_marker_repeated_is_linear() {
 
 #[test]
 fn promise_09_every_opened_frame_is_linear() {
-    for record in dialect::builtin() {
+    for record in Record::builtin() {
         let Some(Listener { gate, .. }) = LISTENERS.iter().find(|listener| *listener.name == *record.name)
         else {
             continue;
@@ -678,7 +678,7 @@ fn validation_fault(gate: &Gate, input: &[u8]) -> Option<String> {
         return Some("a verdict came before the end of the response".to_owned());
     }
     calls.iter().find_map(|call| {
-        let Some(tool) = registry.get(&call.name) else {
+        let Some(tool) = registry.compiled(&call.name) else {
             return Some(format!("{} is not a tool", call.name));
         };
         let findings = tool.check(&call.value(), gate.policy().extra_args);
@@ -740,7 +740,7 @@ fn teaching_fault(gate: &Gate, response: &Response) -> Option<String> {
         return Some("refused, and nothing to tell the model".to_owned());
     }
     let feedback = feedback?;
-    let markers = dialect::builtin().iter().filter(|record| record.auto).flat_map(openers);
+    let markers = Record::builtin().iter().filter(|record| record.auto).flat_map(openers);
     let mut control = markers.chain(["<|im_start|>", "<|im_end|>", "<think>", "</think>"]);
     control
         .find(|token| feedback.contains(token))

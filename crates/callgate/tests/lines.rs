@@ -5,9 +5,8 @@
 
 mod support;
 
-use callgate::dialect::{self, RenderCall};
-use callgate::policy::{Partial, Policy};
-use callgate::{Code, FinishReason, Gate, Profile, Registry, Response};
+use callgate::internal::policy::Partial;
+use callgate::{Code, FinishReason, Gate, Profile, Record, Registry, RenderCall, Response};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use support::guard::watched;
@@ -347,7 +346,7 @@ fn bytes_that_are_no_text_refuse_the_call_and_join_nothing() {
 
 #[test]
 fn what_is_written_says_the_same_in_the_shortest_way() {
-    let Some(record) = dialect::named("reploid0") else { panic!("no such dialect") };
+    let Some(record) = Record::named("reploid0") else { panic!("no such dialect") };
     let written = |arguments: &Value| {
         let json = arguments.to_string();
         let call = RenderCall { id: None, name: "probe", arguments: &json };
@@ -462,7 +461,8 @@ fn a_step_that_waits_in_vain_takes_the_others_with_it_where_all_or_nothing_runs(
     let registry = Registry::from_value(&tools()).unwrap_or_else(|error| panic!("{error}"));
     let profile = Profile::named("labelled").unwrap_or_else(|| panic!("no such profile"));
     for (partial, run) in [(Partial::KeepGood, 1), (Partial::AllOrNothing, 0)] {
-        let policy = Policy { partial, ..profile.policy() };
+        let mut policy = profile.policy();
+        policy.partial = partial;
         let builder = Gate::builder().profile(profile).policy(policy).tools(registry.clone());
         let gate = builder.build().unwrap_or_else(|error| panic!("{error}"));
         let response = gate.parse(plan);

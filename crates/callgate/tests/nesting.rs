@@ -10,9 +10,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::sync::LazyLock;
 
-use callgate::dialect::{self, Record, Slot};
-use callgate::json::Syntax;
-use callgate::{Gate, Profile};
+use callgate::internal::dialect::Slot;
+use callgate::internal::json::Syntax;
+use callgate::{Gate, Profile, Record};
 use serde_json::{Value, json};
 use support::calls::{remove, tools, written};
 use support::guard::in_parallel;
@@ -24,7 +24,7 @@ const MARK: &str = "zqmarkqz";
 
 /// The gates by profile and dialect; `auto` is one of the dialects, an empty one is what the profile has by itself.
 static GATES: LazyLock<BTreeMap<(&str, &str), Gate>> = LazyLock::new(|| {
-    let names = dialect::builtin().iter().map(|record| &*record.name).chain(["auto"]);
+    let names = Record::builtin().iter().map(|record| &*record.name).chain(["auto"]);
     let mut all: Vec<(&str, &str)> = names.flat_map(|name| PROFILES.map(|profile| (profile, name))).collect();
     all.extend(Profile::NAMES.iter().map(|profile| (*profile, "")));
     all.into_iter().map(|(profile, dialect)| ((profile, dialect), gate(profile, dialect))).collect()
@@ -44,7 +44,7 @@ fn gate(profile: &str, dialect: &str) -> Gate {
 
 /// The call that must not run, in every dialect that can write it.
 static INNER: LazyLock<Vec<(&Record, String)>> = LazyLock::new(|| {
-    let written = dialect::builtin().iter().filter_map(|record| Some((record, remove(record, "p")?)));
+    let written = Record::builtin().iter().filter_map(|record| Some((record, remove(record, "p")?)));
     written.collect()
 });
 
@@ -79,7 +79,7 @@ static OUTER: LazyLock<Vec<Outer>> = LazyLock::new(|| {
         let quoted = call[..call.find(MARK)?].trim_end_matches("see ").ends_with(['"', '\'']);
         Some(Outer { record, call, owns: holds_value && is_code && quoted })
     };
-    dialect::builtin().iter().filter_map(marked).collect()
+    Record::builtin().iter().filter_map(marked).collect()
 });
 
 /// How the inner call is put into the outer one.
@@ -141,8 +141,7 @@ fn listeners(outer: &Outer, inner: &'static Record) -> [(&'static str, bool); 3]
 /// Whether this listener reads the outer call of a dialect as a call, in `standard`.
 fn is_heard(listener: &'static str, outer: &'static str) -> bool {
     static HEARD: LazyLock<BTreeSet<(&str, &str)>> = LazyLock::new(|| {
-        let names: Vec<&str> =
-            dialect::builtin().iter().map(|record| &*record.name).chain(["auto"]).collect();
+        let names: Vec<&str> = Record::builtin().iter().map(|record| &*record.name).chain(["auto"]).collect();
         let heard = in_parallel(&names, |name| {
             let gate = &GATES[&("standard", *name)];
             let heard = OUTER.iter().filter(|outer| !gate.parse(&outer.call).calls.is_empty());

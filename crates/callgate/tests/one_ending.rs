@@ -9,9 +9,9 @@ mod support;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use callgate::dialect::{self, Record, Slot};
-use callgate::json::Syntax;
-use callgate::{FinishReason, Gate, NativeDelta, Profile, Response};
+use callgate::internal::dialect::Slot;
+use callgate::internal::json::Syntax;
+use callgate::{FinishReason, Gate, NativeDelta, Profile, Record, Response};
 use serde_json::json;
 use support::calls::written;
 use support::dice::{Dice, from_environment};
@@ -77,7 +77,7 @@ fn writers() -> Vec<Writer> {
         let to = mark + text[mark..].find('}')? + 1;
         Some(Writer { record, head: text[..from].to_owned(), tail: text[to..].to_owned() })
     };
-    let writers: Vec<Writer> = dialect::builtin().iter().filter_map(of).collect();
+    let writers: Vec<Writer> = Record::builtin().iter().filter_map(of).collect();
     assert!(writers.len() >= 25, "only {} dialects have arguments in JSON", writers.len());
     writers
 }

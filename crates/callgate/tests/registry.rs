@@ -6,9 +6,9 @@
 #[allow(dead_code)] // Only the watch is used here.
 mod guard;
 
-use callgate::json::Tape;
-use callgate::policy::{Coerce, ExtraArgs};
-use callgate::schema::{CompiledTool, TypeSet};
+use callgate::internal::json::Tape;
+use callgate::internal::policy::{Coerce, ExtraArgs};
+use callgate::internal::schema::{CompiledTool, TypeSet};
 use callgate::{Code, Registry, RegistryError, Tool};
 use guard::watched;
 use proptest::prelude::*;
@@ -43,7 +43,7 @@ mod lists {
         ];
         for form in forms {
             let registry = Registry::from_value(&form).unwrap();
-            assert_eq!(registry.get("look").unwrap().tool, Tool::new("look", "Looks.", schema.clone()));
+            assert_eq!(*registry.get("look").unwrap(), Tool::new("look", "Looks.", schema.clone()));
         }
     }
 
@@ -51,10 +51,10 @@ mod lists {
     fn own_fields_and_missing_ones() {
         let list = r#"[{"name": "rm", "dangerous": true, "permission": "FS_WRITE"}, {"name": "now", "parameters": null}]"#;
         let registry = Registry::from_json(list).unwrap();
-        let remove = registry.get("rm").unwrap();
+        let remove = registry.compiled("rm").unwrap();
         assert!(remove.tool.dangerous && remove.requires_nothing() && !remove.is_open());
         assert_eq!(remove.tool.permission.as_deref(), Some("FS_WRITE"));
-        assert!(!registry.get("now").unwrap().tool.dangerous);
+        assert!(!registry.get("now").unwrap().dangerous);
         assert_eq!(registry.names().collect::<Vec<_>>(), ["rm", "now"]);
     }
 
@@ -70,7 +70,7 @@ mod lists {
             "tool `a`: the name is taken by tool 0 (tool-name-taken). Give each tool a name of its own."
         );
         assert_eq!(registry.names().collect::<Vec<_>>(), ["a", "b"]);
-        assert_eq!(registry.get("a").unwrap().tool.description, "first");
+        assert_eq!(registry.get("a").unwrap().description, "first");
         assert_eq!((before.len(), registry.len(), registry.is_empty()), (1, 2, false));
     }
 
@@ -91,14 +91,16 @@ mod lists {
 
     #[test]
     fn a05_a_batch_line_with_a_name_twice_is_an_error_line_and_the_next_line_is_read() {
-        let mut gates = callgate::batch::Gates::default();
+        let mut gates = callgate::internal::batch::Gates::default();
         let twice = r#"{"id": 7, "text": "x", "tools": [{"name": "a"}, {"name": "a"}]}"#;
         for _ in 0..2 {
-            let outcome = callgate::batch::scan_line(twice, &mut gates);
+            let outcome = callgate::internal::batch::scan_line(twice, &mut gates);
             assert!(outcome.failed && outcome.line.contains("tool-name-taken"), "{}", outcome.line);
             assert!(outcome.line.contains("\"id\":7"), "{}", outcome.line);
-            let next =
-                callgate::batch::scan_line(r#"{"id": 8, "text": "x", "tools": [{"name": "a"}]}"#, &mut gates);
+            let next = callgate::internal::batch::scan_line(
+                r#"{"id": 8, "text": "x", "tools": [{"name": "a"}]}"#,
+                &mut gates,
+            );
             assert!(!next.failed, "{}", next.line);
         }
     }
@@ -172,7 +174,7 @@ mod lists {
         }
         let mut registry = Registry::new();
         registry.register(Tool::from_type::<Look>("look", "Looks.")).unwrap();
-        let tool = registry.get("look").unwrap();
+        let tool = registry.compiled("look").unwrap();
         assert_eq!(tool.required(), ["query"]);
         assert_eq!(tool.types("limit"), Some(TypeSet::INTEGER.or(TypeSet::NULL)));
         assert!(tool.check(&json!({"query": "cats", "limit": 3}), ExtraArgs::Reject).is_empty());

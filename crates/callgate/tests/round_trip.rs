@@ -8,9 +8,8 @@ mod support;
 use std::cell::Cell;
 use std::collections::BTreeSet;
 
-use callgate::dialect::{self, Record, RenderCall};
-use callgate::json::canonical;
-use callgate::{Call, Gate};
+use callgate::internal::json::canonical;
+use callgate::{Call, Gate, Record, RenderCall};
 use proptest::collection::vec;
 use proptest::option::weighted;
 use proptest::prelude::*;
@@ -103,7 +102,7 @@ fn check(record: &Record) -> (usize, Option<String>) {
 
 #[test]
 fn whatever_renders_parses_back() {
-    let records = dialect::builtin();
+    let records = Record::builtin();
     let results = in_parallel(records, check);
     let mut faults = Vec::new();
     for (record, (count, fault)) in records.iter().zip(&results) {

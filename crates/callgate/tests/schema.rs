@@ -9,10 +9,10 @@ mod guard;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use callgate::json::Tape;
-use callgate::policy::{Coerce, ExtraArgs};
-use callgate::schema::{CompiledTool, Fit, ProblemKind, TypeSet};
-use callgate::{Code, CoercionCode, Gate, Registry, Tool, dialect};
+use callgate::internal::json::Tape;
+use callgate::internal::policy::{Coerce, ExtraArgs};
+use callgate::internal::schema::{CompiledTool, Fit, ProblemKind, TypeSet};
+use callgate::{Code, CoercionCode, Gate, Record, Registry, Tool};
 use guard::watched;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -457,14 +457,14 @@ mod fixtures {
     #[test]
     fn every_tool_compiles_and_its_example_is_valid() {
         let mut tools = 0;
-        let of_dialects = dialect::builtin().iter().map(|record| format!("dialects/{}/samples", record.name));
+        let of_dialects = Record::builtin().iter().map(|record| format!("dialects/{}/samples", record.name));
         let with_tools: Vec<String> = of_dialects.filter(|name| fixture_path(name).exists()).collect();
         let others = ["seed_cases", "failures", "real_model_outputs"].map(str::to_owned);
         for name in others.iter().chain(&with_tools) {
             for line in fixture_lines(name) {
                 let Some(list) = line.get("tools").filter(|list| list.is_array()) else { continue };
                 let registry = Registry::from_value(list).unwrap_or_else(|error| panic!("{error}"));
-                for tool in registry.tools() {
+                for tool in registry.all_compiled() {
                     tools += 1;
                     let example = tool.example();
                     let findings = tool.check(&example, ExtraArgs::Reject);
@@ -515,7 +515,7 @@ mod fixtures {
             }
             run += 1;
             let registry = Registry::from_value(&case["tools"]).unwrap();
-            let tool = registry.get(case["call_name"].as_str().unwrap()).unwrap();
+            let tool = registry.compiled(case["call_name"].as_str().unwrap()).unwrap();
             let raw = case["raw"].as_str().unwrap();
             let fit = fit(tool, raw);
             match &case["right_answer"] {

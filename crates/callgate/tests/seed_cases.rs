@@ -9,9 +9,8 @@ mod support;
 
 use std::collections::BTreeSet;
 
-use callgate::json::repair;
-use callgate::policy::{ExtraArgs, Release, RepairPolicy, RequireCall};
-use callgate::{Event, FinishReason, Gate, NativeDelta, Registry, Response, Tool};
+use callgate::internal::policy::{ExtraArgs, Release, RepairPolicy, RequireCall};
+use callgate::{Event, FinishReason, Gate, NativeDelta, Registry, Response, Tool, repair};
 use forms::{Outcome, outcome, strict_xml};
 use serde_json::{Value, json};
 use support::guard::guarded;
@@ -538,7 +537,7 @@ impl<'a> Case<'a> {
     }
 
     fn is_valid(&self, call: &Value) -> bool {
-        let tool = self.gate.registry().and_then(|registry| registry.get(text(call, "name")));
+        let tool = self.gate.registry().and_then(|registry| registry.compiled(text(call, "name")));
         tool.is_some_and(|tool| tool.check(&call["arguments"], self.gate.policy().extra_args).is_empty())
     }
 

@@ -1,11 +1,12 @@
 //! Shortcuts: every quick way of reading gives the events of the careful way that it stands for.
 
+#![cfg(feature = "careful")]
 // What fails outside of a test function fails the test that called it.
 #![allow(clippy::panic)]
 
 mod support;
 
-use callgate::shortcuts::{Shortcut, without};
+use callgate::internal::shortcuts::{Shortcut, without};
 use callgate::{Event, FinishReason};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};

@@ -18,9 +18,8 @@ use std::io::Write as _;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Instant;
 
-use callgate::dialect::{self, Record, Template};
-use callgate::json::repair;
-use callgate::{FinishReason, Gate, Profile};
+use callgate::internal::dialect::Template;
+use callgate::{FinishReason, Gate, Profile, Record, repair};
 use serde_json::json;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use support::calls::{remove, tools, written};
@@ -122,8 +121,8 @@ impl Shape {
             session.push_bytes(piece, &mut |_| peak = peak.max(live()));
             peak = peak.max(live());
         }
-        session.finish(self.finish, &mut |_| peak = peak.max(live()));
-        (session.work() as f64, peak.max(live()))
+        let work = session.finish_counted(self.finish, &mut |_| peak = peak.max(live()));
+        (work.reading as f64, peak.max(live()))
     }
 
     fn gate(&self) -> Gate {
@@ -450,7 +449,7 @@ fn states(record: &Record) -> Vec<String> {
 /// A shape by its number.
 fn drawn(seed: u64, number: usize) -> Shape {
     let mut dice = Dice::new(seed, number as u64);
-    let records = dialect::builtin();
+    let records = Record::builtin();
     // In turn, so that every dialect comes as often as every other.
     let record = &records[number % records.len()];
     let own = literals(record);
@@ -509,7 +508,7 @@ fn c11_whatever_is_repeated_costs_in_proportion() {
 
 /// The shape by the name of every dialect, and by each profile's own.
 fn for_everybody(shape: &Shape) -> Vec<Shape> {
-    let dialects = dialect::builtin().iter().map(|record| ("standard", record.name.to_string()));
+    let dialects = Record::builtin().iter().map(|record| ("standard", record.name.to_string()));
     let profiles = Profile::NAMES.iter().map(|name| (*name, String::new()));
     profiles.chain(dialects).map(|(profile, dialect)| Shape { profile, dialect, ..shape.clone() }).collect()
 }
@@ -549,7 +548,7 @@ fn c02_brackets_that_open_without_end_neither_recurse_nor_multiply() {
 fn c03_closers_after_an_open_call_cost_in_proportion() {
     const CLOSERS: [&str; 9] = ["]", ")", "\"}", "}]", "'", ">", "</", "\n", ","];
     let mut shapes = Vec::new();
-    for (number, record) in dialect::builtin().iter().enumerate() {
+    for (number, record) in Record::builtin().iter().enumerate() {
         let Some(within) = opened(record) else { continue };
         // The closer of objects for all dialects, two of the others in turn.
         let closers = ["}", CLOSERS[number % 9], CLOSERS[(number + 4) % 9]];

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use callgate::profile::action;
+use callgate::internal::profile::action;
 use callgate::{Call, Gate, Rejected, Response};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -137,11 +137,7 @@ impl Entry {
         let first = rejected.findings.first().map(|finding| finding.message.to_string()).unwrap_or_default();
         // A finding's message may quote the model, so it counts as a value.
         let message = if settings.redaction.style == Style::None {
-            rejected
-                .findings
-                .first()
-                .map(|finding| finding.code.entry().message.to_owned())
-                .unwrap_or_default()
+            rejected.findings.first().map(|finding| finding.code.message().to_owned()).unwrap_or_default()
         } else {
             first
         };

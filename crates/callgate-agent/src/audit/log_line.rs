@@ -21,13 +21,13 @@ pub fn error_line(
     // A refusal for want of readable JSON is one that repair was tried on; that it is here says how that went.
     let was_tried =
         matches!(code, Some(Code::BadJson | Code::RepairBudget | Code::Truncated | Code::LoneSurrogate))
-            && profile.policy().repair != callgate::policy::RepairPolicy::Off;
+            && profile.policy().repair != callgate::internal::policy::RepairPolicy::Off;
     json!({
         "timestamp": timestamp(now),
         "level": "error",
         "component": "tool-call-parser",
         "error_code": code.map(|code| profile.code(code).unwrap_or_else(|| code.word())),
-        "message": code.map(|code| code.entry().message),
+        "message": code.map(|code| code.message()),
         "tool_name": rejected.name,
         "raw_arguments": redaction.arguments(&json!(rejected.raw)),
         "repair_attempted": was_tried,

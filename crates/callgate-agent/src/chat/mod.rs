@@ -2,25 +2,27 @@
 //! until the model answers without a call or something is spent.
 
 mod heard;
+mod setting;
 
 use std::sync::Arc;
 
-use callgate::profile::labelled::is_done;
-use callgate::profile::strict_xml::{ErrorType, Strikes};
-use callgate::{Event, Gate, Record, Registry, Response};
+use callgate::internal::profile::labelled::is_done;
+use callgate::internal::profile::strict_xml::{ErrorType, StrikeMode, Strikes};
+use callgate::{Event, Gate, Registry, Response};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 pub use heard::{Heard, HeardPiece};
+pub use setting::Setting;
 
-use crate::approval::{ApprovalPolicy, Approver, Grants, hash};
+use crate::approval::hash;
 use crate::audit::{AuditError, AuditLog, Entry, EntryKind, Status, Style};
 use crate::cancel::Cancel;
 use crate::history::{CallStyle, Message, PastCall};
 use crate::id::random_id;
-use crate::model::{ChatRequest, Model, ModelFault, Parameters, Usage, respond};
-use crate::retry::{RetryErrorCode, RetryFailure, RetrySettings, ask_until_settled};
-use crate::tools::{Host, Meter, Outcome, Spending, ToolError, ToolReport, Toolbox, Unrecorded, run_calls};
+use crate::model::{ChatRequest, ModelFault, Usage, respond};
+use crate::retry::{RetryErrorCode, RetryFailure, ask_until_settled};
+use crate::tools::{Host, Meter, Outcome, ToolError, ToolReport, Unrecorded, run_calls};
 use heard::Listening;
 
 /// What the model is told where it is to go on by itself.
@@ -28,41 +30,10 @@ const GO_ON: &str = "Go on.";
 /// What an example gave.
 const EXAMPLE: &str = "(an example: nothing was run)";
 
-/// Everything that a conversation stands on.
-pub struct Setting {
-    /// Who is asked.
-    pub model: Box<dyn Model>,
-    /// What judges.
-    pub gate: Gate,
-    /// The dialect that the model is taught, and in which its earlier calls are written; none: the profile's.
-    pub dialect: Option<Arc<Record>>,
-    /// What can be run.
-    pub tools: Toolbox,
-    /// Which model, and how it answers.
-    pub parameters: Parameters,
-    /// How refused responses are asked for again.
-    pub retry: RetrySettings,
-    /// Which calls run unasked, which ask, which never run.
-    pub approval: ApprovalPolicy,
-    /// Who is asked about them.
-    pub approver: Box<dyn Approver>,
-    /// What the session may do.
-    pub grants: Grants,
-    /// Where decisions are recorded, if they are.
-    pub audit: Option<AuditLog>,
-    /// How much one question may cost.
-    pub spending: Spending,
-    /// How many refused responses in a row end a question.
-    pub strikes: Strikes,
-    /// Whether the model goes on by itself, so that it is never done.
-    pub endless: bool,
-    /// How many tools are shown in use before the first question.
-    pub examples: usize,
-}
-
 /// A conversation.
 pub struct Chat {
     setting: Setting,
+    strikes: Strikes,
     history: Vec<Message>,
     usage: Usage,
 }
@@ -186,7 +157,8 @@ impl Chat {
             (None, false) => profile.prompt(registry),
         };
         text = format!("{text}\n\n{taught}").trim().to_owned();
-        let mut chat = Chat { setting, history: Vec::new(), usage: Usage::default() };
+        let strikes = Strikes::new(setting.max_strikes, StrikeMode::AtLimit);
+        let mut chat = Chat { setting, strikes, history: Vec::new(), usage: Usage::default() };
         if !text.is_empty() {
             chat.history.push(Message::SystemContext { text });
         }
@@ -205,7 +177,7 @@ impl Chat {
 
     /// Calls that nobody made, as if they had been: small models call only what they have seen called.
     fn show_examples(&mut self) {
-        let tools = self.setting.tools.registry().tools().take(self.setting.examples);
+        let tools = self.setting.tools.registry().all_compiled().take(self.setting.examples);
         let shown: Vec<(String, Value)> =
             tools.map(|tool| (tool.tool.name.clone(), tool.example())).collect();
         for (number, (name, arguments)) in shown.into_iter().enumerate() {
@@ -252,7 +224,7 @@ impl Chat {
         tell: &mut (dyn FnMut(ChatEvent<'_>) + Send),
     ) -> Answered {
         self.history.push(Message::User { text: question.to_owned() });
-        self.setting.strikes.reset();
+        self.strikes.reset();
         let mut answered = Answered {
             end: End::Answered,
             text: String::new(),
@@ -345,9 +317,9 @@ impl Chat {
         read: &Read,
         tell: &mut (dyn FnMut(ChatEvent<'_>) + Send),
     ) -> Result<Option<End>, End> {
-        let strike = self.setting.strikes.judge(&read.response, &self.setting.gate);
+        let strike = self.strikes.judge(&read.response, &self.setting.gate);
         if let Some(error) = strike.filter(|_| read.is_refused) {
-            let count = self.setting.strikes.count();
+            let count = self.strikes.count();
             tell(ChatEvent::Strike { count, message: &error.message });
             if error.kind == ErrorType::MaxMistakes {
                 return Err(End::TooManyStrikes { count, message: error.message });

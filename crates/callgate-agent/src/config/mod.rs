@@ -33,7 +33,8 @@ mod yaml;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use callgate::{Profile, nearest};
+use callgate::Profile;
+use callgate::internal::nearest;
 
 use crate::approval::Rule;
 

@@ -2,7 +2,7 @@
 //! listing and the page in `docs/` all come from here.
 
 use callgate::Profile;
-use callgate::policy::{ExtraArgs, RepairPolicy};
+use callgate::internal::policy::{ExtraArgs, RepairPolicy};
 
 /// The providers that a configuration can set up.
 pub const PROVIDERS: &[&str] = &["ollama", "openai", "scripted"];

@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use callgate::policy::Dangerous;
-use callgate::profile::strict_xml::{StrikeMode, Strikes};
+use callgate::internal::policy::Dangerous;
 use callgate::{Policy, Registry};
 
 use super::secrets::SECTION;
@@ -31,12 +30,12 @@ impl Config {
         let given = |key: &str| self.origin(&retry(key)).is_given();
         let count = |key: &str| usize::try_from(self.count(&retry(key))).unwrap_or(usize::MAX);
         if given("enable_auto_repair") && !self.flag(&retry("enable_auto_repair")) {
-            policy.repair = callgate::policy::RepairPolicy::Off;
+            policy.repair = callgate::internal::policy::RepairPolicy::Off;
         }
         if given("strict_validation") {
             policy.extra_args = match self.flag(&retry("strict_validation")) {
-                true => callgate::policy::ExtraArgs::Reject,
-                false => callgate::policy::ExtraArgs::Allow,
+                true => callgate::internal::policy::ExtraArgs::Reject,
+                false => callgate::internal::policy::ExtraArgs::Allow,
             };
         }
         if given("max_nesting_depth") {
@@ -158,12 +157,9 @@ impl Config {
         }
     }
 
-    /// The counter of refused responses.
-    pub fn strikes(&self) -> Strikes {
-        Strikes::new(
-            usize::try_from(self.count("chat.max_strikes")).unwrap_or(usize::MAX),
-            StrikeMode::AtLimit,
-        )
+    /// How many refused responses in a row end a question.
+    pub fn max_strikes(&self) -> usize {
+        usize::try_from(self.count("chat.max_strikes")).unwrap_or(usize::MAX)
     }
 
     /// Whether the model goes on by itself.
@@ -211,7 +207,7 @@ impl Config {
 
     /// Whether the model has to be given a way to say that it is done, because its every response has to be a call.
     pub fn needs_completion(&self) -> bool {
-        self.policy().require_call == callgate::policy::RequireCall::Always
+        self.policy().require_call == callgate::internal::policy::RequireCall::Always
     }
 
     /// What file tools are called: dots only where the profile's names may have them.

@@ -14,7 +14,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use callgate::{Event, FinishReason, Gate, NativeDelta, Response, Span};
+use callgate::{Event, FinishReason, Gate, NativeDelta, Response};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -195,10 +195,7 @@ pub async fn respond(
         };
         match piece {
             Piece::Text(text) => session.push(&text, &mut take),
-            // It is no part of the text, so it takes no bytes of it.
-            Piece::Reasoning(text) => {
-                take(Event::Reasoning { text: text.as_str().into(), span: Span::new(0, 0) });
-            }
+            Piece::Reasoning(text) => session.reasoning(&text, &mut take),
             Piece::Calls(calls) => session.native_calls(&calls, &mut take),
             Piece::Delta { index, id, name, arguments } => {
                 let delta = NativeDelta {

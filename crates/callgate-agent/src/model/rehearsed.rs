@@ -3,8 +3,7 @@
 //! It lists, reads and writes files by simple words. It calls what it is told to call, as it is told to: `call look {"q": "cats",}` sends just these arguments, broken or
 //! not. Told that a call was refused, it sends arguments that the tool's schema accepts. Given a result, it repeats it.
 
-use callgate::dialect::RenderCall;
-use callgate::{FinishReason, Registry};
+use callgate::{FinishReason, Registry, RenderCall};
 use serde_json::{Value, json};
 
 use super::scripted::Playing;
@@ -84,7 +83,7 @@ impl Rehearsed {
         if !text.contains("refused") {
             return None;
         }
-        let named = self.tools.tools().filter_map(|tool| Some((text.find(&tool.tool.name)?, tool)));
+        let named = self.tools.all_compiled().filter_map(|tool| Some((text.find(&tool.tool.name)?, tool)));
         let (_, tool) = named.min_by_key(|(at, _)| *at)?;
         let asked = request.messages.iter().rev().find_map(|message| match message {
             Message::User { text } => self.wanted(text),

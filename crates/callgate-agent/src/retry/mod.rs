@@ -10,7 +10,7 @@ mod settings;
 use std::fmt;
 use std::time::Duration;
 
-use callgate::policy::Partial;
+use callgate::internal::policy::Partial;
 use callgate::{Call, Code, Finding, Gate, Rejected, Response, Severity};
 use serde::Serialize;
 
@@ -382,10 +382,14 @@ impl Retry {
         for (number, place) in self.places.iter().enumerate() {
             match place {
                 Place::Stands(call) => {
-                    response.calls.push(Call { attempt: number, ..call.clone() });
+                    let mut call = call.clone();
+                    call.attempt = number;
+                    response.calls.push(call);
                 }
                 Place::Asked(rejected) => {
-                    response.rejected.push(Rejected { attempt: number, ..rejected.clone() });
+                    let mut rejected = rejected.clone();
+                    rejected.attempt = number;
+                    response.rejected.push(rejected);
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! The message that asks again: a template per refused call, or the profile's own feedback.
 
-use callgate::profile::defuse;
+use callgate::internal::profile::defuse;
 use callgate::{Gate, Rejected, Response};
 
 use super::RetrySettings;
@@ -71,7 +71,7 @@ fn filled(template: &str, gate: &Gate, rejected: &Rejected) -> String {
 }
 
 fn value(placeholder: &str, gate: &Gate, rejected: &Rejected) -> String {
-    let tool = || gate.registry()?.get(rejected.name.as_deref()?);
+    let tool = || gate.registry()?.compiled(rejected.name.as_deref()?);
     match placeholder {
         "{error_message}" => {
             let said = rejected.findings.iter().map(|finding| {

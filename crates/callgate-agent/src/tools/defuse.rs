@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
-use callgate::dialect::{self, Template};
+use callgate::Record;
 
 use crate::visible::is_hidden;
 
@@ -80,20 +80,8 @@ fn markers() -> &'static BTreeSet<String> {
     static MARKERS: OnceLock<BTreeSet<String>> = OnceLock::new();
     MARKERS.get_or_init(|| {
         let mut words: BTreeSet<String> = TURNS.iter().map(|word| (*word).to_owned()).collect();
-        for record in dialect::builtin() {
-            let lists: [&[Template]; 7] = [
-                &record.open,
-                &record.close,
-                &record.call,
-                &record.param,
-                &record.text,
-                &record.reasoning,
-                &record.noise,
-            ];
-            let templates = lists.into_iter().flatten();
-            for literal in
-                templates.flat_map(Template::literals).chain(record.bare.iter().map(String::as_str))
-            {
+        for record in Record::builtin() {
+            for literal in record.markers() {
                 for (at, _) in literal.match_indices(['<', '[']) {
                     let tail = literal[at + 1..].trim_start_matches('/');
                     let word: String = tail.chars().take_while(|c| is_of_word(*c)).collect();

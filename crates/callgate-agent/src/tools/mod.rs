@@ -6,6 +6,7 @@ mod defuse;
 mod diff;
 mod error;
 pub mod files;
+mod function;
 pub mod mcp;
 mod run;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use callgate::Call;
-use callgate::json::{Kind, Tape};
+use callgate::internal::json::{Kind, Tape};
 use serde::Serialize;
 use tokio::time::Instant;
 

@@ -43,13 +43,13 @@ pub(crate) fn faults(case: &Value) -> Vec<String> {
     let Some(tool) = gate.registry().and_then(|registry| registry.get(&call.name)) else {
         return vec![format!("no tool {}", call.name)];
     };
-    let (standing, why) = policy.standing(call, &tool.tool);
+    let (standing, why) = policy.standing(call, tool);
     let asks = standing == Standing::Ask;
     faults.extend(fault(expect, "needs_approval", json!(asks)).map(|fault| format!("{fault} ({why})")));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     let decision = runtime.unwrap_or_else(|error| panic!("{error}")).block_on(policy.decide(
         call,
-        &tool.tool,
+        tool,
         &Preview::default(),
         &approver,
     ));
@@ -88,7 +88,7 @@ pub(crate) fn permission_faults(case: &Value) -> Vec<String> {
         let mut errors = Vec::new();
         for call in &response.calls {
             let tool = gate.registry().and_then(|registry| registry.get(&call.name));
-            match tool.map(|tool| grants.check(&tool.tool)) {
+            match tool.map(|tool| grants.check(tool)) {
                 Some(Ok(())) => runs.push(call.name.clone()),
                 Some(Err(denial)) => errors.push(denial),
                 None => faults.push(format!("no tool {}", call.name)),

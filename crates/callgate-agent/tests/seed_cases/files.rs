@@ -144,7 +144,7 @@ fn toolbox(case: &Value, registry: &Registry, scratch: &Scratch) -> Toolbox {
         }
     }
     for entry in registry.tools().filter(|_| !is_about_files) {
-        add(&mut tools, Arc::new(Stand { tool: entry.tool.clone(), raises: raises.clone() }));
+        add(&mut tools, Arc::new(Stand { tool: entry.clone(), raises: raises.clone() }));
     }
     tools
 }

@@ -97,32 +97,39 @@ embed! {
 static RECORDS: LazyLock<Vec<Record>> =
     LazyLock::new(|| FILES.iter().flat_map(|(_, toml)| Record::parse(toml).unwrap_or_default()).collect());
 
-/// Every built-in dialect, in order of rank.
-pub fn builtin() -> &'static [Record] {
-    &RECORDS
-}
+impl Record {
+    /// Every built-in dialect, in order of rank.
+    pub fn builtin() -> &'static [Record] {
+        &RECORDS
+    }
 
-/// The built-in dialect with this name.
-pub fn named(name: &str) -> Option<&'static Record> {
-    builtin().iter().find(|record| &*record.name == name)
-}
+    /// The built-in dialect with this name.
+    pub fn named(name: &str) -> Option<&'static Record> {
+        Record::builtin().iter().find(|record| &*record.name == name)
+    }
 
-/// The built-in dialect that a model writes, by the patterns of the records.
-///
-/// The name may be that of a repository, a file or a tag: `Qwen/Qwen3-Coder-30B-A3B-Instruct-FP8`, `qwen3-coder:30b`.
-/// The pattern with the most characters wins, so that a family and its exceptions can be listed side by side; among
-/// equals the one that stands first in the name, because a model that is made from another is named before it.
-pub fn for_model(model: &str) -> Option<&'static Record> {
-    let model: Vec<char> = model.to_lowercase().chars().collect();
-    let candidates = builtin().iter().flat_map(|record| {
-        let matches = record.models.iter().filter_map(|pattern| {
-            let at = find(&model, pattern)?;
-            Some((pattern.chars().filter(|character| *character != '*').count(), at))
+    /// The built-in dialect that a model writes, by the patterns of the records.
+    ///
+    /// ```
+    /// let record = callgate::Record::for_model("Qwen/Qwen3-Coder-30B-A3B-Instruct-FP8");
+    /// assert_eq!(record.map(|record| &*record.name), Some("qwen3-coder"));
+    /// ```
+    ///
+    /// The name may be that of a repository, a file or a tag: `Qwen/Qwen3-Coder-30B-A3B-Instruct-FP8`, `qwen3-coder:30b`.
+    /// The pattern with the most characters wins, so that a family and its exceptions can be listed side by side; among
+    /// equals the one that stands first in the name, because a model that is made from another is named before it.
+    pub fn for_model(model: &str) -> Option<&'static Record> {
+        let model: Vec<char> = model.to_lowercase().chars().collect();
+        let candidates = Record::builtin().iter().flat_map(|record| {
+            let matches = record.models.iter().filter_map(|pattern| {
+                let at = find(&model, pattern)?;
+                Some((pattern.chars().filter(|character| *character != '*').count(), at))
+            });
+            matches.map(move |(length, at)| (length, at, record))
         });
-        matches.map(move |(length, at)| (length, at, record))
-    });
-    // `min_by_key` keeps the first of equals: the order of the files is the rank.
-    candidates.min_by_key(|(length, at, _)| (Reverse(*length), *at)).map(|(_, _, record)| record)
+        // `min_by_key` keeps the first of equals: the order of the files is the rank.
+        candidates.min_by_key(|(length, at, _)| (Reverse(*length), *at)).map(|(_, _, record)| record)
+    }
 }
 
 /// Where a pattern matches a name in lower case, if it does.

@@ -17,6 +17,7 @@ use crate::registry::nearest;
 
 /// Why a dialect file is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RecordError {
     /// The line, counted from 1.
     pub line: usize,

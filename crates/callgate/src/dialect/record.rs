@@ -6,10 +6,21 @@ use super::shape::Shape;
 use super::template::{Slot, Template};
 use crate::json::Syntax;
 
-/// One dialect: how a model writes calls, text and reasoning.
+/// One dialect: how a model writes calls, text and reasoning, built in or read from a file.
 ///
-/// Where a field holds several templates, the first is the one that is rendered and all are read.
+/// ```
+/// use callgate::{Gate, Record, RenderCall};
+///
+/// let records = Record::parse("[mine]\ncall = \"<call>{object}</call>\"")?;
+/// let call = RenderCall { id: None, name: "look", arguments: r#"{"q": "cats"}"# };
+/// let written = records[0].render(&[call], None, None)?;
+/// let gate = Gate::builder().record(records[0].clone()).build()?;
+/// assert_eq!(gate.parse(&written).calls[0].arguments, call.arguments);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+// Where a field holds several templates, the first is the one that is rendered and all are read.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Record {
     /// The id of the dialect.
     pub name: Arc<str>,
@@ -21,63 +32,87 @@ pub struct Record {
     pub source: String,
     /// Deviations worth knowing.
     pub notes: String,
-    /// Whether it listens without being asked for. Single openers may still be by name only: see
-    /// [`Record::is_unmistakable`].
+    /// Whether it listens without being asked for. Single openers may still be by name only.
     pub auto: bool,
     /// What the prompt always ends with: read with zero width before the first byte, cut from what is rendered.
+    #[doc(hidden)]
     pub prompt: String,
     /// What opens a section of calls, paired with `close` by position. Both are empty if there are no sections.
+    #[doc(hidden)]
     pub open: Vec<Template>,
     /// What closes a section of calls; as many as `open`.
+    #[doc(hidden)]
     pub close: Vec<Template>,
     /// One call. At least one.
+    #[doc(hidden)]
     pub call: Vec<Template>,
     /// What stands between two calls; read if it is there.
+    #[doc(hidden)]
     pub join: Template,
     /// The white space written between text and the first opener.
+    #[doc(hidden)]
     pub before: String,
     /// Whether openers stand at the start of a line, and a line break in a literal is one, not free white space.
+    #[doc(hidden)]
     pub lines: bool,
     /// The shapes of `{object}`.
+    #[doc(hidden)]
     pub object: Vec<Shape>,
     /// The shapes of an error that the model reports instead of a call.
+    #[doc(hidden)]
     pub error: Vec<Shape>,
     /// One parameter of `{params}`.
+    #[doc(hidden)]
     pub param: Vec<Template>,
     /// One list element, if values are written as nested elements.
+    #[doc(hidden)]
     pub item: Option<Template>,
     /// The spelling of `{type}` per JSON type; `other` stands for all the rest. A type without a row is spelled as in
     /// JSON Schema.
+    #[doc(hidden)]
     pub types: Vec<(String, String)>,
     /// How `{arguments}` is written.
+    #[doc(hidden)]
     pub syntax: Syntax,
     /// The private string delimiter of the syntax `bare`.
+    #[doc(hidden)]
     pub quote: Option<Arc<str>>,
     /// Whether white space around `{value}` is dropped.
+    #[doc(hidden)]
     pub trim: bool,
     /// The slots whose text is XML-escaped.
+    #[doc(hidden)]
     pub escape: Vec<Slot>,
     /// What `{suffix}` is rendered as.
+    #[doc(hidden)]
     pub suffix: String,
     /// Whether only a name of the tool list opens a call, and only a key of its schema a parameter.
+    #[doc(hidden)]
     pub known: bool,
     /// Per literal, what else is read in its place; an empty spelling means that it may be absent.
+    #[doc(hidden)]
     pub also: Vec<(String, Vec<String>)>,
     /// The frames of visible text.
+    #[doc(hidden)]
     pub text: Vec<Template>,
     /// The spans of reasoning; none if empty.
+    #[doc(hidden)]
     pub reasoning: Vec<Template>,
     /// Whether a call opener inside reasoning may end it.
+    #[doc(hidden)]
     pub ends_thought: bool,
     /// What is swallowed outside of calls.
+    #[doc(hidden)]
     pub noise: Vec<Template>,
     /// Inner openers that are unmistakable even without their wrapper.
+    #[doc(hidden)]
     pub bare: Vec<String>,
 }
 
 impl Record {
     /// The templates that can open a call from outside: the section openers, or the calls if there are none. An
     /// empty section opener stands for the calls.
+    #[doc(hidden)]
     pub fn openers(&self) -> Vec<&Template> {
         let mut openers: Vec<&Template> = self.open.iter().filter(|open| !open.is_empty()).collect();
         if openers.len() < self.open.len() || self.open.is_empty() {
@@ -91,6 +126,7 @@ impl Record {
     ///
     /// One scan for three bytes then finds all such openers of all dialects. Every other opener listens only if its
     /// dialect was asked for by name, and so does one of raw code, which shows nothing that only a call has.
+    #[doc(hidden)]
     pub fn is_unmistakable(opener: &Template) -> bool {
         if opener.has(Slot::Code) {
             return false;
@@ -111,6 +147,7 @@ impl Record {
     }
 
     /// How `{type}` is spelled for a JSON type.
+    #[doc(hidden)]
     pub fn type_spelling<'r>(&'r self, json_type: &'r str) -> &'r str {
         let row = |wanted: &str| self.types.iter().find(|(name, _)| name == wanted);
         row(json_type).or_else(|| row("other")).map_or(json_type, |(_, spelling)| spelling)

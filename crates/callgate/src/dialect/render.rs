@@ -25,6 +25,7 @@ pub struct RenderCall<'a> {
 
 /// Why something cannot be written in a dialect: it would be read back as something else.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Unrepresentable {
     /// What it is: `/text`, `/reasoning`, or a pointer such as `/calls/0/arguments/path`.
     pub path: String,

@@ -11,7 +11,7 @@ mod words;
 
 use std::collections::HashMap;
 
-use crate::dialect::{self, RenderCall};
+use crate::dialect::{Record, RenderCall};
 use crate::event::Call;
 use crate::finding::{Code, Finding};
 use crate::json::{Kind, Tape};
@@ -174,7 +174,7 @@ impl Guard {
         if !self.spent.pay(WRITING) {
             return Sighting::Unknown;
         }
-        for record in dialect::builtin() {
+        for record in Record::builtin() {
             for id in [None, Some(SOME_ID)] {
                 let call = RenderCall { id, name: &call.name, arguments: &call.arguments };
                 let Ok(text) = record.render(&[call], None, None) else { continue };

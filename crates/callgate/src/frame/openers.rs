@@ -317,19 +317,19 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::dialect;
+    use crate::dialect::Record;
     use crate::frame::program::{Listening, compile};
 
     #[test]
     fn marks_in_plain_text_begin_nothing() {
         for chosen in ["none", "hermes", "qwen3-coder", "harmony"] {
-            let listening = |record: &dialect::Record| Listening {
+            let listening = |record: &Record| Listening {
                 record: Arc::new(record.clone()),
                 chosen: &*record.name == chosen,
                 live: true,
             };
             let records: Vec<Listening> =
-                dialect::builtin().iter().filter(|record| record.auto).map(listening).collect();
+                Record::builtin().iter().filter(|record| record.auto).map(listening).collect();
             let openers = Openers::new(&compile(&records));
             for (first, second) in [(b'<', b' '), (b'<', b'p'), (b'<', b'='), (b'[', b'1'), (b'{', b'x')] {
                 assert!(!openers.could_begin(first, second), "{chosen}: {}{}", first as char, second as char);

@@ -1,15 +1,17 @@
 //! Repairs: the closed list of changes that the reader may make, and the one-shot function that makes them.
 
+use std::borrow::Cow;
 use std::fmt;
 
-use serde::Serialize;
-use serde::ser::{SerializeStruct, Serializer};
+use serde::de::{self, Deserializer};
+use serde::ser::Serializer;
+use serde::{Deserialize, Serialize};
 
 use super::reader::{End, Failure, Reader, Syntax};
-use crate::finding::{Code, Span};
+use crate::finding::{Code, Finding, Span, is_once, once};
 
 /// Whether a repair had to choose.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Safety {
     /// The input has one possible reading.
@@ -28,7 +30,8 @@ impl fmt::Display for Safety {
 }
 
 /// One named change that was made to read a broken value.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Repair {
     /// What was changed.
     pub code: RepairCode,
@@ -37,8 +40,10 @@ pub struct Repair {
     /// The bytes of the input it is about; empty where something was missing.
     pub span: Span,
     /// Whether it replaces text that the reader had already shown.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub late: bool,
     /// How often it was made, where repeats are counted instead of listed.
+    #[serde(default = "once", skip_serializing_if = "is_once")]
     pub count: usize,
 }
 
@@ -48,23 +53,9 @@ impl fmt::Display for Repair {
     }
 }
 
-impl Serialize for Repair {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut s = serializer.serialize_struct("Repair", 4)?;
-        s.serialize_field("code", self.code.word())?;
-        s.serialize_field("safety", &self.safety)?;
-        s.serialize_field("span", &self.span)?;
-        if self.count > 1 {
-            s.serialize_field("count", &self.count)?;
-        } else {
-            s.skip_field("count")?;
-        }
-        s.end()
-    }
-}
-
 /// A value that was read from broken text.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Repaired {
     /// The value as valid JSON text: the input's own bytes where they were valid.
     pub text: String,
@@ -76,20 +67,22 @@ pub struct Repaired {
 /// object the last value is kept.
 ///
 /// ```
-/// let repaired = callgate::json::repair("{path: 'n.md',}", 64).unwrap();
+/// let repaired = callgate::repair("{path: 'n.md',}", 64)?;
 /// assert_eq!(repaired.text, r#"{"path": "n.md"}"#);
 /// assert_eq!(repaired.repairs.len(), 3);
+/// # Ok::<(), callgate::Finding>(())
 /// ```
-pub fn repair(text: &str, depth: usize) -> Result<Repaired, Failure> {
+pub fn repair(text: &str, depth: usize) -> Result<Repaired, Finding> {
     let mut reader = Reader::new(Syntax::Json).document().with_depth(depth);
     let input = text.len();
     reader.push(text);
-    let refused = |code, message: &str| Failure { code, at: text.len(), message: message.to_owned() };
+    let end = Span::new(text.len(), text.len());
+    let refused = |code, message: &'static str| Finding::new(code).at(end).message(message);
     match reader.finish() {
         End::Blank => return Err(refused(Code::BadJson, "there is nothing to read")),
         End::Failed => {
             let unexplained = || refused(Code::BadJson, "the text is not JSON");
-            return Err(reader.failure().cloned().unwrap_or_else(unexplained));
+            return Err(reader.failure().map_or_else(unexplained, finding));
         }
         End::Closable | End::CutOff if !reader.close() => {
             return Err(refused(Code::Truncated, "the text ends where a value is needed"));
@@ -109,6 +102,10 @@ pub fn repair(text: &str, depth: usize) -> Result<Repaired, Failure> {
         count: 1,
     });
     Ok(Repaired { text: tape.without_duplicates(&text), repairs })
+}
+
+fn finding(failure: &Failure) -> Finding {
+    Finding::new(failure.code).at(Span::new(failure.at, failure.at)).message(failure.message.clone())
 }
 
 /// One row of the table: what a repair is wherever it appears.
@@ -140,6 +137,7 @@ macro_rules! repairs {
             pub const ALL: &'static [RepairCode] = &[$(RepairCode::$name,)*];
 
             /// The row of the table.
+            #[doc(hidden)]
             pub fn entry(self) -> &'static RepairEntry {
                 match self {
                     $(RepairCode::$name => &RepairEntry {
@@ -161,6 +159,16 @@ impl RepairCode {
         self.entry().word
     }
 
+    /// The usual safety; a single repair may be less safe than this, never safer.
+    pub fn safety(self) -> Safety {
+        self.entry().safety
+    }
+
+    /// What it does.
+    pub fn message(self) -> &'static str {
+        self.entry().message
+    }
+
     /// The code with this word, if there is one.
     pub fn from_word(word: &str) -> Option<RepairCode> {
         RepairCode::ALL.iter().copied().find(|code| code.word() == word)
@@ -170,6 +178,20 @@ impl RepairCode {
 impl fmt::Display for RepairCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.word())
+    }
+}
+
+impl Serialize for RepairCode {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.word())
+    }
+}
+
+impl<'de> Deserialize<'de> for RepairCode {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let word = Cow::<str>::deserialize(deserializer)?;
+        RepairCode::from_word(&word)
+            .ok_or_else(|| de::Error::custom(format!("there is no repair with the code `{word}`")))
     }
 }
 

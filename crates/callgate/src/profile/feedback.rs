@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{Kind, Profile, prompt, strict_xml};
-use crate::dialect::{self, RenderCall};
+use crate::dialect::{Record, RenderCall};
 use crate::event::Rejected;
 use crate::finding::{Code, Finding, Severity};
 use crate::registry::Registry;
@@ -94,7 +94,7 @@ fn wording(profile: &Profile, finding: &Finding) -> String {
 
 /// What the tool's arguments should look like.
 fn expected(profile: &Profile, text: &mut String, rejected: &Rejected, registry: &Registry) {
-    let Some(tool) = rejected.name.as_deref().and_then(|name| registry.get(name)) else { return };
+    let Some(tool) = rejected.name.as_deref().and_then(|name| registry.compiled(name)) else { return };
     let _ = writeln!(text, "   Expected schema for {}: {}", tool.tool.name, tool.tool.parameters);
     if profile.kind == Kind::StrictXml {
         let _ = writeln!(text, "   Required parameters: {}", tool.required().join(", "));
@@ -104,12 +104,12 @@ fn expected(profile: &Profile, text: &mut String, rejected: &Rejected, registry:
 
 /// The two forms of a block, for the tool that was meant or the first one.
 fn strict_format(text: &mut String, refused: &[&Rejected], registry: &Registry) {
-    let named = refused.iter().find_map(|rejected| registry.get(rejected.name.as_deref()?));
-    let Some(tool) = named.or_else(|| registry.tools().next()) else { return };
+    let named = refused.iter().find_map(|rejected| registry.compiled(rejected.name.as_deref()?));
+    let Some(tool) = named.or_else(|| registry.all_compiled().next()) else { return };
     let arguments = prompt::arguments(tool);
     let call = RenderCall { id: None, name: &tool.tool.name, arguments: &arguments };
     let Some(json_form) =
-        dialect::named("tool-xml").and_then(|record| record.render(&[call], None, None).ok())
+        Record::named("tool-xml").and_then(|record| record.render(&[call], None, None).ok())
     else {
         return;
     };

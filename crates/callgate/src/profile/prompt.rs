@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{Kind, Profile};
-use crate::dialect::{self, Record, RenderCall};
+use crate::dialect::{Record, RenderCall};
 use crate::registry::Registry;
 use crate::schema::CompiledTool;
 
@@ -16,7 +16,7 @@ impl Record {
     /// The calls that the section shows, one per tool that the dialect can write. Each parses.
     pub fn examples(&self, registry: &Registry) -> Vec<String> {
         registry
-            .tools()
+            .all_compiled()
             .filter_map(|tool| {
                 let arguments = arguments(tool);
                 let call = RenderCall { id: None, name: &tool.tool.name, arguments: &arguments };
@@ -50,7 +50,7 @@ pub(super) fn prompt(profile: &Profile, registry: &Registry) -> String {
 /// The tools, the rules of the format, and the examples.
 fn section(rules: &str, examples: &[String], registry: &Registry) -> String {
     let mut text = String::from("# Tools\n\nYou may call these tools:\n\n");
-    for tool in registry.tools() {
+    for tool in registry.all_compiled() {
         let description = tool.tool.description.trim();
         let _ = writeln!(
             text,
@@ -74,7 +74,7 @@ fn section(rules: &str, examples: &[String], registry: &Registry) -> String {
 }
 
 pub(super) fn examples(profile: &Profile, registry: &Registry) -> Vec<String> {
-    let Some(record) = record(profile).and_then(dialect::named) else { return Vec::new() };
+    let Some(record) = record(profile).and_then(Record::named) else { return Vec::new() };
     record.examples(registry)
 }
 

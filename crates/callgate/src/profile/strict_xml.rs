@@ -187,7 +187,7 @@ impl StreamReport {
 }
 
 pub(super) fn code(code: Code) -> Option<&'static str> {
-    let is_own = code.entry().severity == Severity::Error && code != Code::Sibling;
+    let is_own = code.severity() == Severity::Error && code != Code::Sibling;
     is_own.then(|| error_type(code).word())
 }
 

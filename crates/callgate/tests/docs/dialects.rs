@@ -1,7 +1,6 @@
 //! The parts of the page on dialects that are made, and the table of all dialects: names, models, and how they behave.
 
-use callgate::dialect::{self, RenderCall};
-use callgate::{Event, FinishReason, Gate, Record, Registry};
+use callgate::{Event, FinishReason, Gate, Record, Registry, RenderCall};
 use serde_json::json;
 
 use super::{block, read, replaced};
@@ -32,7 +31,7 @@ pub(crate) fn page(there: &str) -> String {
 
 /// The families of the built-in dialects, with the first few of each.
 fn families() -> String {
-    let records = dialect::builtin();
+    let records = Record::builtin();
     let mut table = format!(
         "{} dialects are built in:\n\n| family | number | among them |\n|---|---|---|\n",
         records.len()
@@ -53,7 +52,7 @@ fn table() -> String {
     let mut table = String::from(
         "| dialect | family | listens | streams | models | what it is |\n|---|---|---|---|---|---|\n",
     );
-    for record in dialect::builtin() {
+    for record in Record::builtin() {
         let models: Vec<String> = record.models.iter().map(|model| format!("`{model}`")).collect();
         table.push_str(&format!(
             "| `{}` | {} | {} | {} | {} | {} |\n",

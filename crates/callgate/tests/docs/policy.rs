@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::{MADE, profile, sentence};
 
 const SOURCE: &str = include_str!("../../src/policy.rs");
+const METHODS: &str = include_str!("../../src/policy/knobs.rs");
 
 const HEAD: &str = "\
 # Policy
@@ -13,12 +14,14 @@ const HEAD: &str = "\
 What the gate allows is data. A profile has a policy; change single knobs by building on it:
 
 ```rust
-use callgate::policy::{Policy, RepairPolicy};
 use callgate::{Gate, Profile};
 
-let policy = Policy { repair: RepairPolicy::Off, max_calls: 4, ..Profile::standard().policy() };
+let policy = Profile::standard().policy().repair_off().max_calls(4);
 let gate = Gate::builder().policy(policy).build()?;
 ```
+
+Each value of a knob has a method, named by both: `repair` = `off` is `repair_off()`, and a limit is `limit_depth(16)`. As data, a policy is an object
+of those knobs that differ from `standard`; a key that is no knob is an error.
 
 `callgate config show --profile NAME` prints the same values at the terminal.
 
@@ -130,6 +133,13 @@ fn section(knob: &Knob, items: &[Item], standard: &str) -> String {
         for variant in &choice.members {
             section.push_str(&format!("| `{}` | {} |\n", kebab(&variant.name), variant.words));
         }
+        // What steers nothing is not worth a method.
+        let built = |variant: &Member| {
+            let method = format!("    {}_{} ", knob.path, kebab(&variant.name).replace('-', "_"));
+            knob.path == "on_malformed" || method.contains("reasoning_sole") || METHODS.contains(&method)
+        };
+        let missing = choice.members.iter().find(|variant| !built(variant)).map(|variant| &variant.name);
+        assert!(missing.is_none(), "the policy has no method for {} = {missing:?}", knob.path);
         let listed = choice.members.iter().any(|variant| kebab(&variant.name) == standard);
         assert!(listed, "{} = {standard} is none of the variants of {}", knob.path, knob.kind);
     }

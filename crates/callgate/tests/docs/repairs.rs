@@ -1,6 +1,6 @@
 //! The page of repairs: the closed list, each with a text that needs it and what that text is read as.
 
-use callgate::json::{Repair, RepairCode, Safety, repair};
+use callgate::{Repair, RepairCode, Safety, repair};
 
 use super::{MADE, block, cell, gate, sentence};
 

@@ -1,9 +1,9 @@
 //! Situations: how to come to the codes that no text alone can show, each a few lines that do it.
 
-use callgate::batch::{Gates, scan_line};
-use callgate::policy::{Echo, Policy};
-use callgate::profile::strict_xml::{ErrorType, Strikes};
-use callgate::{Code, Event, FinishReason, Gate, Response, Session};
+use callgate::internal::batch::{Gates, scan_line};
+use callgate::internal::policy::Echo;
+use callgate::internal::profile::strict_xml::{ErrorType, Strikes};
+use callgate::{Code, Event, FinishReason, Gate, Policy, Response, Session, Tools};
 use serde_json::{Value, json};
 
 use super::{gate, gate_with, profile, said, tools};
@@ -95,13 +95,12 @@ pub(crate) const ALL: &[Situation] = &[
         },
     },
     Situation {
-        code: Code::PushAfterFinish,
-        words: "a chunk after the end of the response",
+        code: Code::UncheckedCall,
+        words: "a call of a gate without a tool list that is given to `Tools::run`",
         codes: || {
-            feed(&gate("standard"), |session, sink| {
-                session.finish(FinishReason::Stop, sink);
-                session.push("more", sink);
-            })
+            let gate = Gate::builder().build().unwrap_or_else(|error| panic!("{error}"));
+            let response = gate.parse("<tool_call>{\"name\": \"look\", \"arguments\": {}}</tool_call>");
+            Tools::<()>::new().run(&response.calls[0]).err().map(|finding| finding.code).into_iter().collect()
         },
     },
     Situation {
@@ -160,7 +159,7 @@ pub(crate) const ALL: &[Situation] = &[
     },
     Situation {
         code: Code::MaxMistakes,
-        words: "the third refused response in a row, counted by `profile::strict_xml::Strikes`, whose error has this type",
+        words: "the third refused response in a row, as `chat` and the profile `strict-xml` count them",
         codes: || {
             let gate = gate("strict-xml");
             let mut strikes = Strikes::default();

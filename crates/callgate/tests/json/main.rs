@@ -10,10 +10,8 @@ mod laws;
 
 use std::sync::Arc;
 
-use callgate::Code;
-use callgate::json::{
-    End, Failure, Reader, Repair, RepairCode, Safety, State, Syntax, Tape, canonical, repair, unescape,
-};
+use callgate::internal::json::{End, Failure, Reader, State, Syntax, Tape, canonical, unescape};
+use callgate::{Code, Repair, RepairCode, Safety, repair};
 use serde_json::{Value, json};
 
 /// Everything that may be seen of a reader after some input.

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::sync::LazyLock;
 
-use callgate::{Gate, Profile, Response, Span, dialect};
+use callgate::{Gate, Profile, Record, Response, Span};
 use documents::{CALLS, Document, document, slot};
 use oracle::{Region, marker, regions};
 use support::calls::{remove, tools};
@@ -44,7 +44,7 @@ const FORMATS: [&str; 9] = [
 
 fn call(format: usize, path: &str) -> String {
     let name = FORMATS[format % FORMATS.len()];
-    let Some(record) = dialect::named(name) else {
+    let Some(record) = Record::named(name) else {
         return format!("<tool_call>{{\"name\":\"rm\",\"arguments\":{{\"path\":\"{path}\"}}}}</tool_call>");
     };
     remove(record, path).unwrap_or_else(|| panic!("{name} cannot write the call"))
@@ -379,7 +379,7 @@ const SPANS: &[&str] = &[
 fn c01_a_call_in_inline_code_does_not_run_however_the_line_ends() {
     let mut faults: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut alive = 0;
-    for record in dialect::builtin() {
+    for record in Record::builtin() {
         // A call that is written with backticks cannot stand between single ones. One that ends with a line break is
         // taken without it: a backtick behind it would stand in the next line.
         let Some(call) = remove(record, "p").filter(|call| !call.contains('`')) else { continue };

@@ -1,6 +1,6 @@
 //! One call written in every dialect, with the tools that know it.
 
-use callgate::dialect::{Record, RenderCall};
+use callgate::{Record, RenderCall};
 use serde_json::{Value, json};
 
 /// The tools of the oracles: one that must not run, one that may, and one that takes many texts.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::LazyLock;
 
-use callgate::{Gate, dialect};
+use callgate::{Gate, Record};
 use serde_json::Value;
 
 use super::soup::TOOLS;
@@ -42,7 +42,7 @@ impl Gates {
     }
 
     fn dialect(&mut self, name: &str, tools: &Value) -> Gate {
-        if dialect::named(name).is_none() {
+        if Record::named(name).is_none() {
             return self.profile("standard", tools);
         }
         self.get(&format!("dialect {name}"), tools, || dialect_gate(name, tools))
@@ -137,7 +137,7 @@ impl fmt::Debug for Listener {
 pub(crate) static LISTENERS: LazyLock<Vec<Listener>> = LazyLock::new(|| {
     let profiles = callgate::Profile::NAMES.iter();
     let profiles = profiles.map(|name| Listener { name: (*name).to_owned(), gate: gate(name, &TOOLS) });
-    let dialects = dialect::builtin().iter().map(|record| &*record.name);
+    let dialects = Record::builtin().iter().map(|record| &*record.name);
     let dialects = dialects.map(|name| Listener { name: name.to_owned(), gate: dialect_gate(name, &TOOLS) });
     profiles.chain(dialects).collect()
 });

@@ -85,7 +85,7 @@ fn problems(profile: &Profile, response: &Response) -> Vec<Problem> {
 
 mod action {
     use callgate::Response;
-    use callgate::profile::action::{Kind, ParseResult};
+    use callgate::internal::profile::action::{Kind, ParseResult};
 
     use super::{Outcome, Problem};
 
@@ -123,7 +123,7 @@ mod action {
 
 mod structured {
     use callgate::Response;
-    use callgate::profile::structured::ParseResult;
+    use callgate::internal::profile::structured::ParseResult;
 
     use super::{Outcome, Problem};
 
@@ -150,7 +150,7 @@ mod structured {
 
 /// The strict profile's own machinery: strikes, error records, and what a host is told while it streams.
 pub(crate) mod strict_xml {
-    use callgate::profile::strict_xml::{StreamReport, StrikeMode, Strikes};
+    use callgate::internal::profile::strict_xml::{StreamReport, StrikeMode, Strikes};
     use callgate::{Gate, Profile, Response};
     use serde_json::Value;
 
@@ -212,5 +212,5 @@ pub(crate) mod strict_xml {
 
 /// The labelled profile's question: is the model done?
 pub(crate) fn is_done(text: &str, gate: &Gate, endless: bool) -> bool {
-    callgate::profile::labelled::is_done(text, gate, endless)
+    callgate::internal::profile::labelled::is_done(text, gate, endless)
 }

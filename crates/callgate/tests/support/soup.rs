@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::LazyLock;
 
-use callgate::dialect::{self, Record};
+use callgate::Record;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -37,7 +37,7 @@ pub(crate) static TOOLS: LazyLock<Value> = LazyLock::new(|| {
 /// Every literal that any built-in dialect writes or reads, once.
 pub(crate) static LITERALS: LazyLock<Vec<String>> = LazyLock::new(|| {
     let mut literals = BTreeSet::new();
-    for record in dialect::builtin() {
+    for record in Record::builtin() {
         let templates =
             [&record.open, &record.close, &record.call, &record.param, &record.text, &record.reasoning];
         for template in templates.into_iter().flatten().chain(&record.noise).chain(&record.item) {

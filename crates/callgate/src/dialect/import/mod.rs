@@ -62,9 +62,9 @@ impl ImportError {
 /// let template = r#"{"fields": {"tool_calls": {"open": "<call>", "close": "</call>", "repeats": true,
 ///     "content": "json", "transform": {"type": "function", "function": {
 ///         "name": "{content.name}", "arguments": "{content.arguments}"}}}}}"#;
-/// let file = callgate::dialect::import(template, "mine")?;
+/// let file = callgate::internal::dialect::import(template, "mine")?;
 /// assert!(file.contains(r#"call = "<call>{object}</call>""#));
-/// # Ok::<(), callgate::dialect::ImportError>(())
+/// # Ok::<(), callgate::internal::dialect::ImportError>(())
 /// ```
 pub fn import(json: &str, name: &str) -> Result<String, ImportError> {
     let document: Json = serde_json::from_str(json).map_err(|error| {

@@ -104,8 +104,8 @@ enum Line {
     Signs { count: usize },
     /// In a run of backticks or tildes.
     Run { mark: char, length: usize, at_start: bool, escaped: bool },
-    /// In what may be the info string of a fence.
-    Info { mark: char, length: usize },
+    /// In what may be the info string of a fence; a backslash may stand before its next character.
+    Info { mark: char, length: usize, escaped: bool },
     /// After what may be the closing run of a fence.
     Closing,
     /// In its middle.
@@ -452,15 +452,18 @@ impl Regions {
                 self.end_run();
                 false
             }
-            Line::Info { mark: '`', length } if c == '`' => {
+            Line::Info { mark: '`', length, escaped } if c == '`' => {
                 // No fence has a backtick in its info string: it was code in a line of text.
                 self.begin_text(c);
                 self.close_run(length, false);
                 self.spans.doubt();
-                self.line = Line::Run { mark: '`', length: 1, at_start: false, escaped: false };
+                self.line = Line::Run { mark: '`', length: 1, at_start: false, escaped };
                 true
             }
-            Line::Info { .. } => true,
+            Line::Info { mark, length, escaped } => {
+                self.line = Line::Info { mark, length, escaped: c == '\\' && !escaped };
+                true
+            }
             Line::Closing if matches!(c, ' ' | '\t') => true,
             Line::Closing => {
                 self.line = Line::Body;
@@ -635,7 +638,7 @@ impl Regions {
                 let closes = at_start && fence.mark == mark && length >= fence.length;
                 self.line = if closes { Line::Closing } else { Line::Body };
             }
-            _ if at_start && length >= 3 => self.line = Line::Info { mark, length },
+            _ if at_start && length >= 3 => self.line = Line::Info { mark, length, escaped: false },
             _ => {
                 if at_start {
                     self.begin_text(mark);
@@ -715,7 +718,7 @@ impl Regions {
                 self.begin_text('x');
             }
             Line::Signs { .. } => self.begin_heading(),
-            Line::Info { mark, length } => {
+            Line::Info { mark, length, .. } => {
                 self.end_paragraph();
                 self.close_unmatched();
                 self.leaf = Leaf::Fence(Fence { mark, length, first: self.blank_before_line });
@@ -886,6 +889,18 @@ mod tests {
                 regions.read(c);
             }
             assert!(regions.surroundings().indented, "{} marks", marks.chars().count());
+        }
+    }
+
+    #[test]
+    fn a_backslash_in_what_is_no_fence_escapes_a_backtick() {
+        for (opening, closes) in [("`````\\`` a", true), ("````` `` a", false), ("`````\\\\` a", true)] {
+            let mut regions = Regions::default();
+            for c in opening.chars() {
+                regions.read(c);
+            }
+            regions.read('`');
+            assert_eq!(regions.read(' ').code_behind.is_some(), closes, "{opening}");
         }
     }
 }

@@ -1,0 +1,74 @@
+//! The setting of a conversation: who is asked, what judges, what can be run, and within which limits.
+
+use std::sync::Arc;
+
+use callgate::{Gate, GateError, Record};
+
+use crate::approval::{ApprovalPolicy, Approver, Grants, NobodyThere};
+use crate::audit::AuditLog;
+use crate::model::{Model, Parameters};
+use crate::retry::RetrySettings;
+use crate::tools::{Spending, Toolbox};
+
+/// Everything that a conversation stands on. [`Setting::new`] gives one that is safe to begin with; its fields are there
+/// to be changed.
+#[non_exhaustive]
+pub struct Setting {
+    /// Who is asked.
+    pub model: Box<dyn Model>,
+    /// What judges. It has to know the tools that can be run.
+    pub gate: Gate,
+    /// The dialect that the model is taught, and in which its earlier calls are written; none: the profile's.
+    pub dialect: Option<Arc<Record>>,
+    /// What can be run.
+    pub tools: Toolbox,
+    /// Which model, and how it answers.
+    pub parameters: Parameters,
+    /// How refused responses are asked for again.
+    pub retry: RetrySettings,
+    /// Which calls run unasked, which ask, which never run.
+    pub approval: ApprovalPolicy,
+    /// Who is asked about them.
+    pub approver: Box<dyn Approver>,
+    /// What the session may do.
+    pub grants: Grants,
+    /// Where decisions are recorded, if they are.
+    pub audit: Option<AuditLog>,
+    /// How much one question may cost.
+    pub spending: Spending,
+    /// How many refused responses in a row end a question.
+    pub max_strikes: usize,
+    /// Whether the model goes on by itself, so that it is never done.
+    pub endless: bool,
+    /// How many tools are shown in use before the first question.
+    pub examples: usize,
+}
+
+impl Setting {
+    /// A model and tools behind a gate of the profile `standard`. There is nobody to ask, so only calls that are safe by
+    /// themselves run; nothing is granted, and nothing recorded.
+    pub fn new(model: Box<dyn Model>, tools: Toolbox) -> Result<Self, GateError> {
+        let gate = Gate::builder().tools(tools.registry().clone()).build()?;
+        Ok(Setting::with_gate(model, gate, tools))
+    }
+
+    /// The same behind a gate of your own, which was built with the registry of the tools.
+    pub fn with_gate(model: Box<dyn Model>, gate: Gate, tools: Toolbox) -> Self {
+        Setting {
+            model,
+            gate,
+            dialect: None,
+            tools,
+            parameters: Parameters::default(),
+            retry: RetrySettings::default(),
+            approval: ApprovalPolicy::default(),
+            approver: Box::new(NobodyThere),
+            grants: Grants::new(),
+            audit: None,
+            spending: Spending::default(),
+            max_strikes: 3,
+            endless: false,
+            examples: 0,
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! The agent as a library: the example of it runs, and its defaults are safe.
+
+// What fails outside of a test function fails the test that called it.
+#![allow(clippy::unwrap_used)]
+
+#[allow(dead_code)]
+#[path = "../examples/own_tools.rs"]
+mod own_tools;
+
+use callgate::{Profile, Tool};
+use callgate_agent::approval::DenialReason;
+use callgate_agent::cancel::Cancel;
+use callgate_agent::chat::{Chat, End, Setting};
+use callgate_agent::model::{Scripted, ScriptedTurn};
+use callgate_agent::tools::{Outcome, ToolErrorCode, Toolbox};
+use serde::Deserialize;
+use serde_json::json;
+
+#[tokio::test]
+async fn the_example_runs() {
+    let answered = own_tools::conversation().await.unwrap();
+    assert_eq!((&answered.end, answered.text.as_str()), (&End::Answered, "Tea and milk are on their way."));
+    let results: Vec<String> = answered
+        .tools
+        .iter()
+        .map(|report| match &report.outcome {
+            Outcome::Ran { result } => format!("{}: {result}", report.name),
+            other => format!("{}: {other:?}", report.name),
+        })
+        .collect();
+    assert_eq!(
+        results,
+        ["add_to_cart: 2 × tea in the cart", "add_to_cart: 1 × milk in the cart", "order: ordered 2 items"]
+    );
+}
+
+#[derive(Deserialize)]
+struct Number {
+    n: u8,
+}
+
+fn tools() -> Toolbox {
+    let mut tools = Toolbox::new();
+    let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]});
+    let safe = Tool::new("twice", "Doubles.", schema.clone());
+    tools.add_function(safe, |Number { n }| async move { Ok((u16::from(n) * 2).to_string()) }).unwrap();
+    let harm = Tool::new("drop", "Drops everything.", schema.clone()).dangerous();
+    tools.add_function(harm, |Number { .. }| async { Ok("dropped".to_owned()) }).unwrap();
+    let kept = Tool::new("kept", "Needs a permission.", schema).permission("KEEP");
+    tools.add_function(kept, |Number { .. }| async { Ok("kept".to_owned()) }).unwrap();
+    tools
+}
+
+fn calls(text: &str) -> Box<Scripted> {
+    Box::new(Scripted::new([ScriptedTurn::text(text), ScriptedTurn::text("Done.")]))
+}
+
+fn call(name: &str, n: u32) -> String {
+    format!("<tool_call>{{\"name\": \"{name}\", \"arguments\": {{\"n\": {n}}}}}</tool_call>")
+}
+
+/// What nobody allowed does not run, and arguments that the function cannot take are told to the model.
+#[tokio::test]
+async fn a_setting_begins_safely() {
+    let text = [call("twice", 21), call("twice", 300), call("drop", 1), call("kept", 1)].concat();
+    let setting = Setting::new(calls(&text), tools()).unwrap();
+    assert_eq!(*setting.gate.profile(), Profile::standard());
+    assert!(setting.audit.is_none() && setting.grants.given().is_empty() && setting.max_strikes == 3);
+    let mut chat = Chat::begin(setting, "").unwrap();
+    let answered = chat.ask("Go.", &Cancel::new(), &mut |_| {}).await;
+    assert_eq!(answered.end, End::Answered);
+    let outcomes: Vec<&Outcome> = answered.tools.iter().map(|report| &report.outcome).collect();
+    assert!(matches!(outcomes[0], Outcome::Ran { result } if result == "42"), "{outcomes:?}");
+    assert!(
+        matches!(outcomes[1], Outcome::NotRun { error } if error.code == ToolErrorCode::BadArguments
+            && error.message.contains("300")),
+        "{outcomes:?}"
+    );
+    assert!(
+        matches!(outcomes[2], Outcome::Denied { denial } if denial.reason == DenialReason::Nobody),
+        "{outcomes:?}"
+    );
+    assert!(
+        matches!(outcomes[3], Outcome::Denied { denial } if denial.reason == DenialReason::Permission),
+        "{outcomes:?}"
+    );
+}
