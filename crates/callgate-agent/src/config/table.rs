@@ -558,7 +558,7 @@ pub const ROWS: &[Row] = &[
         Class::Own,
         Kind::List,
         Fallback::List(&["bash_command", "run_command"]),
-        "tools whose `command` argument is a command line: known harmless ones are safe, all others ask",
+        "tools whose `command` argument is a command line: those that only start what is known to be harmless are safe, all others ask",
     ),
     row(
         "approval.timeout_ms",
