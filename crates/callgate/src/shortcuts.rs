@@ -3,7 +3,7 @@
 
 /// A quick way, named after what it takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(not(feature = "careful"), allow(dead_code))] // Then the list of all of them has no reader.
+#[cfg_attr(not(feature = "careful"), allow(unreachable_pub))] // Only the switch makes it public.
 pub enum Shortcut {
     /// JSON without a fault, many tokens at once, instead of one step per token.
     PlainJson,
