@@ -174,13 +174,22 @@ impl Session {
     }
 
     /// Ends the response: what was held comes out, then every call and refusal in source order.
-    pub fn finish(self, reason: FinishReason, sink: &mut dyn FnMut(Event<'_>)) {
-        self.finish_counted(reason, sink);
+    #[inline] // So that a session which is at hand is not moved first.
+    pub fn finish(mut self, reason: FinishReason, sink: &mut dyn FnMut(Event<'_>)) {
+        self.end(reason, sink);
     }
 
     /// The same, and how much work the whole response has made, for tests that hold it against the input.
     #[doc(hidden)]
     pub fn finish_counted(mut self, reason: FinishReason, sink: &mut dyn FnMut(Event<'_>)) -> Work {
+        self.end(reason, sink);
+        Work {
+            reading: self.machine.work() + self.ledger.echo.as_ref().map_or(0, |guard| guard.work()),
+            judging: self.ledger.effort.spent(),
+        }
+    }
+
+    fn end(&mut self, reason: FinishReason, sink: &mut dyn FnMut(Event<'_>)) {
         let gate = &*self.gate;
         let mut out = Out { ledger: &mut self.ledger, sink, limit: gate.policy.limits.held };
         if !self.partial.is_empty() {
@@ -192,10 +201,6 @@ impl Session {
         out.pass_over(self.length);
         self.native.finish(gate, reason, &mut out);
         out.finish(gate, reason);
-        Work {
-            reading: self.machine.work() + self.ledger.echo.as_ref().map_or(0, |guard| guard.work()),
-            judging: self.ledger.effort.spent(),
-        }
     }
 
     /// The name of the call that is being read, if one is; the inner option is empty while the name is unknown.
