@@ -159,6 +159,7 @@ fn keys(record: &Record) -> Vec<Key> {
         ("types", "how {type} is spelled", types),
         ("syntax", "how {arguments} is written", json!(syntax)),
         ("quote", "the private string delimiter", json!(record.quote.as_deref())),
+        ("code_tool", "the tool that {code} is for", json!(&*record.code_tool)),
         ("trim", "white space around {value} is dropped", json!(record.trim)),
         ("escape", "placeholders whose text is XML-escaped", json!(escape)),
         ("suffix", "what {suffix} is written as", json!(record.suffix)),

@@ -173,8 +173,12 @@ fn calls_are_complete(record: &Record) -> Result<(), Problem> {
             let help = "Add `{arguments}`, `{object}`, `{params}` or `{code}`; mind the spelling between the braces.";
             return Err(problem("call", entry, "the arguments have no place", help));
         }
-        let says_name = [Slot::Name, Slot::Object, Slot::Code].iter().any(|slot| call.has(*slot));
-        if !says_name {
+        let says_name = call.has(Slot::Name) || call.has(Slot::Object);
+        if call.has(Slot::Code) && !says_name && record.code_tool.is_empty() {
+            let help = "Add `code_tool`, the name of the tool that runs the code.";
+            return Err(problem("call", entry, "`{code}` needs the key `code_tool`", help));
+        }
+        if !says_name && !call.has(Slot::Code) {
             let help = "Add `{name}`, or `{object}`, whose shape holds the name.";
             return Err(problem("call", entry, "nothing says which tool is called", help));
         }
@@ -250,7 +254,15 @@ fn keys_agree(record: &Record) -> Result<(), Problem> {
         let help = "Write `{type}` into `param`, or remove `types`.";
         return Err(problem("types", 0, "`types` is given, but no template has `{type}`", help));
     }
-    if record.types.iter().any(|(_, spelling)| !spelling.chars().all(super::is_word_character)) {
+    if !record.code_tool.is_empty() && !uses(Slot::Code) {
+        let help = "Write `{code}` into `call`, or remove `code_tool`.";
+        return Err(problem("code_tool", 0, "`code_tool` is given, but no call has `{code}`", help));
+    }
+    if !record.code_tool.chars().all(is_word_character) {
+        let help = "Name the tool as the tool list does, without quotes, brackets or white space.";
+        return Err(problem("code_tool", 0, "`code_tool` is not one word", help));
+    }
+    if record.types.iter().any(|(_, spelling)| !spelling.chars().all(is_word_character)) {
         let help = "A spelling is one word without quotes, brackets or white space.";
         return Err(problem("types", 0, "a spelling of `types` is not one word", help));
     }

@@ -53,6 +53,8 @@ pub struct Record {
     pub syntax: Syntax,
     /// The private string delimiter of the syntax `bare`.
     pub quote: Option<Arc<str>>,
+    /// The tool that `{code}` is for; empty if no call has `{code}`.
+    pub code_tool: Arc<str>,
     /// Whether white space around `{value}` is dropped.
     pub trim: bool,
     /// The slots whose text is XML-escaped.

@@ -120,7 +120,7 @@ impl Machine {
             }
             _ => {
                 // Formats that send bare code mean the one tool that runs it.
-                let name = draft.name.get_or_insert_with(|| "python".to_owned());
+                let name = draft.name.get_or_insert_with(|| record.code_tool.to_string());
                 if !std::mem::replace(&mut draft.started, true) {
                     out.started(draft.number, name, Self::source(gate, frame));
                 }
@@ -150,7 +150,6 @@ impl Machine {
         let name = self.scratch.get(name);
         let frame = gate.program.frame_of(&thread);
         let Some(draft) = &mut self.draft else { return };
-        draft.odd = thread.odd;
         draft.id = thread.id.map(|id| self.scratch.get(id).to_owned());
         if !std::mem::replace(&mut draft.started, true) {
             out.started(draft.number, name, Self::source(gate, frame));
