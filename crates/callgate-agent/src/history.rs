@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use callgate::dialect::{self, RenderCall};
+use callgate::dialect::RenderCall;
 use callgate::profile::defuse;
 use callgate::{Profile, Record, Response};
 use serde::Serialize;
@@ -139,10 +139,7 @@ impl CallStyle {
         match self {
             CallStyle::Native => None,
             CallStyle::Dialect(record) => Some(record),
-            CallStyle::Text(profile) => {
-                let own = profile.dialects().iter().copied().find(|name| *name != "auto");
-                dialect::named(own.unwrap_or("hermes"))
-            }
+            CallStyle::Text(profile) => profile.teaches(),
         }
     }
 }

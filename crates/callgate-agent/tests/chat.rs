@@ -9,7 +9,7 @@ mod scratch;
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate::profile::strict_xml::{StrikeMode, Strikes};
+use callgate::profile::{StrikeMode, Strikes};
 use callgate::{Event, Gate, Profile};
 use callgate_agent::approval::{ApprovalPolicy, Grants, NobodyThere};
 use callgate_agent::audit::{

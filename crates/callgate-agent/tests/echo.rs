@@ -9,7 +9,7 @@ mod scratch;
 use std::sync::{Arc, Mutex};
 
 use callgate::policy::{Echo, Policy};
-use callgate::profile::strict_xml::{StrikeMode, Strikes};
+use callgate::profile::{StrikeMode, Strikes};
 use callgate::{Code, Gate, Profile};
 use callgate_agent::approval::{Answer, ApprovalPolicy, Approver, DenialReason, Grants, Request, Rule};
 use callgate_agent::cancel::Cancel;

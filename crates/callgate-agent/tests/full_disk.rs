@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
-use callgate::profile::strict_xml::{StrikeMode, Strikes};
+use callgate::profile::{StrikeMode, Strikes};
 use callgate::{Gate, Tool};
 use callgate_agent::approval::{ApprovalPolicy, Grants, NobodyThere, Rule};
 use callgate_agent::audit::{AuditError, AuditLog, AuditSettings, Medium, Redaction, Sync};

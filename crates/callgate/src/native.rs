@@ -61,11 +61,6 @@ struct Open {
 }
 
 impl Native {
-    /// How many calls have begun and not ended.
-    pub(crate) fn pending(&self) -> usize {
-        self.open.iter().filter(|call| !call.done).count()
-    }
-
     pub(crate) fn delta(
         &mut self,
         gate: &Compiled,

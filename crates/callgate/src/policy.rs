@@ -147,17 +147,7 @@ pub enum RequireCall {
     Always,
 }
 
-/// How a refused attempt is shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum OnMalformed {
-    /// As a refusal.
-    Reject,
-    /// As text, with the refusal beside it.
-    AsText,
-}
-
-/// What calls in a quotation, in inline code or in indented code are.
+/// What calls in a quotation, in inline code, in indented code or in reasoning are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Quote {
@@ -249,7 +239,7 @@ pub struct Policy {
     /// What a call in a block of code by indentation is.
     pub indented: Quote,
     /// Whether a call inside reasoning is dead (always, unless the dialect says a call ends the thought).
-    pub reasoning: Region,
+    pub reasoning: Quote,
     /// Where a call may stand.
     pub position: Position,
     /// The most calls of one response.
@@ -268,8 +258,6 @@ pub struct Policy {
     pub dangerous: Dangerous,
     /// Whether a call is required.
     pub require_call: RequireCall,
-    /// How refusals are shown.
-    pub on_malformed: OnMalformed,
     /// Whether a format that was not chosen by name is live.
     pub foreign: Foreign,
     /// Which names are names.
@@ -317,7 +305,7 @@ impl Default for Policy {
             fences: Region::Dead,
             quote: Quote::Dead,
             indented: Quote::Live,
-            reasoning: Region::Dead,
+            reasoning: Quote::Dead,
             position: Position::Anywhere,
             max_calls: 128,
             on_excess: Excess::Report,
@@ -327,7 +315,6 @@ impl Default for Policy {
             members: Members::Report,
             dangerous: Dangerous::Marked,
             require_call: RequireCall::Never,
-            on_malformed: OnMalformed::Reject,
             foreign: Foreign::Live,
             name_rule: NameRule::ascii(".-"),
             release: Release::AtEnd,

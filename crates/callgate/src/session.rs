@@ -183,11 +183,6 @@ impl Session {
         self.ledger.completed()
     }
 
-    /// How many structured calls have begun and not ended.
-    pub fn pending_native(&self) -> usize {
-        self.native.pending()
-    }
-
     /// How much work the judging has made so far, as `limits.work` counts it: values times the subschemas that judge each,
     /// and names that were compared. The bytes of the response count beside it.
     pub fn judging(&self) -> u64 {

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use callgate::profile::action;
 use callgate::{Call, Gate, Rejected, Response};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -169,8 +168,7 @@ impl Entry {
                 "findings",
                 json!(response.all_findings().map(|finding| finding.code.word()).collect::<Vec<_>>()),
             );
-        if gate.profile().name() == "action" {
-            let suggestion = action::ParseResult::from_response(response, input).suggestion;
+        if let Some(suggestion) = gate.profile().suggestion(response, input) {
             entry = entry.detail("suggestion", json!(suggestion));
         }
         entry

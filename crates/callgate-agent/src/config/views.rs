@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use callgate::policy::Dangerous;
-use callgate::profile::strict_xml::{StrikeMode, Strikes};
+use callgate::profile::{StrikeMode, Strikes};
 use callgate::{Policy, Registry};
 
 use super::secrets::SECTION;

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::dialect::{Content, Record, Shape};
+use crate::dialect::{Content, Member, Record, Shape};
+use crate::event::ModelError;
 use crate::finding::{Code, Finding, Span};
 use crate::json::{End, Kind, Node, Reader, Repair, RepairCode, Safety, Tape};
 use crate::schema::CompiledTool;
@@ -108,7 +109,6 @@ pub(crate) struct Draft {
     pub(crate) start: usize,
     pub(crate) name: Option<String>,
     pub(crate) id: Option<String>,
-    pub(crate) odd: bool,
     pub(crate) body: DraftBody,
     /// What reads the parameters, where they are written as lines.
     pub(crate) lines: Option<Box<LineReader>>,
@@ -154,7 +154,6 @@ impl Draft {
             start,
             name: None,
             id: None,
-            odd: false,
             body: DraftBody::None,
             lines: None,
             repairs: Vec::new(),
@@ -616,7 +615,8 @@ fn resolve(
         if claims_constants(shape, text, tape) {
             let get = |content: &Content| find(shape, content, text, tape).and_then(|n| tape.string(text, n));
             attempt.meaning = Meaning::Error {
-                code: get(&Content::Reason).map_or_else(|| "unspecified".to_owned(), |c| c.into_owned()),
+                code: get(&Content::Reason)
+                    .map_or_else(|| ModelError::UNSPECIFIED.to_owned(), |c| c.into_owned()),
                 message: get(&Content::Text).map_or_else(String::new, |c| c.into_owned()),
             };
             return None;
@@ -739,9 +739,12 @@ fn unclaimed(attempt: &mut Attempt, record: &Record, text: &str, tape: &Tape) {
             let written = constant
                 .and_then(|member| at_path(&member.path, text, tape))
                 .map_or_else(|| "none".to_owned(), |n| tape.raw(text, n).trim_matches('"').to_owned());
-            attempt
-                .findings
-                .push(Finding::new(Code::UnknownType).message(format!("unknown response type: {written}")));
+            let mut finding =
+                Finding::new(Code::UnknownType).message(format!("unknown response type: {written}"));
+            if let Some((key, value)) = constant.and_then(Member::constant) {
+                finding = finding.help(format!("Say `\"{key}\": {value}` to call a tool."));
+            }
+            attempt.findings.push(finding);
         }
         None if attempt.unmarked => attempt.meaning = Meaning::Data,
         None => attempt.name = Name::Missing,

@@ -83,8 +83,6 @@ pub(crate) struct Thread {
     fence: (u8, u16),
     /// How far the line of a fence has been read.
     line: FenceLine,
-    /// Whether the word that is being read began with the word literals of a name that did not fit its pattern.
-    pub(crate) odd: bool,
 }
 
 /// How far the opening or closing line of a fence has been read.
@@ -130,7 +128,6 @@ impl Thread {
             start_pending: false,
             fence: (0, 0),
             line: FenceLine::Before,
-            odd: false,
         }
     }
 
@@ -171,7 +168,6 @@ impl Thread {
                 self.key = None;
                 self.id = None;
                 self.index = None;
-                self.odd = false;
                 self.calls += 1;
                 if self.calls > 1 || self.opened {
                     self.start_pending = true;

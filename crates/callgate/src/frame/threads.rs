@@ -681,7 +681,6 @@ fn bind(program: &Program, scratch: &Scratch, thread: &mut Thread, pattern: u16,
             }
             // The number after the name is missing: the whole word is the name, and the judge may still know it.
             thread.set(*slot, Words::new(run.0 + from as u32, run.1));
-            thread.odd = true;
             return true;
         };
         if end == 0 {

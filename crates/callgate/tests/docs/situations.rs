@@ -2,7 +2,7 @@
 
 use callgate::batch::{Gates, scan_line};
 use callgate::policy::{Echo, Policy};
-use callgate::profile::strict_xml::{ErrorType, Strikes};
+use callgate::profile::Strikes;
 use callgate::{Code, Event, FinishReason, Gate, Response, Session};
 use serde_json::{Value, json};
 
@@ -160,15 +160,12 @@ pub(crate) const ALL: &[Situation] = &[
     },
     Situation {
         code: Code::MaxMistakes,
-        words: "the third refused response in a row, counted by `profile::strict_xml::Strikes`, whose error has this type",
+        words: "the third refused response in a row, counted by `profile::Strikes`, which then says that it is the last",
         codes: || {
             let gate = gate("strict-xml");
             let mut strikes = Strikes::default();
             let last = (0..3).filter_map(|_| strikes.judge(&gate.parse("No call."), &gate)).last();
-            last.filter(|error| error.kind == ErrorType::MaxMistakes)
-                .map(|_| Code::MaxMistakes)
-                .into_iter()
-                .collect()
+            last.filter(|strike| strike.is_last).map(|_| Code::MaxMistakes).into_iter().collect()
         },
     },
 ];
