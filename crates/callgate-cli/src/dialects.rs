@@ -120,12 +120,15 @@ struct Key {
 
 /// The keys of the record that say something, as in its file. A JSON string or list of strings is TOML as well.
 fn keys(record: &Record) -> Vec<Key> {
-    let templates = |list: &[Template]| match list {
+    let list = |templates: &[&Template]| match templates {
         [one] => json!(one.to_string()),
         many => many.iter().map(|template| json!(template.to_string())).collect(),
     };
-    let shapes = |list: &[dialect::Shape]| {
-        templates(&list.iter().map(|shape| shape.template.clone()).collect::<Vec<_>>())
+    let shapes =
+        |shapes: &[dialect::Shape]| list(&shapes.iter().map(|shape| &shape.template).collect::<Vec<_>>());
+    let written = record.templates();
+    let templates = |key: &str| {
+        written.iter().find(|(own, _)| *own == key).map_or(Value::Null, |(_, templates)| list(templates))
     };
     let writes_objects = record.call.iter().any(|call| call.has(Slot::Object));
     let object = if writes_objects { shapes(&record.object) } else { Value::Null };
@@ -147,15 +150,15 @@ fn keys(record: &Record) -> Vec<Key> {
         ("models", "models that write it", json!(record.models)),
         ("auto", "whether it listens without being asked for", json!(record.auto)),
         ("prompt", "what the prompt always ends with", json!(record.prompt)),
-        ("open", "what opens a section of calls", templates(&record.open)),
-        ("call", "one call; the first form is written, all are read", templates(&record.call)),
-        ("join", "what stands between two calls", json!(record.join.to_string())),
-        ("close", "what closes a section of calls", templates(&record.close)),
+        ("open", "what opens a section of calls", templates("open")),
+        ("call", "one call; the first form is written, all are read", templates("call")),
+        ("join", "what stands between two calls", templates("join")),
+        ("close", "what closes a section of calls", templates("close")),
         ("before", "the white space between text and the first call", json!(record.before)),
         ("object", "the members of {object}, in any order", object),
         ("error", "how the model reports an error", shapes(&record.error)),
-        ("param", "one parameter of {params}", templates(&record.param)),
-        ("item", "one element of a list", json!(record.item.as_ref().map(ToString::to_string))),
+        ("param", "one parameter of {params}", templates("param")),
+        ("item", "one element of a list", templates("item")),
         ("types", "how {type} is spelled", types),
         ("syntax", "how {arguments} is written", json!(syntax)),
         ("quote", "the private string delimiter", json!(record.quote.as_deref())),
@@ -165,10 +168,10 @@ fn keys(record: &Record) -> Vec<Key> {
         ("suffix", "what {suffix} is written as", json!(record.suffix)),
         ("known", "only names of the tool list open a call", json!(record.known)),
         ("also", "what else is read in place of a literal; never written", json!(also)),
-        ("text", "frames of visible text", templates(&record.text)),
-        ("reasoning", "spans of reasoning", templates(&record.reasoning)),
+        ("text", "frames of visible text", templates("text")),
+        ("reasoning", "spans of reasoning", templates("reasoning")),
         ("ends_thought", "a call may end the reasoning", json!(record.ends_thought)),
-        ("noise", "what is swallowed outside of calls", templates(&record.noise)),
+        ("noise", "what is swallowed outside of calls", templates("noise")),
         ("bare", "inner openers that are unmistakable without their wrapper", json!(record.bare)),
     ];
     // A key that holds nothing, or what is so by default, would not stand in the file.

@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::Path;
 
-use callgate::dialect::{Part, Slot, Template, is_word_character};
-use callgate::json::Syntax;
+use callgate::dialect::Miss;
 use callgate::{Event, FinishReason, Gate, Record, Response};
 
 use crate::dialects::example;
@@ -119,168 +118,29 @@ fn spoke(response: &Response, record: &Record) -> bool {
 /// The places where the sample follows the header of a call the furthest, best first, and what stands there instead.
 fn closest(record: &Record, sample: &str) -> Vec<String> {
     let source = Source::new(sample.as_bytes());
-    let mut misses: Vec<(usize, String)> =
-        headers(record).iter().map(|header| header.nearest(sample, &source)).collect();
-    misses.sort_by_key(|(matched, _)| std::cmp::Reverse(*matched));
     let mut seen = BTreeSet::new();
-    let lines = misses.into_iter().map(|(_, line)| line).filter(|line| seen.insert(line.clone()));
-    lines.take(NEAREST).collect()
+    let lines = record.misses(sample).into_iter().map(|miss| said(&miss, sample, &source));
+    lines.filter(|line| seen.insert(line.clone())).take(NEAREST).collect()
 }
 
-/// What has to stand before the body of a call: until it is there, nothing is an attempt.
-struct Header {
-    shown: String,
-    steps: Vec<Step>,
-}
-
-enum Step {
-    /// One of these spellings.
-    Literal(Vec<String>),
-    /// A word, in place of this slot.
-    Word(Slot),
-    /// Nothing, or a colon and a word.
-    Suffix,
-    /// The bracket that a body starts with.
-    Brace,
-}
-
-/// How far a sample follows a header.
-struct Progress {
-    start: usize,
-    /// How many visible characters fit.
-    matched: usize,
-    /// Where it stops fitting.
-    end: usize,
-    /// What was expected there; nothing if the whole header stands in the sample.
-    missing: Option<String>,
-}
-
-/// The header of each form of a call: the opener of its section, and the call up to its body.
-fn headers(record: &Record) -> Vec<Header> {
-    let none = [Template::default()];
-    let opens = if record.open.is_empty() { &none[..] } else { &record.open[..] };
-    let mut headers = Vec::new();
-    for open in opens {
-        for call in &record.call {
-            let mut steps = Vec::new();
-            for part in open.parts.iter().chain(&call.parts) {
-                match part {
-                    Part::Literal(literal) => steps.push(Step::Literal(spellings(record, literal))),
-                    Part::Slot(Slot::Suffix) => steps.push(Step::Suffix),
-                    Part::Slot(slot) if slot.is_word() => steps.push(Step::Word(*slot)),
-                    Part::Slot(Slot::Object) => steps.push(Step::Brace),
-                    Part::Slot(Slot::Arguments)
-                        if !matches!(record.syntax, Syntax::Kwargs | Syntax::Lines) =>
-                    {
-                        steps.push(Step::Brace);
-                    }
-                    Part::Slot(_) => {}
-                }
-                let is_body = |slot: &Slot| !slot.is_word() && *slot != Slot::Suffix;
-                if matches!(part, Part::Slot(slot) if is_body(slot)) {
-                    break;
-                }
-            }
-            headers.push(Header { shown: one_line(&format!("{open}{call}"), QUOTED), steps });
+/// A miss in words.
+fn said(miss: &Miss, sample: &str, source: &Source<'_>) -> String {
+    let shown = one_line(&miss.header, QUOTED);
+    match (&miss.range, &miss.expected) {
+        (None, None) => format!("`{shown}` starts with a placeholder, so there is no opener to compare"),
+        (None, Some(_)) => format!("`{shown}`: not even its first character is in the sample"),
+        (Some(range), None) => {
+            let start = source.place(range.start);
+            format!("`{shown}` begins at {start}, but not as a live call: see the notes above")
         }
-    }
-    headers
-}
-
-/// A literal in all the ways in which `also` lets it be written, the written one first.
-fn spellings(record: &Record, literal: &str) -> Vec<String> {
-    let mut spellings = vec![literal.to_owned()];
-    for (row, others) in record.also.iter().filter(|(row, _)| literal.contains(row.as_str())) {
-        for spelling in spellings.clone() {
-            spellings.extend(others.iter().map(|other| spelling.replace(row.as_str(), other)));
-        }
-    }
-    spellings
-}
-
-impl Header {
-    /// Where the sample follows it the furthest, in words.
-    fn nearest(&self, sample: &str, source: &Source<'_>) -> (usize, String) {
-        let shown = &self.shown;
-        let Some(Step::Literal(heads)) = self.steps.first() else {
-            return (0, format!("`{shown}` starts with a placeholder, so there is no opener to compare"));
-        };
-        let firsts: Vec<char> = heads.iter().filter_map(|head| head.trim_start().chars().next()).collect();
-        let starts = sample.char_indices().filter(|(_, character)| firsts.contains(character));
-        let tries = starts.map(|(start, _)| self.follow(sample, start));
-        let best = tries.max_by_key(|progress| (progress.matched, usize::MAX - progress.start));
-        let Some(Progress { start, matched, end, missing }) = best else {
-            return (0, format!("`{shown}`: not even its first character is in the sample"));
-        };
-        let start = source.place(start);
-        let line = match missing {
-            None => format!("`{shown}` begins at {start}, but not as a live call: see the notes above"),
-            Some(missing) => {
-                let there = match sample[end..].is_empty() {
-                    true => "the sample ends".to_owned(),
-                    false => format!("`{}` stands", one_line(&sample[end..], 24)),
-                };
-                let end = source.place(end);
-                format!("`{shown}`: fits from {start} to {end}; there {missing} was expected, but {there}")
-            }
-        };
-        (matched, line)
-    }
-
-    fn follow(&self, sample: &str, start: usize) -> Progress {
-        let mut progress = Progress { start, matched: 0, end: start, missing: None };
-        for step in &self.steps {
-            // Between the parts of a header white space is free.
-            let rest = sample[progress.end..].trim_start();
-            let at = sample.len() - rest.len();
-            let (matched, length, missing) = match step {
-                Step::Literal(spellings) => fit(spellings, rest),
-                Step::Word(slot) => {
-                    let word: usize =
-                        rest.chars().take_while(|c| is_word_character(*c)).map(char::len_utf8).sum();
-                    (word, word, (word == 0).then(|| format!("{{{}}}", slot.word())))
-                }
-                Step::Suffix => {
-                    let word = |c: &char| c.is_ascii_alphanumeric() || *c == '_';
-                    let suffix = rest.strip_prefix(':').map(|rest| rest.chars().take_while(word).count());
-                    let length = suffix.filter(|count| *count > 0).map_or(0, |count| count + 1);
-                    (length, length, None)
-                }
-                Step::Brace => match rest.starts_with('{') {
-                    true => (1, 1, None),
-                    false => (0, 0, Some("`{`".to_owned())),
-                },
+        (Some(range), Some(expected)) => {
+            let there = match sample[range.end..].is_empty() {
+                true => "the sample ends".to_owned(),
+                false => format!("`{}` stands", one_line(&sample[range.end..], 24)),
             };
-            progress.matched += matched;
-            progress.end = at + length;
-            if missing.is_some() {
-                progress.missing = missing;
-                break;
-            }
+            let (start, end) = (source.place(range.start), source.place(range.end));
+            let expected = one_line(expected, 24);
+            format!("`{shown}`: fits from {start} to {end}; there `{expected}` was expected, but {there}")
         }
-        progress
     }
-}
-
-/// How far the text follows one of the spellings: visible characters that fit, bytes, and what is missing.
-fn fit(spellings: &[String], text: &str) -> (usize, usize, Option<String>) {
-    let tries = spellings.iter().rev().map(|spelling| {
-        let mut rest = text;
-        let mut matched = 0;
-        for (at, expected) in spelling.char_indices() {
-            if expected.is_whitespace() {
-                rest = rest.trim_start();
-            } else if let Some(after) = rest.strip_prefix(expected) {
-                rest = after;
-                matched += 1;
-            } else {
-                let missing = format!("`{}`", one_line(&spelling[at..], 24));
-                return (matched, text.len() - rest.len(), Some(missing));
-            }
-        }
-        (matched, text.len() - rest.len(), None)
-    });
-    // A spelling that fits as a whole beats one that got further and failed; the written one wins among equals.
-    let best = tries.max_by_key(|(matched, _, missing)| (missing.is_none(), *matched));
-    best.unwrap_or((0, 0, None))
 }

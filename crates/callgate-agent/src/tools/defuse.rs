@@ -81,16 +81,9 @@ fn markers() -> &'static BTreeSet<String> {
     MARKERS.get_or_init(|| {
         let mut words: BTreeSet<String> = TURNS.iter().map(|word| (*word).to_owned()).collect();
         for record in dialect::builtin() {
-            let lists: [&[Template]; 7] = [
-                &record.open,
-                &record.close,
-                &record.call,
-                &record.param,
-                &record.text,
-                &record.reasoning,
-                &record.noise,
-            ];
-            let templates = lists.into_iter().flatten();
+            // The element of a list stands inside of values only, and `<item>` alone is ordinary XML.
+            let lists = record.templates().into_iter().filter(|(key, _)| *key != "item");
+            let templates = lists.flat_map(|(_, templates)| templates);
             for literal in
                 templates.flat_map(Template::literals).chain(record.bare.iter().map(String::as_str))
             {
