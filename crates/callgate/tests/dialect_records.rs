@@ -416,18 +416,8 @@ fn broken_files_are_told_where_and_how() {
         ),
         ("[x]\ncall = '<c>{name}{params}</c>'", "line 2, column 8", "needs the key `param`", "{key}"),
         ("[x]\ncall = '<run>{code}'", "line 2, column 8", "needs the key `code_tool`", "runs the code"),
-        (
-            "[x]\ncall = '<c>{object}</c>'\ncode_tool = 'sh'",
-            "line 3, column 13",
-            "no call has `{code}`",
-            "remove `code_tool`",
-        ),
-        (
-            "[x]\ncall = '<run>{code}'\ncode_tool = 'a shell'",
-            "line 3, column 13",
-            "`code_tool` is not one word",
-            "tool list",
-        ),
+        ("[x]\ncall = '<c>{object}'\ncode_tool = 'x'", "line 3, column 13", "no call has `{code}`", "remove"),
+        ("[x]\ncall = '<c>{code}'\ncode_tool = 'a b'", "line 3, column 13", "is not one word", "tool list"),
         (
             "[x]\ncall = '<c>{name}{params}</c>'\nparam = ['<p>{key}={value}</p>', '<q>{value}</q>']",
             "line 3, column 34",

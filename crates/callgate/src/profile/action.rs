@@ -74,7 +74,7 @@ impl ParseResult {
             decisive.get_or_insert(finding.code);
             errors.push(ActionError {
                 code: code(finding.code).map(str::to_owned),
-                message: sentence(SENTENCES, finding).into_owned(),
+                message: sentence(SENTENCES, finding).to_owned(),
             });
         }
         if let Some(error) = &response.model_error {

@@ -61,7 +61,7 @@ fn opening(profile: &Profile, count: usize) -> String {
 fn line(profile: &Profile, finding: &Finding, name: &str) -> String {
     let Row { feedback, sentences, .. } = profile.row;
     let message = message(sentences, finding);
-    let message = (feedback.rewords)(&message).map_or(message, Cow::Owned);
+    let message = (feedback.rewords)(message).map_or(Cow::Borrowed(message), Cow::Owned);
     let mut line = (feedback.lead)(finding, name);
     line.push_str(&defuse(&message));
     if !finding.path.is_empty() {

@@ -10,7 +10,6 @@ mod strikes;
 pub mod structured;
 mod table;
 
-use std::borrow::Cow;
 use std::fmt;
 
 pub use feedback::defuse;
@@ -125,6 +124,11 @@ impl Profile {
         sentence(self.row.sentences, code)
     }
 
+    /// What a finding says in this profile: its document's sentence, unless something was said about this very input.
+    pub fn message<'f>(&self, finding: &'f Finding) -> &'f str {
+        message(self.row.sentences, finding)
+    }
+
     /// What a host is told to do about a response to this `input`, where the document of this profile says something
     /// about every response.
     pub fn suggestion(&self, response: &Response, input: &str) -> Option<String> {
@@ -139,6 +143,11 @@ impl Profile {
     /// How often a host asks again for what was refused, unless it is told otherwise.
     pub fn retries(&self) -> u32 {
         self.row.retries
+    }
+
+    /// What a host asks again with for each refused call, unless it is told otherwise; `None` if that is the feedback.
+    pub fn retry_template(&self) -> Option<&'static str> {
+        self.row.retry_template
     }
 
     /// Whether a host stops asking when the same mistake comes back, unless it is told otherwise.
@@ -168,9 +177,9 @@ fn sentence(sentences: &[(Code, &'static str)], code: Code) -> &'static str {
 }
 
 /// The message of a finding: the document's own sentence, unless something was said about this very input.
-fn message<'f>(sentences: &[(Code, &'static str)], finding: &'f Finding) -> Cow<'f, str> {
+fn message<'f>(sentences: &[(Code, &'static str)], finding: &'f Finding) -> &'f str {
     match finding.message == finding.code.entry().message {
-        true => Cow::Borrowed(sentence(sentences, finding.code)),
-        false => Cow::Borrowed(&finding.message),
+        true => sentence(sentences, finding.code),
+        false => &finding.message,
     }
 }

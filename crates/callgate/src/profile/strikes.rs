@@ -93,5 +93,5 @@ fn first_error(response: &Response, sentences: &[(Code, &'static str)]) -> Optio
         .filter(|finding| finding.code != Code::Sibling);
     let whole = response.findings.iter().filter(|finding| finding.severity() == Severity::Error);
     let finding = refused.chain(whole).next()?;
-    Some((finding.code, message(sentences, finding).into_owned()))
+    Some((finding.code, message(sentences, finding).to_owned()))
 }

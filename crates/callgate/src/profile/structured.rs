@@ -15,6 +15,24 @@ pub(super) const SENTENCES: &[(Code, &str)] = &[
     (Code::EmptyName, "Tool call has empty function name: a call must have a tool name"),
 ];
 
+/// What asks again for one refused call; the placeholders are the host's.
+pub(super) const RETRY: &str = "\
+One of your tool calls was refused and not run.
+
+Tool: {tool_name}
+Error: {error_message}
+Position: {error_position}
+
+You wrote:
+```json
+{malformed_json}
+```
+
+Arguments that would be accepted look like this:
+{schema_example}
+
+Call the tool again. Write only the corrected JSON object as its arguments, without any other text.";
+
 /// A response in the words of the profile.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ParseResult {

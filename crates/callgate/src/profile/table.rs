@@ -48,6 +48,8 @@ pub(super) struct Row {
     pub(super) last_strike: &'static str,
     /// How often its document's system asks again for what was refused.
     pub(super) retries: u32,
+    /// What asks again for one refused call, where that is not the feedback.
+    pub(super) retry_template: Option<&'static str>,
     /// Whether it stops asking when the same mistake comes back.
     pub(super) stops_when_repeated: bool,
 }
@@ -96,6 +98,7 @@ const STANDARD: Row = Row {
     says_done: |_| false,
     last_strike: "The limit of {limit} refused responses in a row is reached.",
     retries: 2,
+    retry_template: None,
     stops_when_repeated: true,
 };
 
@@ -182,6 +185,7 @@ pub(super) const PROFILES: &[Row] = &[
         code: structured::code,
         sentences: structured::SENTENCES,
         retries: 3,
+        retry_template: Some(structured::RETRY),
         stops_when_repeated: false,
         ..STANDARD
     },
