@@ -238,7 +238,7 @@ pub struct Policy {
     pub quote: Quote,
     /// What a call in a block of code by indentation is.
     pub indented: Quote,
-    /// Whether a call inside reasoning is dead (always, unless the dialect says a call ends the thought).
+    /// What a call inside reasoning is.
     pub reasoning: Quote,
     /// Where a call may stand.
     pub position: Position,
