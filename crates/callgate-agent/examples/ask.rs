@@ -50,7 +50,7 @@ async fn ask() -> Result<(), Box<dyn Error>> {
     let gate = Gate::builder().profile(profile).tools(tools.clone()).policy(config.policy()).build()?;
     let model = config.model(&tools, |name| std::env::var(name).ok())?;
     // The prompt teaches the profile's own format, so calls come back as text.
-    let is_native = profile.name() == "structured";
+    let is_native = profile.is_native();
     let request = ChatRequest {
         messages: vec![
             Message::SystemContext { text: profile.prompt(&tools) },

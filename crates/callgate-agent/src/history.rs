@@ -138,10 +138,7 @@ impl CallStyle {
         match self {
             CallStyle::Native => None,
             CallStyle::Dialect(record) => Some(record),
-            CallStyle::Text(profile) => {
-                let own = profile.dialects().iter().copied().find(|name| *name != "auto");
-                Record::named(own.unwrap_or("hermes"))
-            }
+            CallStyle::Text(profile) => profile.teaches(),
         }
     }
 }

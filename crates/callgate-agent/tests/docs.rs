@@ -216,7 +216,7 @@ fn value(row: &Row) -> String {
         Kind::Template => "text with `${VARIABLE}`".to_owned(),
         Kind::Address => "an address".to_owned(),
         Kind::Word(words) => {
-            let words: Vec<String> = words.split(" | ").map(|word| format!("`{word}`")).collect();
+            let words: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
             words.join(", ")
         }
         Kind::List => "a list".to_owned(),

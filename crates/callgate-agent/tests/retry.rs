@@ -11,8 +11,8 @@ use callgate_agent::model::{
     respond,
 };
 use callgate_agent::retry::{
-    Ask, DEFAULT_TEMPLATE, PLACEHOLDERS, Retry, RetryError, RetryErrorCode, RetryFailure, RetrySettings,
-    Settled, Step, Usage, ask_until_settled,
+    Ask, PLACEHOLDERS, Retry, RetryError, RetryErrorCode, RetryFailure, RetrySettings, Settled, Step, Usage,
+    ask_until_settled,
 };
 use serde_json::{Value, json};
 
@@ -306,8 +306,9 @@ fn a_call_without_an_id_gets_one_that_nobody_has() {
 
 #[test]
 fn the_template_of_the_structured_profile_says_everything_and_quotes_no_control_token() {
+    let template = Profile::named("structured").unwrap().retry_template().unwrap();
     for placeholder in PLACEHOLDERS {
-        assert!(DEFAULT_TEMPLATE.contains(placeholder), "{placeholder}");
+        assert!(template.contains(placeholder), "{placeholder}");
     }
     let gate = gate("structured");
     let mut retry = Retry::new(&gate, RetrySettings::default(), "c");

@@ -51,7 +51,7 @@ fn values(row: &Row) -> Vec<String> {
         Kind::Text => words("x | /etc/passwd | \"${HOME}\""),
         Kind::Template => words("x | \"${HOME}\" | \"a ${HOME} b\""),
         Kind::Address => words("http://127.0.0.1:1 | https://evil.test"),
-        Kind::Word(known) => words(known),
+        Kind::Word(known) => words(&known.join(" | ")),
         Kind::List => words("[x] | [\"${HOME}\"] | []"),
         Kind::Rules => words("[fs.read] | ['*'] | []"),
     }
@@ -430,7 +430,7 @@ fn every_order_names_every_word_of_its_key_once() {
         let (Class::Trusting(Order::Ranks(ranks)), kind) = (row.class, row.kind) else { continue };
         let mut ranked: Vec<&str> = ranks.split(" < ").flat_map(|rank| rank.split(", ")).collect();
         let mut words: Vec<&str> = match kind {
-            Kind::Word(words) => words.split(" | ").collect(),
+            Kind::Word(words) => words.to_vec(),
             _ => vec!["true", "false"],
         };
         ranked.sort_unstable();

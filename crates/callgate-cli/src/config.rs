@@ -206,7 +206,7 @@ fn line(key: &str, row: &Row, setting: &Setting, paint: Paint, out: &mut dyn Wri
         other => visible(&other.to_json().to_string(), Breaks::Show).into_owned(),
     };
     let choice = match row.kind {
-        Kind::Word(words) => format!(" ({words})"),
+        Kind::Word(words) => format!(" ({})", words.join(" | ")),
         _ => String::new(),
     };
     let origin = visible(&setting.origin.to_string(), Breaks::Show).into_owned();

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::Path;
 
-use callgate::internal::dialect::{Miss, Missing, Progress};
+use callgate::internal::dialect::Miss;
 use callgate::{Event, FinishReason, Gate, Record, Response};
 
 use crate::dialects::example;
@@ -119,29 +119,28 @@ fn spoke(response: &Response, record: &Record) -> bool {
 fn closest(record: &Record, sample: &str) -> Vec<String> {
     let source = Source::new(sample.as_bytes());
     let mut seen = BTreeSet::new();
-    let lines = record.nearest_misses(sample).into_iter().map(|miss| words(&miss, sample, &source));
+    let lines = record.misses(sample).into_iter().map(|miss| said(&miss, sample, &source));
     lines.filter(|line| seen.insert(line.clone())).take(NEAREST).collect()
 }
 
-/// A near miss in words.
-fn words(miss: &Miss, sample: &str, source: &Source<'_>) -> String {
-    let form = one_line(&miss.form, QUOTED);
-    let Some(Progress { start, end, missing, .. }) = &miss.closest else {
-        return match miss.has_no_opener {
-            true => format!("`{form}` starts with a placeholder, so there is no opener to compare"),
-            false => format!("`{form}`: not even its first character is in the sample"),
-        };
-    };
-    let from = source.place(*start);
-    let missing = match missing {
-        None => return format!("`{form}` begins at {from}, but not as a live call: see the notes above"),
-        Some(Missing::Literal(literal)) => format!("`{}`", one_line(literal, 24)),
-        Some(Missing::Word(slot)) => format!("{{{}}}", slot.word()),
-    };
-    let there = match &sample[*end..] {
-        "" => "the sample ends".to_owned(),
-        rest => format!("`{}` stands", one_line(rest, 24)),
-    };
-    let to = source.place(*end);
-    format!("`{form}`: fits from {from} to {to}; there {missing} was expected, but {there}")
+/// A miss in words.
+fn said(miss: &Miss, sample: &str, source: &Source<'_>) -> String {
+    let shown = one_line(&miss.header, QUOTED);
+    match (&miss.range, &miss.expected) {
+        (None, None) => format!("`{shown}` starts with a placeholder, so there is no opener to compare"),
+        (None, Some(_)) => format!("`{shown}`: not even its first character is in the sample"),
+        (Some(range), None) => {
+            let start = source.place(range.start);
+            format!("`{shown}` begins at {start}, but not as a live call: see the notes above")
+        }
+        (Some(range), Some(expected)) => {
+            let there = match sample[range.end..].is_empty() {
+                true => "the sample ends".to_owned(),
+                false => format!("`{}` stands", one_line(&sample[range.end..], 24)),
+            };
+            let (start, end) = (source.place(range.start), source.place(range.end));
+            let expected = one_line(expected, 24);
+            format!("`{shown}`: fits from {start} to {end}; there `{expected}` was expected, but {there}")
+        }
+    }
 }

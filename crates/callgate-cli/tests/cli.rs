@@ -576,7 +576,7 @@ fn what_came_closest_knows_sections_words_and_spellings() {
             "fits from 1:1 to 2:4; there `=` was expected, but `:look",
         ),
         (section, "<run> look", "fits from 1:1 to 1:7; there `<fn=` was expected, but `look` stands"),
-        (word, "See @@(1).", "fits from 1:5 to 1:7; there {name} was expected, but `(1).` stands"),
+        (word, "See @@(1).", "fits from 1:5 to 1:7; there `{name}` was expected, but `(1).` stands"),
     ] {
         let dialect = Scratch::new("mine.toml", dialect);
         let file = Scratch::new("sample.txt", sample);

@@ -170,7 +170,7 @@ fn a02_no_key_that_needs_more_than_the_folder_takes_effect() {
         Kind::Count(_, most) => vec![most.to_string()],
         Kind::Number(..) => vec!["2".to_owned()],
         Kind::Address => vec![url.clone()],
-        Kind::Word(words) => words.split(" | ").map(str::to_owned).collect(),
+        Kind::Word(words) => words.iter().map(|word| (*word).to_owned()).collect(),
         Kind::List => vec!["[x]".to_owned()],
         Kind::Rules => vec!["['*']".to_owned()],
         Kind::Text | Kind::Template => vec!["DATABASE_PASSWORD".to_owned()],

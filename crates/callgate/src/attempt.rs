@@ -88,3 +88,11 @@ pub(crate) enum Meaning {
     /// Data that only looks a little like a call.
     Data,
 }
+
+/// The most characters of something that a message quotes.
+const SHOWN: usize = 64;
+
+/// The start of something the model wrote, with nothing in it that could act on a terminal.
+pub(crate) fn shortened(key: &str) -> String {
+    key.chars().take(SHOWN).flat_map(char::escape_debug).collect()
+}

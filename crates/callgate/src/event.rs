@@ -202,6 +202,11 @@ pub struct ModelError {
     pub span: Option<Span>,
 }
 
+impl ModelError {
+    /// The code of an error for which the model gave none.
+    pub const UNSPECIFIED: &'static str = "unspecified";
+}
+
 /// One change made to fit a value to its schema.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]

@@ -396,11 +396,11 @@ codes! {
         "" "";
     // ---- names ----
     MissingFunction "missing-function" "missing_function" Error
-        "Tool call missing function definition"
+        "the structured call has no function"
         "Give the call a `function` object with `name` and `arguments`."
         "" "";
     EmptyName "empty-name" "empty_name" Error
-        "Tool call has empty function name: a call must have a tool name"
+        "the call has no tool name"
         "Name the tool to call."
         "standard" "<tool_call>{\"name\": \"\", \"arguments\": {}}</tool_call>";
     BadName "bad-name" "bad_name" Error
@@ -421,11 +421,11 @@ codes! {
         "fenced" "```json\n{\"tool\": \"hammer\", \"price\": 3}\n```";
     UnknownType "unknown-type" "unknown_type" Error
         "the object looks like a call but does not say that it is one"
-        "Say `\"type\": \"action\"` to call a tool."
+        "Say that it is a call with the member that the format has for it."
         "action" "{\"type\":\"call\",\"tool\":\"look\",\"args\":{\"q\":\"a\"}}";
     UnknownErrorCode "unknown-error-code" "unknown_error_code" Info
         "the model reported an error with a code that is not in the vocabulary"
-        "Use one of the codes permission_denied, invalid_args, tool_not_found."
+        "Use one of the codes that the prompt names."
         "action" "{\"type\":\"error\",\"code\":\"oops\",\"message\":\"m\"}";
     // ---- decoding ----
     BadJson "bad-json" "bad_json" Error
@@ -515,7 +515,7 @@ codes! {
         "Answer with a call in the format that was asked for."
         "strict-xml" "Let me read the file.";
     EmptyResponse "empty-response" "empty_response" Error
-        "empty response from LLM"
+        "the response is empty"
         "Ask the model again."
         "action" "";
     BadLine "bad-line" "bad_line" Error

@@ -2,9 +2,8 @@
 
 use std::borrow::Cow;
 
-use crate::attempt::{Arguments, Attempt, Meaning, Name};
+use crate::attempt::{Arguments, Attempt, Meaning, Name, shortened};
 use crate::dialect::Record;
-use crate::draft::members::shortened;
 use crate::effort::Effort;
 use crate::event::{Call, ModelError, Rejected};
 use crate::finding::{Code, Finding, Span};
@@ -69,8 +68,11 @@ impl Verdict {
 pub(crate) fn judge(gate: &Compiled, attempt: &mut Attempt, effort: &mut Effort) -> (Verdict, Vec<Finding>) {
     let mut notes = std::mem::take(&mut attempt.notes);
     if let Meaning::Error { code, message } = &attempt.meaning {
-        if !matches!(code.as_str(), "unspecified" | "permission_denied" | "invalid_args" | "tool_not_found") {
+        let reasons = gate.profile.reasons();
+        let is_known = code == ModelError::UNSPECIFIED || reasons.contains(&code.as_str());
+        if !reasons.is_empty() && !is_known {
             let mut note = Finding::new(Code::UnknownErrorCode);
+            note.help = format!("Use one of the codes {}.", reasons.join(", ")).into();
             note.span = attempt.span;
             notes.push(note);
         }

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use crate::attempt::Attempt;
+use crate::attempt::{Attempt, shortened};
 use crate::draft::ending::Source;
-use crate::draft::members::{ENVELOPE, NAMING, STRANGERS, shortened};
+use crate::draft::members::{ENVELOPE, NAMING, STRANGERS};
 use crate::draft::{Draft, DraftBody};
 use crate::ending::{FinishReason, Lacks};
 use crate::event::Choice;

@@ -149,17 +149,7 @@ pub enum RequireCall {
     Always,
 }
 
-/// How a refused attempt is shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum OnMalformed {
-    /// As a refusal.
-    Reject,
-    /// As text, with the refusal beside it.
-    AsText,
-}
-
-/// What calls in a quotation, in inline code or in indented code are.
+/// What calls in a quotation, in inline code, in indented code or in reasoning are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Quote {
@@ -282,9 +272,9 @@ pub struct Policy {
     /// What a call in a block of code by indentation is.
     #[doc(hidden)]
     pub indented: Quote,
-    /// Whether a call inside reasoning is dead (always, unless the dialect says a call ends the thought).
+    /// What a call inside reasoning is.
     #[doc(hidden)]
-    pub reasoning: Region,
+    pub reasoning: Quote,
     /// Where a call may stand.
     #[doc(hidden)]
     pub position: Position,
@@ -312,9 +302,6 @@ pub struct Policy {
     /// Whether a call is required.
     #[doc(hidden)]
     pub require_call: RequireCall,
-    /// How refusals are shown.
-    #[doc(hidden)]
-    pub on_malformed: OnMalformed,
     /// Whether a format that was not chosen by name is live.
     #[doc(hidden)]
     pub foreign: Foreign,
@@ -368,7 +355,7 @@ impl Default for Policy {
             fences: Region::Dead,
             quote: Quote::Dead,
             indented: Quote::Live,
-            reasoning: Region::Dead,
+            reasoning: Quote::Dead,
             position: Position::Anywhere,
             max_calls: 128,
             on_excess: Excess::Report,
@@ -378,7 +365,6 @@ impl Default for Policy {
             members: Members::Report,
             dangerous: Dangerous::Marked,
             require_call: RequireCall::Never,
-            on_malformed: OnMalformed::Reject,
             foreign: Foreign::Live,
             name_rule: NameRule::default(),
             release: Release::AtEnd,

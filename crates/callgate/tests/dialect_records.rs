@@ -297,6 +297,11 @@ fn what_would_not_read_back_is_refused() {
         Err("/calls/0/arguments/b".to_owned())
     );
 
+    // Only the tool that runs code is written as code, not one whose name begins like its opener.
+    let code = |name| refused("functionary-v32", &[call(name, r#"{"code": "1 + 1"}"#)], None, None);
+    assert_eq!(code("python").as_deref(), Ok("python\n1 + 1"));
+    assert_eq!(code("python_3"), Err("/calls/0/name".to_owned()));
+
     let text = |dialect: &str, text: &str| refused(dialect, &put("{}"), Some(text), None).is_ok();
     assert!(text("hermes", "Use <tool_call> wisely."));
     assert!(!text("hermes", "Use <tool_call>{ wisely."));
@@ -413,6 +418,9 @@ fn broken_files_are_told_where_and_how() {
             "{params}",
         ),
         ("[x]\ncall = '<c>{name}{params}</c>'", "line 2, column 8", "needs the key `param`", "{key}"),
+        ("[x]\ncall = '<run>{code}'", "line 2, column 8", "needs the key `code_tool`", "runs the code"),
+        ("[x]\ncall = '<c>{object}'\ncode_tool = 'x'", "line 3, column 13", "no call has `{code}`", "remove"),
+        ("[x]\ncall = '<c>{code}'\ncode_tool = 'a b'", "line 3, column 13", "is not one word", "tool list"),
         (
             "[x]\ncall = '<c>{name}{params}</c>'\nparam = ['<p>{key}={value}</p>', '<q>{value}</q>']",
             "line 3, column 34",

@@ -11,6 +11,8 @@ mod dialect_example;
 mod dialects;
 #[path = "docs/findings.rs"]
 mod findings;
+#[path = "support/layers.rs"]
+mod layers;
 #[path = "docs/map.rs"]
 mod map;
 #[path = "docs/policy.rs"]

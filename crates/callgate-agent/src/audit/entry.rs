@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use callgate::internal::profile::action;
 use callgate::{Call, Gate, Rejected, Response};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -165,8 +164,7 @@ impl Entry {
                 "findings",
                 json!(response.all_findings().map(|finding| finding.code.word()).collect::<Vec<_>>()),
             );
-        if gate.profile().name() == "action" {
-            let suggestion = action::ParseResult::from_response(response, input).suggestion;
+        if let Some(suggestion) = gate.profile().suggestion(response, input) {
             entry = entry.detail("suggestion", json!(suggestion));
         }
         entry

@@ -27,7 +27,7 @@ pub fn error_line(
         "level": "error",
         "component": "tool-call-parser",
         "error_code": code.map(|code| profile.code(code).unwrap_or_else(|| code.word())),
-        "message": code.map(|code| code.message()),
+        "message": code.map(|code| profile.sentence(code)),
         "tool_name": rejected.name,
         "raw_arguments": redaction.arguments(&json!(rejected.raw)),
         "repair_attempted": was_tried,

@@ -6,9 +6,8 @@ mod setting;
 
 use std::sync::Arc;
 
-use callgate::internal::profile::labelled::is_done;
-use callgate::internal::profile::strict_xml::{ErrorType, StrikeMode, Strikes};
-use callgate::{Event, Gate, Registry, Response};
+use callgate::internal::profile::{StrikeMode, Strikes};
+use callgate::{Event, Registry, Response};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -150,7 +149,7 @@ impl Chat {
         let profile = *setting.gate.profile();
         let registry = setting.tools.registry();
         let mut text = instructions.trim().to_owned();
-        let taught = match (&setting.dialect, is_native(&setting.gate)) {
+        let taught = match (&setting.dialect, profile.is_native()) {
             _ if registry.is_empty() => String::new(),
             (Some(dialect), _) => dialect.prompt_section(registry),
             (None, true) => String::new(),
@@ -318,13 +317,13 @@ impl Chat {
         tell: &mut (dyn FnMut(ChatEvent<'_>) + Send),
     ) -> Result<Option<End>, End> {
         let strike = self.strikes.judge(&read.response, &self.setting.gate);
-        if let Some(error) = strike.filter(|_| read.is_refused) {
+        if let Some(strike) = strike.filter(|_| read.is_refused) {
             let count = self.strikes.count();
-            tell(ChatEvent::Strike { count, message: &error.message });
-            if error.kind == ErrorType::MaxMistakes {
-                return Err(End::TooManyStrikes { count, message: error.message });
+            tell(ChatEvent::Strike { count, message: &strike.message });
+            if strike.is_last {
+                return Err(End::TooManyStrikes { count, message: strike.message });
             }
-            self.history.push(Message::User { text: error.details });
+            self.history.push(Message::User { text: strike.details });
             return Ok(None);
         }
         if !read.response.calls.is_empty() {
@@ -334,7 +333,7 @@ impl Chat {
             self.history.push(Message::User { text: GO_ON.to_owned() });
             return Ok(None);
         }
-        let done = is_done(&read.response.text, &self.setting.gate, self.setting.endless);
+        let done = self.setting.gate.profile().is_done(&read.response);
         Ok(Some(if done { End::Done } else { End::Answered }))
     }
 
@@ -346,7 +345,7 @@ impl Chat {
     ) -> Result<Read, End> {
         let Setting { model, gate, tools, parameters, .. } = &self.setting;
         let correlation_id = random_id();
-        let native = is_native(gate) && self.setting.dialect.is_none();
+        let native = gate.profile().is_native() && self.setting.dialect.is_none();
         let request = ChatRequest {
             messages: self.history.clone(),
             tools: (native && !tools.registry().is_empty()).then(|| tools.registry().to_openai()),
@@ -478,9 +477,4 @@ pub fn verdicts(response: &Response) -> Vec<String> {
     let mut all: Vec<(usize, String)> = accepted.chain(refused).collect();
     all.sort();
     all.into_iter().map(|(_, verdict)| verdict).collect()
-}
-
-/// Whether tools go to the server as a list and calls come back apart from the text.
-fn is_native(gate: &Gate) -> bool {
-    gate.profile().dialects() == ["native"]
 }

@@ -460,8 +460,7 @@ fn typed(kind: Kind, content: &Content, origin: &Origin) -> Result<Value, Misfit
                 Err(_) => Err(wrong("a number", &shown(), &bounds)),
             }
         }
-        Kind::Word(list) => {
-            let known: Vec<&str> = list.split(" | ").collect();
+        Kind::Word(known) => {
             if known.contains(&text) {
                 return Ok(Value::Text(text.to_owned()));
             }

@@ -57,8 +57,8 @@ pub enum Kind {
     Template,
     /// An `http` or `https` address.
     Address,
-    /// One of these words, separated by ` | `.
-    Word(&'static str),
+    /// One of these words.
+    Word(&'static [&'static str]),
     /// A list of texts.
     List,
     /// A list of rules of approval.
@@ -182,9 +182,7 @@ pub const ROWS: &[Row] = &[
     row(
         "profile",
         Class::Trusting(Order::Effect),
-        Kind::Word(
-            "standard | strict | guarded | lenient | action | structured | fenced | labelled | strict-xml",
-        ),
+        Kind::Word(Profile::NAMES),
         Fallback::Text("standard"),
         "the bundle of dialects, policy, prompt and error rendering",
     ),
@@ -205,7 +203,7 @@ pub const ROWS: &[Row] = &[
     row(
         "provider",
         TRUSTING,
-        Kind::Word("ollama | openai | scripted"),
+        Kind::Word(&["ollama", "openai", "scripted"]),
         Fallback::Text("scripted"),
         "where the model runs; `scripted` is a few rules that stand in for one, with nothing installed",
     ),
@@ -291,7 +289,7 @@ pub const ROWS: &[Row] = &[
     row(
         "providers.*.tool_call_retry.backoff",
         Class::Plain,
-        Kind::Word("exponential | linear | constant"),
+        Kind::Word(&["exponential", "linear", "constant"]),
         Fallback::Text("exponential"),
         "how the wait grows from one time to the next",
     ),
@@ -375,87 +373,86 @@ pub const ROWS: &[Row] = &[
     knob(
         "policy.repair",
         ranked("off < backtick < lossless < full"),
-        Kind::Word("off | backtick | lossless | full"),
+        Kind::Word(&["off", "backtick", "lossless", "full"]),
         "which repairs may be made to read a broken attempt",
     ),
     knob(
         "policy.coerce",
         ranked("off < text-born < lossless"),
-        Kind::Word("off | text-born | lossless"),
+        Kind::Word(&["off", "text-born", "lossless"]),
         "whether values may be changed to fit their schema",
     ),
     knob(
         "policy.truncated",
         ranked("reject < complete"),
-        Kind::Word("reject | complete"),
+        Kind::Word(&["reject", "complete"]),
         "what a call means whose last value runs into the end",
     ),
     knob(
         "policy.endings",
         ranked("good < any"),
-        Kind::Word("any | good"),
+        Kind::Word(&["any", "good"]),
         "after which endings of a response calls come out",
     ),
     knob(
         "policy.fences",
         ranked("dead < sole < live"),
-        Kind::Word("dead | live | sole"),
+        Kind::Word(&["dead", "live", "sole"]),
         "what a call in a code fence is",
     ),
     knob(
         "policy.quote",
         ranked("dead < live"),
-        Kind::Word("dead | live"),
+        Kind::Word(&["dead", "live"]),
         "what a call in inline code or a quotation is",
     ),
     knob(
         "policy.indented",
         ranked("dead < live"),
-        Kind::Word("dead | live"),
+        Kind::Word(&["dead", "live"]),
         "what a call in a block of code by indentation is",
     ),
     knob(
         "policy.reasoning",
-        ranked("dead < sole < live"),
-        Kind::Word("dead | live | sole"),
+        ranked("dead < live"),
+        Kind::Word(&["dead", "live"]),
         "what a call in the reasoning is",
     ),
     knob(
         "policy.position",
         ranked("line-start, trailing < anywhere"),
-        Kind::Word("anywhere | line-start | trailing"),
+        Kind::Word(&["anywhere", "line-start", "trailing"]),
         "where in the response a call may stand",
     ),
     knob("policy.max_calls", LIMIT, Kind::Count(1, 10_000), "the most calls of one response"),
     knob(
         "policy.on_excess",
         ranked("reject < report"),
-        Kind::Word("report | reject"),
+        Kind::Word(&["report", "reject"]),
         "what more calls mean",
     ),
     knob(
         "policy.partial",
         ranked("all-or-nothing < keep-good"),
-        Kind::Word("keep-good | all-or-nothing"),
+        Kind::Word(&["keep-good", "all-or-nothing"]),
         "what one refused call means for the others",
     ),
     knob(
         "policy.extra_args",
         ranked("reject < drop < allow"),
-        Kind::Word("reject | drop | allow"),
+        Kind::Word(&["reject", "drop", "allow"]),
         "what an argument means that the schema does not mention",
     ),
     knob(
         "policy.require_call",
         TRUSTING,
-        Kind::Word("never | if-attempted | always"),
+        Kind::Word(&["never", "if-attempted", "always"]),
         "whether a response without a call is a mistake",
     ),
-    knob("policy.on_malformed", TRUSTING, Kind::Word("reject | as-text"), "how a refused attempt is shown"),
     knob(
         "policy.foreign",
         ranked("ignore, reject < live"),
-        Kind::Word("live | reject | ignore"),
+        Kind::Word(&["live", "reject", "ignore"]),
         "what a call in a dialect is that was not chosen by name",
     ),
     knob(
@@ -467,33 +464,38 @@ pub const ROWS: &[Row] = &[
     knob(
         "policy.blank_args",
         ranked("reject < empty"),
-        Kind::Word("reject | empty"),
+        Kind::Word(&["reject", "empty"]),
         "what absent, blank or null arguments mean",
     ),
     knob(
         "policy.members",
         ranked("reject < report"),
-        Kind::Word("reject | report"),
+        Kind::Word(&["reject", "report"]),
         "what unknown members of a call object mean",
     ),
-    knob("policy.dangerous", ranked("all < marked"), Kind::Word("marked | all"), "which tools are dangerous"),
+    knob(
+        "policy.dangerous",
+        ranked("all < marked"),
+        Kind::Word(&["marked", "all"]),
+        "which tools are dangerous",
+    ),
     knob("policy.name_rule.max", LIMIT, Kind::Count(1, 1_000), "the longest name, in characters"),
     knob(
         "policy.release",
         ranked("at-end < early"),
-        Kind::Word("at-end | early"),
+        Kind::Word(&["at-end", "early"]),
         "when accepted calls come out",
     ),
     knob(
         "policy.echo",
         ranked("reject < report"),
-        Kind::Word("report | reject"),
+        Kind::Word(&["report", "reject"]),
         "what a call means that repeats what a tool gave",
     ),
     knob(
         "policy.duplicate_keys",
         ranked("reject < keep-last"),
-        Kind::Word("reject | keep-last"),
+        Kind::Word(&["reject", "keep-last"]),
         "what a key means that stands twice in one object",
     ),
     knob(
@@ -527,7 +529,7 @@ pub const ROWS: &[Row] = &[
     row(
         "approval.default",
         Class::Own,
-        Kind::Word("auto | safe | ask | deny"),
+        Kind::Word(&["auto", "safe", "ask", "deny"]),
         Fallback::Text("auto"),
         "what a call is that no rule names; `auto`: dangerous tools ask, others are safe",
     ),
@@ -699,7 +701,7 @@ pub const ROWS: &[Row] = &[
     row(
         "audit.values",
         Class::Own,
-        Kind::Word("none | summaries | short | long | full"),
+        Kind::Word(&["none", "summaries", "short", "long", "full"]),
         Fallback::Text("none"),
         "how much of argument values is recorded; `none`: only types and sizes. Secrets that are recognised are hidden in all",
     ),
@@ -713,7 +715,7 @@ pub const ROWS: &[Row] = &[
     row(
         "audit.sync",
         Class::Own,
-        Kind::Word("decision | interval"),
+        Kind::Word(&["decision", "interval"]),
         Fallback::Text("decision"),
         "when records are forced to the disk: with each decision, or at most once per interval",
     ),
@@ -828,18 +830,13 @@ impl Row {
     }
 }
 
-/// How often each document's system asks again: `action` only suggests it, `strict-xml` counts three strikes.
+/// How often each document's system asks again.
 fn retries(profile: &Profile) -> Value {
-    Value::Count(match profile.name() {
-        "structured" => 3,
-        "action" => 0,
-        _ => 2,
-    })
+    Value::Count(u64::from(profile.retries()))
 }
 
-/// The document behind `structured` spends all its attempts, whatever comes back.
 fn stops_when_repeated(profile: &Profile) -> Value {
-    Value::Flag(profile.name() != "structured")
+    Value::Flag(profile.stops_when_repeated())
 }
 
 fn repairs(profile: &Profile) -> Value {

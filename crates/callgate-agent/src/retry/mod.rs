@@ -16,7 +16,7 @@ use serde::Serialize;
 
 pub use crate::model::Usage;
 pub use drive::{RetryFailure, ask_until_settled};
-pub use prompt::{DEFAULT_TEMPLATE, PLACEHOLDERS};
+pub use prompt::PLACEHOLDERS;
 pub use settings::{Backoff, RetrySettings};
 
 /// What to do next.

@@ -9,31 +9,12 @@ use super::RetrySettings;
 pub const PLACEHOLDERS: &[&str] =
     &["{error_message}", "{error_position}", "{malformed_json}", "{tool_name}", "{schema_example}"];
 
-/// The message of the profile `structured` where no template is set.
-pub const DEFAULT_TEMPLATE: &str = "\
-One of your tool calls was refused and not run.
-
-Tool: {tool_name}
-Error: {error_message}
-Position: {error_position}
-
-You wrote:
-```json
-{malformed_json}
-```
-
-Arguments that would be accepted look like this:
-{schema_example}
-
-Call the tool again. Write only the corrected JSON object as its arguments, without any other text.";
-
 /// How many bytes of what the model wrote are quoted back: enough to recognise it, too little to carry a message.
 const QUOTE: usize = 2048;
 
 /// The message about everything that is refused in a response.
 pub(super) fn prompt(gate: &Gate, settings: &RetrySettings, response: &Response, was_prose: bool) -> String {
-    let default = (gate.profile().name() == "structured").then_some(DEFAULT_TEMPLATE);
-    let template = settings.template.as_deref().or(default);
+    let template = settings.template.as_deref().or_else(|| gate.profile().retry_template());
     let body = match template {
         Some(template) if !response.rejected.is_empty() => {
             let per_call = response.rejected.iter().map(|rejected| filled(template, gate, rejected));
@@ -77,7 +58,7 @@ fn value(placeholder: &str, gate: &Gate, rejected: &Rejected) -> String {
             let said = rejected.findings.iter().map(|finding| {
                 let place =
                     if finding.path.is_empty() { String::new() } else { format!(" (at {})", finding.path) };
-                defuse(&format!("{}{place}. {}", finding.message, finding.help))
+                defuse(&format!("{}{place}. {}", gate.profile().message(finding), finding.help))
             });
             said.collect::<Vec<_>>().join("\n")
         }

@@ -2,6 +2,7 @@
 
 use super::record::Record;
 use super::shape::{Content, Shape};
+use super::steps::{Unit, units};
 use super::template::{Part, Slot, Template, is_word_character};
 use crate::json::Syntax;
 
@@ -23,7 +24,7 @@ const MOST_ENTRIES: usize = 256;
 /// Checks a whole record; the first broken rule is the answer.
 pub(super) fn check(record: &Record) -> Result<(), Problem> {
     lists_are_short(record)?;
-    for (key, templates) in template_lists(record) {
+    for (key, templates) in record.templates() {
         for (entry, template) in templates.iter().enumerate() {
             slots_belong(key, entry, template)?;
             slots_are_apart(key, entry, template)?;
@@ -39,7 +40,7 @@ pub(super) fn check(record: &Record) -> Result<(), Problem> {
 }
 
 fn lists_are_short(record: &Record) -> Result<(), Problem> {
-    let templates = template_lists(record).into_iter().map(|(key, list)| (key, list.len()));
+    let templates = record.templates().into_iter().map(|(key, list)| (key, list.len()));
     let others = [
         ("object", record.object.len()),
         ("error", record.error.len()),
@@ -54,21 +55,6 @@ fn lists_are_short(record: &Record) -> Result<(), Problem> {
             Err(problem(key, MOST_ENTRIES, message, "Make dialects of their own of some of them."))
         }
     }
-}
-
-/// Every template with the key it stands under.
-fn template_lists(record: &Record) -> Vec<(&'static str, Vec<&Template>)> {
-    vec![
-        ("open", record.open.iter().collect()),
-        ("call", record.call.iter().collect()),
-        ("param", record.param.iter().collect()),
-        ("item", record.item.iter().collect()),
-        ("join", vec![&record.join]),
-        ("close", record.close.iter().collect()),
-        ("text", record.text.iter().collect()),
-        ("reasoning", record.reasoning.iter().collect()),
-        ("noise", record.noise.iter().collect()),
-    ]
 }
 
 fn slots_of(key: &str) -> &'static [Slot] {
@@ -173,8 +159,12 @@ fn calls_are_complete(record: &Record) -> Result<(), Problem> {
             let help = "Add `{arguments}`, `{object}`, `{params}` or `{code}`; mind the spelling between the braces.";
             return Err(problem("call", entry, "the arguments have no place", help));
         }
-        let says_name = [Slot::Name, Slot::Object, Slot::Code].iter().any(|slot| call.has(*slot));
-        if !says_name {
+        let says_name = call.has(Slot::Name) || call.has(Slot::Object);
+        if call.has(Slot::Code) && !says_name && record.code_tool.is_empty() {
+            let help = "Add `code_tool`, the name of the tool that runs the code.";
+            return Err(problem("call", entry, "`{code}` needs the key `code_tool`", help));
+        }
+        if !says_name && !call.has(Slot::Code) {
             let help = "Add `{name}`, or `{object}`, whose shape holds the name.";
             return Err(problem("call", entry, "nothing says which tool is called", help));
         }
@@ -209,8 +199,7 @@ fn calls_are_complete(record: &Record) -> Result<(), Problem> {
 
 /// Keys that mean something only together.
 fn keys_agree(record: &Record) -> Result<(), Problem> {
-    let uses =
-        |slot: Slot| template_lists(record).iter().any(|(_, list)| list.iter().any(|one| one.has(slot)));
+    let uses = |slot: Slot| record.templates().iter().any(|(_, list)| list.iter().any(|one| one.has(slot)));
     if !record.param.is_empty() && !uses(Slot::Params) {
         let help = "Write `{params}` into `call`, or remove `param`.";
         return Err(problem("param", 0, "`param` is given, but no call has `{params}`", help));
@@ -250,7 +239,15 @@ fn keys_agree(record: &Record) -> Result<(), Problem> {
         let help = "Write `{type}` into `param`, or remove `types`.";
         return Err(problem("types", 0, "`types` is given, but no template has `{type}`", help));
     }
-    if record.types.iter().any(|(_, spelling)| !spelling.chars().all(super::is_word_character)) {
+    if !record.code_tool.is_empty() && !uses(Slot::Code) {
+        let help = "Write `{code}` into `call`, or remove `code_tool`.";
+        return Err(problem("code_tool", 0, "`code_tool` is given, but no call has `{code}`", help));
+    }
+    if !record.code_tool.chars().all(is_word_character) {
+        let help = "Name the tool as the tool list does, without quotes, brackets or white space.";
+        return Err(problem("code_tool", 0, "`code_tool` is not one word", help));
+    }
+    if record.types.iter().any(|(_, spelling)| !spelling.chars().all(is_word_character)) {
         let help = "A spelling is one word without quotes, brackets or white space.";
         return Err(problem("types", 0, "a spelling of `types` is not one word", help));
     }
@@ -326,7 +323,7 @@ fn texts_hold_text(record: &Record) -> Result<(), Problem> {
         }
     }
     let inner_heads = |opener: &String| {
-        template_lists(record).iter().any(|(_, list)| {
+        record.templates().iter().any(|(_, list)| {
             list.iter().any(|template| template.literals().any(|literal| literal.contains(opener.as_str())))
         })
     };
@@ -342,7 +339,7 @@ fn texts_hold_text(record: &Record) -> Result<(), Problem> {
 
 /// Every row of `also` changes something, and no two rows fight over the same characters of a template.
 fn spellings_are_clear(record: &Record) -> Result<(), Problem> {
-    let lists = template_lists(record);
+    let lists = record.templates();
     let shapes = record.object.iter().chain(&record.error);
     let shape_literals: Vec<&str> = shapes.flat_map(|shape| shape.template.literals()).collect();
     let template_literals: Vec<&str> =
@@ -396,7 +393,7 @@ fn prompt_is_outside_reasoning(record: &Record) -> Result<(), Problem> {
 /// leaves one. White space does not count, because it is free at most seams. `open` is compared as a whole with its
 /// `close`, since a pair decides only together with its end.
 fn alternatives_differ(record: &Record) -> Result<(), Problem> {
-    for (key, templates) in template_lists(record) {
+    for (key, templates) in record.templates() {
         if matches!(key, "open" | "close") {
             continue;
         }
@@ -436,40 +433,20 @@ fn alternatives_differ(record: &Record) -> Result<(), Problem> {
 }
 
 fn differ(left: &Template, right: &Template) -> bool {
-    let (left, right) = (steps(left), steps(right));
+    let (left, right) = (units(left), units(right));
     let shared = left.iter().zip(&right).take_while(|(one, other)| one == other).count();
     match (left.get(shared), right.get(shared)) {
         // The same up to white space: nothing differs.
         (None, None) => false,
         // One goes on where the other ends: it wins if its continuation is there.
         (None, Some(_)) | (Some(_), None) => true,
-        (Some(Step::Slot(one)), Some(Step::Slot(other))) => {
+        (Some(Unit::Slot(one)), Some(Unit::Slot(other))) => {
             let both = |test: fn(Slot) -> bool| test(*one) && test(*other);
             let is_object = |slot: Slot| matches!(slot, Slot::Arguments | Slot::Object);
             !(both(Slot::is_raw) || both(Slot::is_word) || both(is_object))
         }
         _ => true,
     }
-}
-
-/// A template cut into single characters and slots, without white space.
-#[derive(PartialEq)]
-enum Step {
-    Character(char),
-    Slot(Slot),
-}
-
-fn steps(template: &Template) -> Vec<Step> {
-    let mut steps = Vec::new();
-    for part in &template.parts {
-        match part {
-            Part::Literal(literal) => {
-                steps.extend(literal.chars().filter(|c| !c.is_whitespace()).map(Step::Character));
-            }
-            Part::Slot(slot) => steps.push(Step::Slot(*slot)),
-        }
-    }
-    steps
 }
 
 fn without_space(text: &str) -> String {

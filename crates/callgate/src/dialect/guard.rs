@@ -5,7 +5,8 @@ use std::rc::Rc;
 
 use super::record::Record;
 use super::spelling::{Spelled, blank};
-use super::template::{Part, Slot, Template, is_word_character};
+use super::steps::Step;
+use super::template::{Part, Slot, is_word_character};
 use crate::json::Syntax;
 
 /// A piece of rendered text that must be read back as it is.
@@ -108,18 +109,6 @@ struct Marks {
     openers: Vec<Vec<Step>>,
 }
 
-enum Step {
-    Literal { spelled: Spelled, is_marker: bool },
-    Slot(Slot),
-}
-
-impl Step {
-    /// Whether it is layout only, which is free.
-    fn is_blank(&self) -> bool {
-        matches!(self, Step::Literal { spelled, .. } if spelled.is_blank())
-    }
-}
-
 impl Marks {
     /// The marks that a text must not hold: its own closer, noise, and with `opening` whatever opens or closes.
     fn of(record: &Record, closer: &str, opening: bool) -> Marks {
@@ -139,7 +128,8 @@ impl Marks {
             literals.extend(record.bare.iter().cloned());
         }
         literals.retain(|literal| !literal.trim().is_empty());
-        let openers = if opening { openers(record) } else { Vec::new() };
+        let starts = if opening { record.starts() } else { Vec::new() };
+        let openers = starts.into_iter().map(|start| start.steps).collect();
         Marks { literals: literals.iter().map(|literal| spell(literal)).collect(), openers }
     }
 
@@ -158,31 +148,10 @@ impl Marks {
         // A call that starts with a word starts where the word does, so long words are looked at once.
         let inside_word = rendered[..position].ends_with(is_word_character);
         self.openers.iter().any(|steps| {
-            let starts_with_word = matches!(steps.first(), Some(Step::Slot(slot)) if slot.is_word());
+            let starts_with_word = matches!(steps.first(), Some(Step::Word(_)));
             !(starts_with_word && inside_word) && opens_at(record, steps, rendered, position)
         })
     }
-}
-
-/// Every way a call can start from outside: each section opener with each call, or the calls alone.
-fn openers(record: &Record) -> Vec<Vec<Step>> {
-    let no_section = [Template::default()];
-    let sections: &[Template] = if record.open.is_empty() { &no_section } else { &record.open };
-    let mut openers = Vec::new();
-    for section in sections {
-        for call in &record.call {
-            let parts = section.parts.iter().chain(&call.parts);
-            let steps = parts.map(|part| match part {
-                Part::Literal(literal) => Step::Literal {
-                    spelled: Spelled::new(literal, &record.also),
-                    is_marker: literal.trim().len() >= 4,
-                },
-                Part::Slot(slot) => Step::Slot(*slot),
-            });
-            openers.push(steps.collect());
-        }
-    }
-    openers
 }
 
 /// Whether a call starts here: its literals, and behind them the first shape that only a call has.
@@ -191,7 +160,7 @@ fn opens_at(record: &Record, steps: &[Step], text: &str, position: usize) -> boo
     let mut is_marked = false;
     for (index, step) in steps.iter().enumerate() {
         match step {
-            Step::Literal { spelled, is_marker } => {
+            Step::Literal(spelled) => {
                 let next = ends.iter().flat_map(|end| spelled.ends_at(text, *end));
                 let mut next: Vec<usize> = next.collect();
                 if spelled.is_optional() {
@@ -201,12 +170,12 @@ fn opens_at(record: &Record, steps: &[Step], text: &str, position: usize) -> boo
                     return false;
                 }
                 ends = next;
-                is_marked |= is_marker;
+                is_marked |= spelled.written().trim().len() >= 4;
             }
-            Step::Slot(slot) => {
+            step => {
                 let shows = |end: &usize| {
                     let rest = text[*end..].trim_start();
-                    shows_call(record, *slot, &steps[index + 1..], rest, is_marked)
+                    shows_call(record, step, &steps[index + 1..], rest, is_marked)
                 };
                 return ends.iter().any(shows);
             }
@@ -215,30 +184,30 @@ fn opens_at(record: &Record, steps: &[Step], text: &str, position: usize) -> boo
     true
 }
 
-/// Whether the text behind an opener has the shape of the slot that follows it.
-fn shows_call(record: &Record, slot: Slot, after: &[Step], rest: &str, is_marked: bool) -> bool {
-    match slot {
-        Slot::Arguments if matches!(record.syntax, Syntax::Kwargs | Syntax::Lines) => true,
-        Slot::Arguments => rest.starts_with('{'),
-        Slot::Object => {
+/// Whether the text behind an opener has the shape of the step that follows it.
+fn shows_call(record: &Record, step: &Step, after: &[Step], rest: &str, is_marked: bool) -> bool {
+    match step {
+        Step::Body(Slot::Arguments) if matches!(record.syntax, Syntax::Kwargs | Syntax::Lines) => true,
+        Step::Body(Slot::Arguments) => rest.starts_with('{'),
+        Step::Body(Slot::Object) => {
             rest.strip_prefix('{').is_some_and(|inside| is_marked || starts_member(record, inside))
         }
-        Slot::Params => {
+        Step::Body(Slot::Params) => {
             let begins = |head: &str| Spelled::new(head, &record.also).beginning().starts_at(rest, 0);
             record.param.iter().any(|param| begins(param.head())) || continues(after, rest)
         }
-        Slot::Name | Slot::Id | Slot::Index => {
+        Step::Word(_) => {
             let length = rest.find(|character| !is_word_character(character)).unwrap_or(rest.len());
             let behind = &rest[length..];
             length > 0
                 && match after.iter().position(|step| !step.is_blank()).map(|index| &after[index..]) {
-                    Some([Step::Slot(next), later @ ..]) => {
-                        shows_call(record, *next, later, behind.trim_start(), is_marked)
-                    }
-                    Some([Step::Literal { spelled, .. }, ..]) => {
+                    Some([Step::Literal(spelled), ..]) => {
                         // A literal that starts like a word is inside the run, so only its reader can tell.
                         spelled.starts_at(behind, 0)
                             || rest[..length].chars().any(|c| spelled.can_start_with(c))
+                    }
+                    Some([next, later @ ..]) => {
+                        shows_call(record, next, later, behind.trim_start(), is_marked)
                     }
                     _ => true,
                 }
@@ -249,7 +218,7 @@ fn shows_call(record: &Record, slot: Slot, after: &[Step], rest: &str, is_marked
 
 fn continues(after: &[Step], rest: &str) -> bool {
     match after.first() {
-        Some(Step::Literal { spelled, .. }) => spelled.starts_at(rest, 0),
+        Some(Step::Literal(spelled)) => spelled.starts_at(rest, 0),
         _ => true,
     }
 }

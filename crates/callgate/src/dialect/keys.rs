@@ -47,7 +47,7 @@ impl Record {
         literals.chain(self.bare.iter().map(String::as_str))
     }
 
-    fn all_keys(&self) -> [(&'static str, Value); 29] {
+    fn all_keys(&self) -> [(&'static str, Value); 30] {
         let templates = |list: &[Template]| match list {
             [one] => json!(one.to_string()),
             many => many.iter().map(|template| json!(template.to_string())).collect(),
@@ -88,6 +88,7 @@ impl Record {
             ("types", types),
             ("syntax", json!(syntax)),
             ("quote", json!(self.quote.as_deref())),
+            ("code_tool", json!(&*self.code_tool)),
             ("trim", json!(self.trim)),
             ("escape", json!(escape)),
             ("suffix", json!(self.suffix)),

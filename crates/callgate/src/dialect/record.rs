@@ -77,6 +77,8 @@ pub struct Record {
     /// The private string delimiter of the syntax `bare`.
     #[doc(hidden)]
     pub quote: Option<Arc<str>>,
+    /// The tool that `{code}` is for; empty if no call has `{code}`.
+    pub code_tool: Arc<str>,
     /// Whether white space around `{value}` is dropped.
     #[doc(hidden)]
     pub trim: bool,

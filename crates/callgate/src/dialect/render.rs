@@ -235,7 +235,7 @@ impl<'r> Writer<'r> {
         let start = self.out.len();
         self.fill(template, &filling)?;
         let Some(rival) = self.rival(template, start) else { return Ok(()) };
-        if !rival.has(Slot::Code) {
+        if !rival.has(Slot::Code) || *call.name != *self.record.code_tool {
             return refuse(format!("{}/name", filling.path), call.name, "the name means something else here");
         }
         self.out.truncate(start);
@@ -266,7 +266,7 @@ impl<'r> Writer<'r> {
         })
     }
 
-    /// Writes a call of the tool `python` as the code it carries.
+    /// Writes a call of the tool that runs code as the code it carries.
     fn code(
         &mut self,
         template: &Template,
@@ -281,11 +281,9 @@ impl<'r> Writer<'r> {
             .filter(|node| filling.tape.key(json, *node).as_deref() == Some("code"))
             .and_then(|node| filling.tape.string(json, node));
         let (Some(node), Some(code)) = (only, code) else {
-            return refuse(
-                path,
-                json,
-                "a call of `python` is written as its `code`, a string, and nothing else",
-            );
+            let tool = &self.record.code_tool;
+            let message = format!("a call of `{tool}` is written as its `code`, a string, and nothing else");
+            return refuse(path, json, &message);
         };
         if !is_last || code.is_empty() || code.starts_with(char::is_whitespace) {
             return refuse(path, &code, "code comes last, and starts with a visible character");

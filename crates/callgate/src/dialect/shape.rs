@@ -48,6 +48,16 @@ pub enum Content {
     Constant(String),
 }
 
+impl Member {
+    /// The key and the value of a member that is always the same.
+    pub(crate) fn constant(&self) -> Option<(&str, &str)> {
+        match &self.content {
+            Content::Constant(value) => Some((self.path.last()?.first()?, value)),
+            _ => None,
+        }
+    }
+}
+
 impl Content {
     /// Whether an object without this member can still have the shape.
     pub fn is_optional(&self) -> bool {

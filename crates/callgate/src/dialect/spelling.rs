@@ -1,37 +1,71 @@
 //! Spellings: finding a literal in any of the ways a record lets it be written.
 
-/// A literal cut at the rows of `also`: pieces with free white space between them, each with its spellings.
+/// A stretch of a literal.
+pub(crate) struct Piece<'r> {
+    /// What is written.
+    pub(crate) text: &'r str,
+    /// What else is read in its place, if a row of `also` names it.
+    pub(crate) others: Option<&'r [String]>,
+}
+
+/// Cuts a literal at the rows of `also`, of which the longest counts where several begin.
+pub(crate) fn pieces<'r>(literal: &'r str, also: &'r [(String, Vec<String>)]) -> Vec<Piece<'r>> {
+    let mut pieces = Vec::new();
+    let mut rest = literal;
+    while !rest.is_empty() {
+        let found = also
+            .iter()
+            .filter_map(|(key, others)| rest.find(key.as_str()).map(|at| (at, key, others)))
+            .min_by_key(|(at, key, _)| (*at, usize::MAX - key.len()));
+        let plain_end = found.as_ref().map_or(rest.len(), |(at, _, _)| *at);
+        if plain_end > 0 {
+            pieces.push(Piece { text: &rest[..plain_end], others: None });
+        }
+        let Some((at, key, others)) = found else { break };
+        pieces.push(Piece { text: key, others: Some(others) });
+        rest = &rest[at + key.len()..];
+    }
+    pieces
+}
+
+/// A literal in all the ways in which it is read: pieces with free white space between them, each with its spellings.
+#[derive(Clone, Debug)]
 pub(super) struct Spelled {
+    /// Per piece what is read there, the written spelling first.
     pieces: Vec<Vec<String>>,
 }
 
 impl Spelled {
-    /// Cuts a literal. White space around it and between its pieces is free, so it is left out.
+    /// Cuts a literal.
     pub(super) fn new(literal: &str, also: &[(String, Vec<String>)]) -> Spelled {
-        let mut pieces = Vec::new();
-        let mut plain_start = 0;
-        let mut position = 0;
-        while position < literal.len() {
-            let rest = &literal[position..];
-            let rows = also.iter().filter(|(key, _)| rest.starts_with(key.as_str()));
-            if let Some((key, others)) = rows.max_by_key(|(key, _)| key.len()) {
-                push_plain(&mut pieces, &literal[plain_start..position]);
-                let mut spellings = vec![key.trim().to_owned()];
-                spellings.extend(others.iter().map(|other| other.trim().to_owned()));
-                pieces.push(spellings);
-                position += key.len();
-                plain_start = position;
-            } else {
-                position += rest.chars().next().map_or(1, char::len_utf8);
-            }
+        let spellings = |piece: Piece<'_>| {
+            let others = piece.others.unwrap_or_default().iter().cloned();
+            std::iter::once(piece.text.to_owned()).chain(others).collect()
+        };
+        Spelled { pieces: pieces(literal, also).into_iter().map(spellings).collect() }
+    }
+
+    /// The literal as it is written.
+    pub(super) fn written(&self) -> String {
+        self.pieces.iter().filter_map(|spellings| spellings.first()).map(String::as_str).collect()
+    }
+
+    /// Every way of writing it, the written one first.
+    pub(super) fn spellings(&self) -> Vec<String> {
+        let mut all = vec![String::new()];
+        for piece in &self.pieces {
+            let longer = piece.iter().flat_map(|spelling| {
+                let all = &all;
+                all.iter().map(move |start| format!("{start}{spelling}"))
+            });
+            all = longer.collect();
         }
-        push_plain(&mut pieces, &literal[plain_start..]);
-        Spelled { pieces }
+        all
     }
 
     /// Only its beginning: up to the first piece that cannot be absent.
     pub(super) fn beginning(mut self) -> Spelled {
-        let required = self.pieces.iter().position(|spellings| !spellings.iter().any(String::is_empty));
+        let required = self.pieces.iter().position(|spellings| !may_be_absent(spellings));
         if let Some(index) = required {
             self.pieces.truncate(index + 1);
         }
@@ -40,12 +74,12 @@ impl Spelled {
 
     /// Whether all of it may be absent.
     pub(super) fn is_optional(&self) -> bool {
-        self.pieces.iter().all(|spellings| spellings.iter().any(String::is_empty))
+        self.pieces.iter().all(|spellings| may_be_absent(spellings))
     }
 
     /// Whether it is white space only.
     pub(super) fn is_blank(&self) -> bool {
-        self.pieces.is_empty()
+        self.pieces.iter().flatten().all(|spelling| spelling.trim().is_empty())
     }
 
     /// Every place where it can end if it starts at `position`; absent pieces are allowed, but not all of them.
@@ -55,8 +89,7 @@ impl Spelled {
             let mut next = Vec::new();
             for end in &ends {
                 for spelling in spellings {
-                    let found = if spelling.is_empty() { Some(*end) } else { eat(text, *end, spelling) };
-                    if let Some(found) = found
+                    if let Some(found) = eat(text, *end, spelling)
                         && !next.contains(&found)
                     {
                         next.push(found);
@@ -77,10 +110,10 @@ impl Spelled {
     /// Whether a place where it can start has this character.
     pub(super) fn can_start_with(&self, character: char) -> bool {
         for spellings in &self.pieces {
-            if spellings.iter().any(|spelling| spelling.starts_with(character)) {
+            if spellings.iter().any(|spelling| spelling.trim_start().starts_with(character)) {
                 return true;
             }
-            if !spellings.iter().any(String::is_empty) {
+            if !may_be_absent(spellings) {
                 return false;
             }
         }
@@ -88,10 +121,9 @@ impl Spelled {
     }
 }
 
-fn push_plain(pieces: &mut Vec<Vec<String>>, text: &str) {
-    if !text.trim().is_empty() {
-        pieces.push(vec![text.trim().to_owned()]);
-    }
+/// Whether a piece with these spellings need not be there: white space is free.
+fn may_be_absent(spellings: &[String]) -> bool {
+    spellings.iter().any(|spelling| spelling.trim().is_empty())
 }
 
 /// The end of `word` if it stands at `position`, with white space before it and between its words free.
@@ -132,6 +164,13 @@ mod tests {
         assert!(!spelled.is_optional());
         assert!(Spelled::new("</b>", &also()).is_optional());
         assert!(spelled.can_start_with('<') && !spelled.can_start_with('x'));
+    }
+
+    #[test]
+    fn every_way_of_writing_it_begins_with_the_written_one() {
+        let spelled = Spelled::new("\n</b>\n<c x>", &also());
+        assert_eq!(spelled.written(), "\n</b>\n<c x>");
+        assert_eq!(spelled.spellings(), ["\n</b>\n<c x>", "\n\n<c x>", "\n</b>\n<dx>", "\n\n<dx>"]);
     }
 
     #[test]

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use crate::attempt::{Attempt, Meaning, Name};
-use crate::dialect::{Content, Record, Shape};
+use crate::dialect::{Content, Member, Record, Shape};
+use crate::event::ModelError;
 use crate::finding::{Code, Finding};
 use crate::json::{Kind, Tape};
 use crate::shortcuts::Shortcut;
@@ -48,7 +49,8 @@ pub(super) fn resolve(
         if claims_constants(shape, text, tape) {
             let get = |content: &Content| find(shape, content, text, tape).and_then(|n| tape.string(text, n));
             attempt.meaning = Meaning::Error {
-                code: get(&Content::Reason).map_or_else(|| "unspecified".to_owned(), |c| c.into_owned()),
+                code: get(&Content::Reason)
+                    .map_or_else(|| ModelError::UNSPECIFIED.to_owned(), |c| c.into_owned()),
                 message: get(&Content::Text).map_or_else(String::new, |c| c.into_owned()),
             };
             return None;
@@ -174,9 +176,12 @@ fn unclaimed(attempt: &mut Attempt, record: &Record, text: &str, tape: &Tape) {
             let written = constant
                 .and_then(|member| at_path(&member.path, text, tape))
                 .map_or_else(|| "none".to_owned(), |n| tape.raw(text, n).trim_matches('"').to_owned());
-            attempt
-                .findings
-                .push(Finding::new(Code::UnknownType).message(format!("unknown response type: {written}")));
+            let mut finding =
+                Finding::new(Code::UnknownType).message(format!("unknown response type: {written}"));
+            if let Some((key, value)) = constant.and_then(Member::constant) {
+                finding = finding.help(format!("Say `\"{key}\": {value}` to call a tool."));
+            }
+            attempt.findings.push(finding);
         }
         None if attempt.unmarked => attempt.meaning = Meaning::Data,
         None => attempt.name = Name::Missing,

@@ -1,5 +1,6 @@
 //! Members: which members of a call object belong to its format, and what the others mean.
 
+use crate::attempt::shortened;
 use crate::dialect::{Content, Record, Shape};
 use crate::finding::{Code, Finding};
 use crate::json::{Kind, Tape};
@@ -82,14 +83,8 @@ pub(super) fn strangers(record: &Record, text: &str, tape: &Tape) -> Vec<String>
     found
 }
 
-/// The most members that are named as strangers, and the most characters of anything that is named.
+/// The most members that are named as strangers.
 pub(crate) const STRANGERS: usize = 8;
-const SHOWN: usize = 64;
-
-/// The start of something the model wrote, with nothing in it that could act on a terminal.
-pub(crate) fn shortened(key: &str) -> String {
-    key.chars().take(SHOWN).flat_map(char::escape_debug).collect()
-}
 
 /// A refusal if the object names a tool in a second place, and another one.
 pub(super) fn second_name(shape: &Shape, name: usize, text: &str, tape: &Tape) -> Option<Finding> {

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use crate::bytes::ByteSet;
-use crate::dialect::{Part, Record, Slot, Template, turn};
+use crate::dialect::{Part, Record, Slot, Template, pieces, turn};
 use crate::draft::lines::LineMarks;
 use crate::json::Syntax;
 
@@ -558,29 +558,21 @@ impl Compiler {
             rest = &rest[record.prompt.len()..];
         }
         self.first_literal = false;
-        let mut first = true;
-        while !rest.is_empty() {
-            let found = record
-                .also
-                .iter()
-                .filter_map(|(key, others)| rest.find(key.as_str()).map(|at| (at, key, others)))
-                .min_by_key(|(at, key, _)| (*at, usize::MAX - key.len()));
-            let plain_end = found.as_ref().map_or(rest.len(), |(at, _, _)| *at);
-            if plain_end > 0 {
-                if !first || left_seam {
+        let pieces = pieces(rest, &record.also);
+        for (at, piece) in pieces.iter().enumerate() {
+            let is_seam = at > 0 || left_seam;
+            let Some(others) = piece.others else {
+                if is_seam {
                     self.seam(record);
                 }
-                self.plain_text(record, &rest[..plain_end]);
-                first = false;
-            }
-            let Some((at, key, others)) = found else { break };
-            if !first || left_seam {
+                self.plain_text(record, piece.text);
+                continue;
+            };
+            if is_seam {
                 self.emit(Op::Space);
             }
-            self.spelled(record, key, others);
-            first = false;
-            rest = &rest[at + key.len()..];
-            if !rest.is_empty() && right_seam {
+            self.spelled(record, piece.text, others);
+            if at + 1 < pieces.len() && right_seam {
                 self.emit(Op::Space);
             }
         }

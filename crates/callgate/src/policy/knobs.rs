@@ -45,8 +45,8 @@ positions! {
     quote_live quote Quote::Live "A call in inline code or a quotation is a call.";
     indented_dead indented Quote::Dead "A call that is indented like code is no call.";
     indented_live indented Quote::Live "A call that is indented like code is a call.";
-    reasoning_dead reasoning Region::Dead "A call inside of reasoning is no call.";
-    reasoning_live reasoning Region::Live "A call inside of reasoning is a call.";
+    reasoning_dead reasoning Quote::Dead "A call inside of reasoning is no call.";
+    reasoning_live reasoning Quote::Live "A call inside of reasoning is a call.";
     position_anywhere position Position::Anywhere "A call may stand anywhere.";
     position_line_start position Position::LineStart "A call stands at the start of a line.";
     position_trailing position Position::Trailing "Nothing but white space may follow the last call.";

@@ -2,12 +2,16 @@
 
 use serde::Serialize;
 
+use super::message as sentence;
 use crate::event::Call;
 use crate::finding::{Code, Finding, Severity};
 use crate::response::Response;
 
 /// What a host is told to do when a response could not be parsed.
 const SUGGESTION: &str = "The response couldn't be parsed. Ask the LLM to clarify or retry.";
+
+/// The sentences of the document.
+pub(super) const SENTENCES: &[(Code, &str)] = &[(Code::EmptyResponse, "empty response from LLM")];
 
 /// What a response is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -70,7 +74,7 @@ impl ParseResult {
             decisive.get_or_insert(finding.code);
             errors.push(ActionError {
                 code: code(finding.code).map(str::to_owned),
-                message: finding.message.to_string(),
+                message: sentence(SENTENCES, finding).to_owned(),
             });
         }
         if let Some(error) = &response.model_error {
@@ -113,7 +117,7 @@ impl ParseResult {
 }
 
 fn message(name: Option<&str>, findings: &[Finding]) -> String {
-    let all = || findings.iter().map(|finding| finding.message.as_ref()).collect::<Vec<_>>().join("; ");
+    let all = || findings.iter().map(|finding| sentence(SENTENCES, finding)).collect::<Vec<_>>().join("; ");
     match findings.first().map(|finding| finding.code) {
         Some(Code::BadJson) => format!("invalid JSON: {}", all()),
         Some(first) if code(first) == Some("invalid_args") => {
@@ -130,4 +134,9 @@ pub(super) fn code(code: Code) -> Option<&'static str> {
         _ if code.kind() == "schema" => Some("invalid_args"),
         _ => None,
     }
+}
+
+/// What a host is told to do about a response; empty if nothing went wrong.
+pub(super) fn suggestion(response: &Response, input: &str) -> Option<String> {
+    Some(ParseResult::from_response(response, input).suggestion)
 }

@@ -2,199 +2,101 @@
 
 pub mod action;
 mod feedback;
-pub mod labelled;
+mod fenced;
+mod labelled;
 mod prompt;
 pub mod strict_xml;
+mod strikes;
 pub mod structured;
+mod table;
+
+use std::fmt;
 
 pub use feedback::defuse;
+pub use strikes::{Strike, StrikeMode, Strikes};
 
-use crate::finding::Code;
-use crate::policy::{
-    BlankArgs, Coerce, Dangerous, DuplicateKeys, Echo, Endings, Excess, ExtraArgs, Foreign, Members,
-    NameRule, OnMalformed, Partial, Policy, Position, Quote, Region, RepairPolicy, RequireCall,
-    TruncatedPolicy,
-};
+use crate::dialect::Record;
+use crate::finding::{Code, Finding};
+use crate::policy::Policy;
 use crate::registry::Registry;
 use crate::response::Response;
+use table::{PROFILES, Row};
 
 /// A named bundle: which dialects are live, what is allowed, how a model is taught and corrected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub struct Profile {
-    kind: Kind,
+    row: &'static Row,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Standard,
-    Strict,
-    Guarded,
-    Lenient,
-    Action,
-    Structured,
-    Fenced,
-    Labelled,
-    StrictXml,
+impl PartialEq for Profile {
+    fn eq(&self, other: &Self) -> bool {
+        self.name() == other.name()
+    }
+}
+
+impl Eq for Profile {}
+
+impl fmt::Debug for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Profile").field(&self.name()).finish()
+    }
 }
 
 impl Profile {
     /// Every name, the default first.
-    pub const NAMES: &'static [&'static str] = &[
-        "standard",
-        "strict",
-        "guarded",
-        "lenient",
-        "action",
-        "structured",
-        "fenced",
-        "labelled",
-        "strict-xml",
-    ];
+    pub const NAMES: &'static [&'static str] = &{
+        let mut names = [""; PROFILES.len()];
+        let mut at = 0;
+        while at < names.len() {
+            names[at] = PROFILES[at].name;
+            at += 1;
+        }
+        names
+    };
 
     /// The default: native calls and every unmistakable dialect, lossless repair and coercion.
     pub fn standard() -> Self {
-        Profile { kind: Kind::Standard }
+        Profile { row: &PROFILES[0] }
     }
 
     /// The profile of this name.
     pub fn named(name: &str) -> Option<Self> {
-        let kind = match name {
-            "standard" => Kind::Standard,
-            "strict" => Kind::Strict,
-            "guarded" => Kind::Guarded,
-            "lenient" => Kind::Lenient,
-            "action" => Kind::Action,
-            "structured" => Kind::Structured,
-            "fenced" => Kind::Fenced,
-            "labelled" => Kind::Labelled,
-            "strict-xml" => Kind::StrictXml,
-            _ => return None,
-        };
-        Some(Profile { kind })
+        PROFILES.iter().find(|row| row.name == name).map(|row| Profile { row })
     }
 
     /// Its name.
     pub fn name(&self) -> &'static str {
-        match self.kind {
-            Kind::Standard => "standard",
-            Kind::Strict => "strict",
-            Kind::Guarded => "guarded",
-            Kind::Lenient => "lenient",
-            Kind::Action => "action",
-            Kind::Structured => "structured",
-            Kind::Fenced => "fenced",
-            Kind::Labelled => "labelled",
-            Kind::StrictXml => "strict-xml",
-        }
+        self.row.name
     }
 
     /// What it is, in one sentence.
     pub fn summary(&self) -> &'static str {
-        match self.kind {
-            Kind::Standard => "native calls and every unmistakable dialect; lossless repair and coercion",
-            Kind::Strict => "the same formats, no repair, no coercion, all or nothing",
-            Kind::Guarded => {
-                "for tools that can do harm: one named dialect at line start, nothing repaired, a known good ending"
-            }
-            Kind::Lenient => "full repair, guesses reported, unmistakable calls in fences are live",
-            Kind::Action => {
-                "one JSON object with \"type\": \"action\" or \"error\" at the end of the response"
-            }
-            Kind::Structured => "native calls only, fully repaired, with codes ACODE-TLP-001 and on",
-            Kind::Fenced => "only ```json blocks with a top-level \"tool\"; all other JSON is left alone",
-            Kind::Labelled => "TOOL_CALL: and ARGS: lines, or the line protocol REPLOID/0; many calls",
-            Kind::StrictXml => "<tool>…</tool> with a JSON body or parameter tags; fail fast, three strikes",
-        }
+        self.row.summary
     }
 
     /// Its policy.
     pub fn policy(&self) -> Policy {
-        let standard = Policy::default();
-        // The five systems of the source documents share their limits and take only their own format for a call.
-        let document = || {
-            let mut policy = Policy {
-                repair: RepairPolicy::Off,
-                coerce: Coerce::TextBorn,
-                foreign: Foreign::Ignore,
-                max_calls: 64,
-                ..Policy::default()
-            };
-            policy.limits.arguments = 1 << 20;
-            policy
-        };
-        let strict = || Policy {
-            repair: RepairPolicy::Off,
-            coerce: Coerce::Off,
-            partial: Partial::AllOrNothing,
-            blank_args: BlankArgs::Reject,
-            members: Members::Reject,
-            foreign: Foreign::Reject,
-            indented: Quote::Dead,
-            ..Policy::default()
-        };
-        match self.kind {
-            Kind::Standard => standard,
-            Kind::Strict => strict(),
-            // A repaired call is one that the model did not write, so nothing is repaired here either.
-            Kind::Guarded => Policy {
-                endings: Endings::Good,
-                position: Position::LineStart,
-                dangerous: Dangerous::All,
-                echo: Echo::Reject,
-                ..strict()
-            },
-            Kind::Lenient => Policy {
-                repair: RepairPolicy::Full,
-                truncated: TruncatedPolicy::Complete,
-                fences: Region::Live,
-                extra_args: ExtraArgs::Drop,
-                duplicate_keys: DuplicateKeys::KeepLast,
-                ..standard
-            },
-            Kind::Action => Policy {
-                fences: Region::Sole,
-                position: Position::Trailing,
-                max_calls: 1,
-                on_excess: Excess::Reject,
-                on_malformed: OnMalformed::AsText,
-                name_rule: NameRule::ascii("."),
-                ..document()
-            },
-            Kind::Structured => Policy {
-                repair: RepairPolicy::Full,
-                truncated: TruncatedPolicy::Complete,
-                name_rule: NameRule::ascii(""),
-                ..document()
-            },
-            Kind::Fenced => document(),
-            Kind::Labelled => Policy {
-                repair: RepairPolicy::Backtick,
-                extra_args: ExtraArgs::Allow,
-                max_calls: 8,
-                name_rule: NameRule::ascii(""),
-                ..document()
-            },
-            Kind::StrictXml => Policy {
-                partial: Partial::AllOrNothing,
-                extra_args: ExtraArgs::Allow,
-                require_call: RequireCall::Always,
-                name_rule: NameRule::ascii(""),
-                ..document()
-            },
-        }
+        (self.row.policy)()
     }
 
     /// The dialects it switches on, besides native calls; none where one has to be named.
     pub fn dialects(&self) -> &'static [&'static str] {
-        match self.kind {
-            Kind::Standard | Kind::Strict | Kind::Lenient => &["auto"],
-            Kind::Guarded => &[],
-            Kind::Action => &["action-json"],
-            Kind::Structured => &["native"],
-            Kind::Fenced => &["fenced-json"],
-            Kind::Labelled => &["tool-call-args", "reploid0", "reploid0-plan"],
-            Kind::StrictXml => &["tool-xml"],
-        }
+        self.row.dialects
+    }
+
+    /// Whether exactly one dialect has to be named.
+    pub fn needs_dialect(&self) -> bool {
+        self.row.needs_dialect
+    }
+
+    /// Whether calls come only through the structured channel, so that no dialect is taught.
+    pub fn is_native(&self) -> bool {
+        self.row.teaches.is_none()
+    }
+
+    /// The dialect that its prompt teaches, and in which a host writes earlier calls.
+    pub fn teaches(&self) -> Option<&'static Record> {
+        self.row.teaches.and_then(Record::named)
     }
 
     /// The section of a system prompt that teaches a model these tools in this format.
@@ -204,7 +106,7 @@ impl Profile {
 
     /// The calls that the prompt shows, one per tool. Each parses.
     pub fn examples(&self, registry: &Registry) -> Vec<String> {
-        prompt::examples(self, registry)
+        self.teaches().map_or_else(Vec::new, |record| record.examples(registry))
     }
 
     /// The message that tells the model what to correct; `None` if there is nothing.
@@ -214,26 +116,70 @@ impl Profile {
 
     /// What the document of this profile calls a finding, where it has a name for it.
     pub fn code(&self, code: Code) -> Option<&'static str> {
-        match self.kind {
-            Kind::Action => action::code(code),
-            Kind::Structured => structured::code(code),
-            Kind::StrictXml => strict_xml::code(code),
-            _ => None,
-        }
+        (self.row.code)(code)
+    }
+
+    /// What findings of this code say in this profile.
+    pub fn sentence(&self, code: Code) -> &'static str {
+        sentence(self.row.sentences, code)
+    }
+
+    /// What a finding says in this profile: its document's sentence, unless something was said about this very input.
+    pub fn message<'f>(&self, finding: &'f Finding) -> &'f str {
+        message(self.row.sentences, finding)
+    }
+
+    /// What a host is told to do about a response to this `input`, where the document of this profile says something
+    /// about every response.
+    pub fn suggestion(&self, response: &Response, input: &str) -> Option<String> {
+        (self.row.suggestion)(response, input)
+    }
+
+    /// Whether a response says, in the words of this profile, that the work is finished. Never while it calls tools.
+    pub fn is_done(&self, response: &Response) -> bool {
+        response.calls.is_empty() && response.rejected.is_empty() && (self.row.says_done)(&response.text)
+    }
+
+    /// How often a host asks again for what was refused, unless it is told otherwise.
+    pub fn retries(&self) -> u32 {
+        self.row.retries
+    }
+
+    /// What a host asks again with for each refused call, unless it is told otherwise; `None` if that is the feedback.
+    pub fn retry_template(&self) -> Option<&'static str> {
+        self.row.retry_template
+    }
+
+    /// Whether a host stops asking when the same mistake comes back, unless it is told otherwise.
+    pub fn stops_when_repeated(&self) -> bool {
+        self.row.stops_when_repeated
     }
 
     /// Whether unmistakable markers of dialects that were not chosen are listened for.
     pub(crate) fn listens(&self) -> bool {
-        matches!(self.kind, Kind::Standard | Kind::Strict | Kind::Guarded | Kind::Lenient | Kind::StrictXml)
-    }
-
-    /// Whether exactly one dialect has to be named.
-    pub fn needs_dialect(&self) -> bool {
-        self.kind == Kind::Guarded
+        self.row.listens
     }
 
     /// Whether a response of nothing at all is an error.
     pub(crate) fn refuses_empty(&self) -> bool {
-        self.kind == Kind::Action
+        self.row.refuses_empty
+    }
+
+    /// The codes that a model may give an error that it reports; any if there are none.
+    pub(crate) fn reasons(&self) -> &'static [&'static str] {
+        self.row.reasons
+    }
+}
+
+/// What findings of a code say, given the sentences of a document.
+fn sentence(sentences: &[(Code, &'static str)], code: Code) -> &'static str {
+    sentences.iter().find(|(own, _)| *own == code).map_or(code.entry().message, |(_, sentence)| sentence)
+}
+
+/// The message of a finding: the document's own sentence, unless something was said about this very input.
+fn message<'f>(sentences: &[(Code, &'static str)], finding: &'f Finding) -> &'f str {
+    match finding.message == finding.code.entry().message {
+        true => sentence(sentences, finding.code),
+        false => &finding.message,
     }
 }

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use super::{Kind, Profile};
+use super::Profile;
+use super::table::BLOCKS;
 use crate::dialect::{Record, RenderCall};
 use crate::registry::Registry;
 use crate::schema::CompiledTool;
@@ -29,21 +30,8 @@ impl Record {
 }
 
 pub(super) fn prompt(profile: &Profile, registry: &Registry) -> String {
-    let mut text = section(rules(profile), &examples(profile, registry), registry);
-    if profile.kind == Kind::Action {
-        text.push_str(
-            "If you cannot go on, answer with an error object instead:\n\n\
-             {\"type\": \"error\", \"code\": \"permission_denied\", \"message\": \"why\"}\n\n\
-             The code is one of permission_denied, invalid_args, tool_not_found.\n",
-        );
-    }
-    if profile.kind == Kind::StrictXml {
-        text.push_str(
-            "✓ The tag is the exact name of the tool; every tag is closed; JSON uses double quotes.\n\
-             ✓ Parameters may also be tags: <tool><parameter>value</parameter></tool>.\n\
-             ✗ No attributes, no other format, no call in a code block.\n",
-        );
-    }
+    let mut text = section(profile.row.rules, &profile.examples(registry), registry);
+    text.push_str(profile.row.ending);
     text
 }
 
@@ -73,52 +61,7 @@ fn section(rules: &str, examples: &[String], registry: &Registry) -> String {
     text
 }
 
-pub(super) fn examples(profile: &Profile, registry: &Registry) -> Vec<String> {
-    let Some(record) = record(profile).and_then(Record::named) else { return Vec::new() };
-    record.examples(registry)
-}
-
 /// An example of a tool's arguments, as JSON.
 pub(super) fn arguments(tool: &CompiledTool) -> String {
     tool.example().to_string()
-}
-
-/// The dialect that a profile teaches.
-fn record(profile: &Profile) -> Option<&'static str> {
-    match profile.kind {
-        Kind::Structured => None,
-        Kind::Standard | Kind::Strict | Kind::Guarded | Kind::Lenient => Some("hermes"),
-        _ => profile.dialects().first().copied(),
-    }
-}
-
-/// The rules where the examples say the rest.
-const BLOCKS: &str = "To call a tool, write one block like those below, outside of code fences. Several blocks may follow each other.\n";
-
-fn rules(profile: &Profile) -> &'static str {
-    match profile.kind {
-        Kind::Action => {
-            "Structured output is mandatory. To call a tool, answer with one JSON object and nothing after it:\n\
-             - always say \"type\": \"action\", name the tool, and put its arguments in \"args\";\n\
-             - call one tool at a time;\n\
-             - paths are relative and stay inside the repository;\n\
-             - never invent the contents of a file.\n"
-        }
-        Kind::Structured => {
-            "Call tools through the structured tool_calls channel only. Arguments are one JSON object.\n"
-        }
-        Kind::Fenced => {
-            "To call a tool, write a ```json block with the keys \"tool\" and \"arguments\", starting on a line of its \
-             own. JSON without a \"tool\" key is taken as data.\n"
-        }
-        Kind::Labelled => {
-            "To call a tool, write a line TOOL_CALL: with its name and a line ARGS: with its arguments as JSON, both \
-             at the start of a line. Several calls may follow each other.\n"
-        }
-        Kind::StrictXml => {
-            "The strict XML format is the only one that is accepted: a tag named after the tool, around a JSON object \
-             or around one tag for each parameter.\n"
-        }
-        Kind::Standard | Kind::Strict | Kind::Guarded | Kind::Lenient => BLOCKS,
-    }
 }

@@ -1,12 +1,15 @@
-//! The machinery of the profile `strict-xml`: error types, strikes, and what a host is told while it streams.
+//! The machinery of the profile `strict-xml`: error types, its feedback, and what a host is told while it streams.
 
-use std::fmt;
+use std::fmt::{self, Write};
 
 use serde::Serialize;
 
-use crate::finding::{Code, Severity};
-use crate::gate::Gate;
-use crate::response::Response;
+use super::{Strike, prompt};
+use crate::dialect::{Record, RenderCall};
+use crate::event::Rejected;
+use crate::finding::{Code, Finding, Severity};
+use crate::registry::Registry;
+use crate::schema::CompiledTool;
 use crate::session::Session;
 
 /// The five types of error.
@@ -65,86 +68,16 @@ impl fmt::Display for StrictError {
     }
 }
 
-/// When the limit of mistakes is reached.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum StrikeMode {
-    /// With the mistake that makes the limit.
-    #[default]
-    AtLimit,
-    /// With the first mistake after it.
-    AfterLimit,
-}
-
-/// The counter of refused responses of one conversation.
-#[derive(Clone, Debug)]
-pub struct Strikes {
-    limit: usize,
-    mode: StrikeMode,
-    count: usize,
-}
-
-impl Default for Strikes {
-    fn default() -> Self {
-        Strikes::new(3, StrikeMode::AtLimit)
-    }
-}
-
-impl Strikes {
-    /// A counter with this limit.
-    pub fn new(limit: usize, mode: StrikeMode) -> Self {
-        Strikes { limit, mode, count: 0 }
-    }
-
-    /// How many responses in a row were refused.
-    pub fn count(&self) -> usize {
-        self.count
-    }
-
-    /// Starts anew.
-    pub fn reset(&mut self) {
-        self.count = 0;
-    }
-
-    /// Counts a response: one strike if anything in it was refused, none and a fresh start if a call stands.
-    ///
-    /// A response that is only text, where that is allowed, changes nothing: otherwise words between mistakes would
-    /// wipe them out.
-    pub fn judge(&mut self, response: &Response, gate: &Gate) -> Option<StrictError> {
-        let Some((kind, message)) = deciding(response) else {
-            if !response.calls.is_empty() {
-                self.count = 0;
-            }
-            return None;
-        };
-        self.count += 1;
-        let details = gate.profile().feedback(response, gate.registry()).unwrap_or_default();
-        let reached = match self.mode {
-            StrikeMode::AtLimit => self.count >= self.limit,
-            StrikeMode::AfterLimit => self.count > self.limit,
-        };
-        if !reached {
-            return Some(StrictError { kind, cause: None, message, details });
+impl From<Strike> for StrictError {
+    fn from(strike: Strike) -> Self {
+        let kind = error_type(strike.code);
+        StrictError {
+            kind: if strike.is_last { ErrorType::MaxMistakes } else { kind },
+            cause: strike.is_last.then_some(kind),
+            message: strike.message,
+            details: strike.details,
         }
-        let limit = self.limit;
-        Some(StrictError {
-            kind: ErrorType::MaxMistakes,
-            cause: Some(kind),
-            message: format!("Maximum mistakes reached ({limit}). Please follow the strict XML format."),
-            details,
-        })
     }
-}
-
-/// The first error of a response.
-fn deciding(response: &Response) -> Option<(ErrorType, String)> {
-    let refused = response
-        .rejected
-        .iter()
-        .filter_map(|rejected| rejected.findings.first())
-        .filter(|finding| finding.code != Code::Sibling);
-    let whole = response.findings.iter().filter(|finding| finding.severity() == Severity::Error);
-    let finding = refused.chain(whole).next()?;
-    Some((error_type(finding.code), finding.message.to_string()))
 }
 
 /// What a host is told after each chunk of a stream.
@@ -191,7 +124,7 @@ pub(super) fn code(code: Code) -> Option<&'static str> {
     is_own.then(|| error_type(code).word())
 }
 
-pub(super) fn error_type(code: Code) -> ErrorType {
+fn error_type(code: Code) -> ErrorType {
     match code {
         Code::UnknownTool => ErrorType::UnknownTool,
         Code::NoCall => ErrorType::NoXmlBlocks,
@@ -199,4 +132,42 @@ pub(super) fn error_type(code: Code) -> ErrorType {
         _ if code.kind() == "schema" => ErrorType::SchemaValidation,
         _ => ErrorType::MalformedXml,
     }
+}
+
+/// What stands before the message of a finding: its type, and of what kind of mistake the document speaks.
+pub(super) fn lead(finding: &Finding, name: &str) -> String {
+    let kind = error_type(finding.code);
+    match finding.code.kind() {
+        "schema" => format!("{kind}: Tool {name} parameters invalid: "),
+        _ => format!("{kind}: "),
+    }
+}
+
+/// The document speaks of parameters.
+pub(super) fn rewords(message: &str) -> Option<String> {
+    let key = message.strip_prefix("missing required argument: ")?;
+    Some(format!("Missing required parameter: {key}"))
+}
+
+/// What is said about a tool.
+pub(super) fn expects(tool: &CompiledTool) -> Option<String> {
+    Some(format!("Required parameters: {}", tool.required().join(", ")))
+}
+
+/// The two forms of a block, for the tool that was meant or the first one.
+pub(super) fn format(record: &Record, refused: &[&Rejected], registry: &Registry) -> Option<String> {
+    let named = refused.iter().find_map(|rejected| registry.compiled(rejected.name.as_deref()?));
+    let tool = named.or_else(|| registry.all_compiled().next())?;
+    let arguments = prompt::arguments(tool);
+    let call = RenderCall { id: None, name: &tool.tool.name, arguments: &arguments };
+    let json_form = record.render(&[call], None, None).ok()?;
+    let mut text = format!(
+        "\nThe strict XML format, with a JSON body:\n{json_form}\n\nor with parameter tags:\n<{}>\n",
+        tool.tool.name
+    );
+    for key in tool.required() {
+        let _ = writeln!(text, "  <{key}>value</{key}>");
+    }
+    let _ = writeln!(text, "</{}>", tool.tool.name);
+    Some(text)
 }

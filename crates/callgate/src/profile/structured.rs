@@ -2,11 +2,36 @@
 
 use serde::Serialize;
 
+use super::message as sentence;
 use crate::ending::FinishReason;
 use crate::event::Call;
 use crate::finding::Code;
 use crate::json::Repair;
 use crate::response::Response;
+
+/// The sentences of the document.
+pub(super) const SENTENCES: &[(Code, &str)] = &[
+    (Code::MissingFunction, "Tool call missing function definition"),
+    (Code::EmptyName, "Tool call has empty function name: a call must have a tool name"),
+];
+
+/// What asks again for one refused call; the placeholders are the host's.
+pub(super) const RETRY: &str = "\
+One of your tool calls was refused and not run.
+
+Tool: {tool_name}
+Error: {error_message}
+Position: {error_position}
+
+You wrote:
+```json
+{malformed_json}
+```
+
+Arguments that would be accepted look like this:
+{schema_example}
+
+Call the tool again. Write only the corrected JSON object as its arguments, without any other text.";
 
 /// A response in the words of the profile.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,8 +76,8 @@ impl ParseResult {
             .filter_map(|rejected| {
                 let first = rejected.findings.first()?;
                 let count = rejected.findings.len();
-                let all: Vec<&str> =
-                    rejected.findings.iter().map(|finding| finding.message.as_ref()).collect();
+                let all: Vec<_> =
+                    rejected.findings.iter().map(|finding| sentence(SENTENCES, finding)).collect();
                 let message = match first.code.kind() {
                     "schema" if count > 1 => format!("{count} validation errors: {}", all.join("; ")),
                     _ => all.join("; "),

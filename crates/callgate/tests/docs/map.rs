@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{replaced, root};
+use super::{layers, replaced, root};
 
 /// The parts of the map, each a folder of the repository.
 const PARTS: &[(&str, &str)] = &[
@@ -16,7 +16,8 @@ const PARTS: &[(&str, &str)] = &[
 
 /// The page with its maps fresh.
 pub(crate) fn page(there: &str) -> String {
-    PARTS.iter().fold(there.to_owned(), |page, (part, folder)| replaced(&page, part, &table(folder)))
+    let page = replaced(there, "layers", &layers::table());
+    PARTS.iter().fold(page, |page, (part, folder)| replaced(&page, part, &table(folder)))
 }
 
 fn table(folder: &str) -> String {

@@ -66,7 +66,7 @@ const REMARKS: &[(&str, &str)] = &[
     ),
     (
         "reasoning",
-        "Dialects in which a call may end the thought (`ends_thought`) decide at the end of the response. `sole` means the same as `dead` here.",
+        "Dialects in which a call may end the thought (`ends_thought`) decide at the end of the response.",
     ),
     (
         "release",
@@ -76,7 +76,6 @@ const REMARKS: &[(&str, &str)] = &[
         "limits.untrusted",
         "What is over the limit is not compared: then every call that is no echo of the rest is `echo-unchecked`, and refused where `echo` is `reject`.",
     ),
-    ("on_malformed", "A statement for hosts: the events are the same for both values."),
     (
         "echo",
         "A call is an echo if one text given as `untrusted` (`Session::untrusted`, the batch field, all results of tools in `callgate chat`) holds its frame word by word, or holds its tool's name, every key and every line of every value, each word by word, within as many words as they have and a few for each that a format writes beside them. \
@@ -133,10 +132,9 @@ fn section(knob: &Knob, items: &[Item], standard: &str) -> String {
         for variant in &choice.members {
             section.push_str(&format!("| `{}` | {} |\n", kebab(&variant.name), variant.words));
         }
-        // What steers nothing is not worth a method.
         let built = |variant: &Member| {
             let method = format!("    {}_{} ", knob.path, kebab(&variant.name).replace('-', "_"));
-            knob.path == "on_malformed" || method.contains("reasoning_sole") || METHODS.contains(&method)
+            METHODS.contains(&method)
         };
         let missing = choice.members.iter().find(|variant| !built(variant)).map(|variant| &variant.name);
         assert!(missing.is_none(), "the policy has no method for {} = {missing:?}", knob.path);

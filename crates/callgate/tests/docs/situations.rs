@@ -2,7 +2,7 @@
 
 use callgate::internal::batch::{Gates, scan_line};
 use callgate::internal::policy::Echo;
-use callgate::internal::profile::strict_xml::{ErrorType, Strikes};
+use callgate::internal::profile::Strikes;
 use callgate::{Code, Event, FinishReason, Gate, Policy, Response, Session, Tools};
 use serde_json::{Value, json};
 
@@ -164,10 +164,7 @@ pub(crate) const ALL: &[Situation] = &[
             let gate = gate("strict-xml");
             let mut strikes = Strikes::default();
             let last = (0..3).filter_map(|_| strikes.judge(&gate.parse("No call."), &gate)).last();
-            last.filter(|error| error.kind == ErrorType::MaxMistakes)
-                .map(|_| Code::MaxMistakes)
-                .into_iter()
-                .collect()
+            last.filter(|strike| strike.is_last).map(|_| Code::MaxMistakes).into_iter().collect()
         },
     },
 ];

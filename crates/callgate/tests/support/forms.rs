@@ -150,7 +150,8 @@ mod structured {
 
 /// The strict profile's own machinery: strikes, error records, and what a host is told while it streams.
 pub(crate) mod strict_xml {
-    use callgate::internal::profile::strict_xml::{StreamReport, StrikeMode, Strikes};
+    use callgate::internal::profile::strict_xml::{StreamReport, StrictError};
+    use callgate::internal::profile::{StrikeMode, Strikes};
     use callgate::{Gate, Profile, Response};
     use serde_json::Value;
 
@@ -186,7 +187,7 @@ pub(crate) mod strict_xml {
 
     /// Judges a response and counts it.
     pub(crate) fn turn(strikes: &mut Strikes, gate: &Gate, response: &Response) -> Turn {
-        let error = strikes.judge(response, gate);
+        let error = strikes.judge(response, gate).map(StrictError::from);
         let record = serde_json::to_value(&error).unwrap_or_default();
         Turn {
             error: error.as_ref().map(|error| error.kind.to_string()),
@@ -212,5 +213,5 @@ pub(crate) mod strict_xml {
 
 /// The labelled profile's question: is the model done?
 pub(crate) fn is_done(text: &str, gate: &Gate, endless: bool) -> bool {
-    callgate::internal::profile::labelled::is_done(text, gate, endless)
+    !endless && gate.profile().is_done(&gate.parse(text))
 }

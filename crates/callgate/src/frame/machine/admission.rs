@@ -103,7 +103,7 @@ impl Machine {
         if let Some(context) = &self.context
             && matches!(context.kind, Body::Reasoning { .. })
         {
-            if policy.reasoning == Region::Live {
+            if policy.reasoning == Quote::Live {
                 return Admission::Live;
             }
             return if record.ends_thought {

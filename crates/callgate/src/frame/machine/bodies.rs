@@ -120,7 +120,7 @@ impl Machine {
             }
             _ => {
                 // Formats that send bare code mean the one tool that runs it.
-                draft.name.get_or_insert_with(|| "python".to_owned());
+                draft.name.get_or_insert_with(|| record.code_tool.to_string());
                 draft.announce(|| Self::source(gate, frame), out);
                 draft.body = DraftBody::Code(String::new());
                 draft.body_start = Some(position);
