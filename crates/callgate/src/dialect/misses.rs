@@ -24,6 +24,7 @@ pub struct Miss {
 
 impl Record {
     /// The places where a text follows the headers of this dialect the furthest, one per header, the best first.
+    #[doc(hidden)]
     pub fn misses(&self, text: &str) -> Vec<Miss> {
         let mut misses: Vec<Miss> = self.starts().iter().map(|start| nearest(self, start, text)).collect();
         misses.sort_by_key(|miss| std::cmp::Reverse(miss.matched));

@@ -51,6 +51,7 @@ impl Step {
 
 impl Record {
     /// Every template with the key it stands under, in the order in which a response has them.
+    #[doc(hidden)]
     pub fn templates(&self) -> [(&'static str, Vec<&Template>); 9] {
         [
             ("open", self.open.iter().collect()),
