@@ -3,7 +3,7 @@
 //!
 //! The shapes are read in a process of their own, so that one that ends the process is named and the rest goes on, and
 //! so that nothing else allocates meanwhile. Longer runs: `CALLGATE_SHAPES` says how many shapes are drawn,
-//! `CALLGATE_LARGEST` up to how many bytes they are doubled, `CALLGATE_ENDLESS` at how many bytes they are read to their
+//! `CALLGATE_LARGEST` up to how many bytes they are doubled, `SIZES_ENDLESS` at how many bytes they are read to their
 //! end, `CALLGATE_SEED` which ones; with `CALLGATE_TIMED` time is measured as well, the best of three, on a machine that
 //! has nothing else to do.
 
@@ -353,7 +353,7 @@ fn read_shapes(shapes: &[Shape], task: &str, largest: usize) {
             let faults = on_a_small_stack(|| growing(largest, |size| cost(shape, gate, size)));
             faults.iter().for_each(|fault| println!("FAULT {fault}"));
         } else {
-            let text = shape.text(from_environment("CALLGATE_ENDLESS", ENDLESS).max(largest));
+            let text = shape.text(from_environment("SIZES_ENDLESS", ENDLESS).max(largest));
             on_a_small_stack(|| watched(shape.to_string(), || shape.read(gate, &text, || 0.0)));
         }
     }
