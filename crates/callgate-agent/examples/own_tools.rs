@@ -2,6 +2,21 @@
 //!
 //! `cargo run -p callgate-agent --example own_tools`. The model is a script, so nothing has to be installed; put
 //! `model::Ollama` or `model::OpenAi` in its place.
+//!
+//! ```console
+//! $ cargo run -q -p callgate-agent --example own_tools
+//! add_to_cart: Ran { result: "2 × tea in the cart" }
+//! again: schema-mismatch: invalid value for count: expected at least 1, got 0
+//! add_to_cart: Ran { result: "1 × milk in the cart" }
+//! ? call     │ order wants to run
+//! ? why      │ the tool is dangerous
+//! ? starts   │ the tool does not say what
+//! ? effect   │ the tool does not say what it does
+//! ? argument │ / = object {}
+//! ? hash     │ 7854641fd5dab854a400897fab0414c544707eecf5f0549a7740ba5a47a2f566
+//! order: Ran { result: "ordered 2 items" }
+//! Tea and milk are on their way. (4 turns)
+//! ```
 
 use std::error::Error;
 use std::sync::{Arc, Mutex, PoisonError};
