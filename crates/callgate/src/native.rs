@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use crate::attempt::{Attempt, shortened};
+use crate::draft::Draft;
 use crate::draft::ending::Source;
 use crate::draft::members::{ENVELOPE, NAMING, STRANGERS};
-use crate::draft::{Draft, DraftBody};
 use crate::ending::{FinishReason, Lacks};
 use crate::event::Choice;
 use crate::finding::{Code, Finding};
@@ -221,8 +221,7 @@ impl Open {
     fn new(gate: &Compiled, machine: &mut Machine, index: Option<usize>, order: usize) -> Self {
         let reader = Reader::new(Syntax::Json).with_depth(gate.policy.limits.depth).document();
         let mut draft = Draft::new(machine.next_attempt(), 1, 0, String::new());
-        draft.body = DraftBody::Json { reader: Box::new(reader), object: false, arguments: None };
-        draft.body_start = Some(0);
+        draft.begin_json(Box::new(reader), false, 0);
         Open { index, order, draft, has_function: false, done: false, strangers: Vec::new() }
     }
 
@@ -230,13 +229,12 @@ impl Open {
         let limits = &gate.policy.limits;
         let draft = &mut self.draft;
         let mut rest = arguments;
-        while !rest.is_empty() {
-            let room = draft.room(rest, draft.raw_len, limits.arguments);
+        while !rest.is_empty()
+            && let Some((reader, room)) = draft.json_with_room(rest, draft.raw_len, limits.arguments)
+        {
             let (now, later) = rest.split_at(room);
+            reader.push(now);
             draft.keep(now, limits.raw);
-            if let DraftBody::Json { reader, .. } = &mut draft.body {
-                reader.push(now);
-            }
             rest = later;
         }
         draft.announce(|| ("native".into(), Choice::Provider), out);

@@ -67,7 +67,7 @@ impl Session {
         ledger.effort.limit_to(gate.policy.limits.work);
         Session {
             gate,
-            machine: Machine::new(),
+            machine: Machine::default(),
             ledger,
             native: Native::default(),
             partial: Vec::new(),

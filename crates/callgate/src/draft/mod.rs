@@ -17,7 +17,7 @@ use crate::ledger::Out;
 use crate::schema::CompiledTool;
 
 use self::claims::{claim, claims_constants, find, find_first, first_named, only_name_and_arguments};
-use self::lines::{LineMarks, LineReader, Reading};
+use self::lines::Reading;
 use self::members::at_path;
 use self::params::{Params, ValueStart};
 
@@ -34,8 +34,6 @@ pub(crate) struct Draft {
     pub(crate) name: Option<String>,
     pub(crate) id: Option<String>,
     pub(crate) body: DraftBody,
-    /// What reads the parameters, where they are written as lines.
-    pub(crate) lines: Option<Box<LineReader>>,
     pub(crate) repairs: Vec<Repair>,
     pub(crate) findings: Vec<Finding>,
     pub(crate) notes: Vec<Finding>,
@@ -79,7 +77,6 @@ impl Draft {
             name: None,
             id: None,
             body: DraftBody::None,
-            lines: None,
             repairs: Vec::new(),
             findings: Vec::new(),
             notes: Vec::new(),
@@ -202,28 +199,20 @@ impl Draft {
         }
     }
 
-    /// How much of this text the reader of JSON may have, of whose value so much has come: all of it but near the limit of
-    /// arguments. Beyond that nothing is read, but the end of the value is still looked for.
-    pub(crate) fn room(&mut self, text: &str, so_far: usize, limit: usize) -> usize {
+    /// The reader of JSON, if that is what is being read, and how much of this text it may have when so much of its value has
+    /// come: all of it but near the limit of arguments. Beyond that nothing is read, but the end of the value is still looked
+    /// for.
+    #[inline]
+    pub(crate) fn json_with_room(
+        &mut self,
+        text: &str,
+        so_far: usize,
+        limit: usize,
+    ) -> Option<(&mut Reader, usize)> {
+        let DraftBody::Json { reader, .. } = &mut self.body else { return None };
         let left = limit.saturating_sub(so_far);
-        if text.len() <= left { text.len() } else { self.room_near(text, left, limit) }
-    }
-
-    #[inline(never)] // Chunks near the limit are rare.
-    fn room_near(&mut self, text: &str, left: usize, limit: usize) -> usize {
-        let DraftBody::Json { reader, .. } = &mut self.body else { return text.len() };
-        if left == 0 && reader.failure().is_none() {
-            let message = format!("the arguments are longer than {limit} bytes");
-            reader.abort(Code::TooLarge, limit, message);
-        }
-        if reader.failure().is_some() {
-            return text.len();
-        }
-        let mut room = left;
-        while !text.is_char_boundary(room) {
-            room += 1;
-        }
-        room
+        let room = if text.len() <= left { text.len() } else { room_near(reader, text, left, limit) };
+        Some((reader, room))
     }
 
     /// Whether the call is announced, and nothing of it is still to be found in the object that is being read.
@@ -359,31 +348,51 @@ impl Draft {
         }
     }
 
-    /// Begins to read parameters that are written as lines.
-    pub(crate) fn begin_lines(
-        &mut self,
-        marks: &Arc<LineMarks>,
-        position: usize,
-        tool: Option<&CompiledTool>,
-    ) {
-        self.body = DraftBody::Params(Box::new(Params::new(tool)));
-        self.lines = Some(Box::new(LineReader::new(marks.clone(), position)));
+    /// Begins to read JSON.
+    pub(crate) fn begin_json(&mut self, reader: Box<Reader>, object: bool, position: usize) {
+        self.body = DraftBody::Json { reader, object, arguments: None };
         self.body_start = Some(position);
     }
 
-    /// Lets the reader of the lines do something with what it has to write to.
-    pub(crate) fn with_lines<T>(
+    /// An object that might have been data is a call.
+    pub(crate) fn make_certain(&mut self) {
+        if let DraftBody::Json { reader, .. } = &mut self.body {
+            reader.set_tentative(false);
+        }
+    }
+
+    /// Begins to read parameters that are written as lines.
+    pub(crate) fn begin_params(&mut self, position: usize, tool: Option<&CompiledTool>) {
+        self.body = DraftBody::Params(Box::new(Params::new(tool)));
+        self.body_start = Some(position);
+    }
+
+    /// Lets a reader of lines write the parameters.
+    pub(crate) fn read_lines<T>(
         &mut self,
         record: &Record,
         tool: Option<&CompiledTool>,
-        work: impl FnOnce(&mut LineReader, &mut Reading<'_>) -> T,
-    ) -> Option<T> {
-        let (DraftBody::Params(params), Some(lines)) = (&mut self.body, &mut self.lines) else { return None };
+        read: impl FnOnce(&mut Reading<'_>) -> T,
+    ) -> T {
+        let mut params = match std::mem::replace(&mut self.body, DraftBody::None) {
+            DraftBody::Params(params) => params,
+            _ => Box::new(Params::new(tool)),
+        };
         let mut findings = Vec::new();
-        let result = work(lines, &mut Reading { params, findings: &mut findings, record, tool });
+        let result = read(&mut Reading { params: &mut params, findings: &mut findings, record, tool });
+        self.body = DraftBody::Params(params);
         findings.truncate(FINDINGS.saturating_sub(self.findings.len()));
         self.findings.extend(findings);
-        Some(result)
+        result
+    }
+
+    /// The arguments are longer than the policy allows.
+    pub(crate) fn too_large(&mut self, position: usize, limit: usize) {
+        if self.findings.iter().all(|finding| finding.code != Code::TooLarge) {
+            let message = format!("the arguments are longer than {limit} bytes");
+            self.findings
+                .push(Finding::new(Code::TooLarge).at(Span::new(position, position)).message(message));
+        }
     }
 
     /// Closes the object of the parameters (or of the code that is the only one), once the call is known to be over.
@@ -413,4 +422,21 @@ impl Draft {
             self.findings.push(Finding::new(Code::TooDeep).at(Span::new(position, position)));
         }
     }
+}
+
+/// How much of the text the reader may have when so much is left before the limit.
+#[inline(never)] // Chunks near the limit are rare.
+fn room_near(reader: &mut Reader, text: &str, left: usize, limit: usize) -> usize {
+    if left == 0 && reader.failure().is_none() {
+        let message = format!("the arguments are longer than {limit} bytes");
+        reader.abort(Code::TooLarge, limit, message);
+    }
+    if reader.failure().is_some() {
+        return text.len();
+    }
+    let mut room = left;
+    while !text.is_char_boundary(room) {
+        room += 1;
+    }
+    room
 }

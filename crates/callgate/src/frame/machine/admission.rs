@@ -1,6 +1,7 @@
 //! Admission: whether a frame of calls is read where it stands, and the draft that then begins.
 
 use crate::dialect::Record;
+use crate::draft::Draft;
 use crate::finding::{Code, Finding, Span};
 use crate::gate::Compiled;
 use crate::ledger::{Out, Pending};
@@ -9,7 +10,10 @@ use crate::policy::{Foreign, Position, Quote, Region};
 use super::super::program::{Body, Frame};
 use super::super::region::Surroundings;
 use super::super::threads::Thread;
-use super::Machine;
+use super::around::Around;
+use super::ends::CallEnd;
+use super::matching::Matching;
+use super::{Machine, State};
 
 /// What may become of an attempt, as its place in the response says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,74 +29,129 @@ enum Admission {
 }
 
 impl Machine {
-    /// Makes sure that there is a draft for the call this thread is in, unless that call is over. False if it is no
-    /// call after all.
-    pub(super) fn ensure_draft(&mut self, gate: &Compiled, thread: Thread, out: &mut Out<'_, '_>) -> bool {
-        let is_over = self.draft.is_none() && self.ended_call == thread.calls && thread.calls > 0;
-        if is_over || self.draft.as_ref().is_some_and(|draft| draft.call == thread.calls) {
-            return true;
+    /// Makes sure that there is a draft for the call this thread is in, unless that call is over. Another state if it is
+    /// no call after all.
+    pub(super) fn ensure_draft(
+        &mut self,
+        gate: &Compiled,
+        matching: Box<Matching>,
+        thread: &Thread,
+        out: &mut Out<'_, '_>,
+    ) -> Result<Box<Matching>, State> {
+        let mut matching = matching;
+        match matching.draft.take() {
+            Some(draft) if draft.call == thread.calls => {
+                matching.draft = Some(draft);
+                return Ok(matching);
+            }
+            Some(mut draft) => {
+                let end = thread.call_end.unwrap_or(thread.call_start);
+                self.held.keep_in(&mut draft, end, gate.policy.limits.raw);
+                self.end_call(gate, draft, thread, CallEnd::Seen(end), out);
+            }
+            None if self.calls.ended == thread.calls && thread.calls > 0 => return Ok(matching),
+            None => {
+                if !self.admit(gate, thread, out) {
+                    self.pool.keep_matching(matching);
+                    return Err(self.held_is_text(gate, out));
+                }
+            }
         }
-        if self.draft.is_some() {
-            let end = thread.call_end.unwrap_or(thread.call_start);
-            self.end_call(gate, thread, end, true, out);
-        } else if !self.admit(gate, thread, out) {
-            return false;
-        }
-        let start = thread.call_start.max(self.accounted);
-        out.markup(Span::new(self.accounted, start));
-        self.accounted = start;
-        let number = self.next_attempt();
-        self.draft = Some(self.new_draft(number, thread.calls, start));
-        true
+        let start = self.calls.markup_before(thread.call_start, out);
+        let number = self.calls.next_attempt();
+        matching.draft = Some(self.pool.draft(number, thread.calls, start));
+        Ok(matching)
     }
 
-    /// Decides by its place whether a frame of calls is read. False: it became text.
-    pub(super) fn admit(&mut self, gate: &Compiled, thread: Thread, out: &mut Out<'_, '_>) -> bool {
-        let frame = gate.program.frame_of(&thread);
+    /// Decides by its place whether a frame of calls is read. False: it is text.
+    pub(super) fn admit(&mut self, gate: &Compiled, thread: &Thread, out: &mut Out<'_, '_>) -> bool {
+        let frame = gate.program.frame_of(thread);
         let record = &gate.records[frame.record].record;
-        let around = self.regions.surroundings();
-        let backticks = around.backticks;
-        let admission = self.admission(gate, frame, record, around);
-        match admission {
-            Admission::Live | Admission::Pending(_) => {
-                if self.context.is_some() && admission == Admission::Live {
-                    self.context = None;
+        let surroundings = self.around.regions.surroundings();
+        let span = Span::new(self.held.start, self.position);
+        let around = &mut self.around;
+        match around.admission(gate, frame, record, surroundings) {
+            admission @ (Admission::Live | Admission::Pending(_)) => {
+                if admission == Admission::Live {
+                    around.context = None;
                 }
-                self.claim_space(record.before.len(), self.held_start, out);
-                if around.indented {
-                    out.finding_once(
-                        Finding::new(Code::IndentedCode).at(Span::new(self.held_start, self.position)),
-                    );
+                around.claim_space(record.before.len(), span.start, out);
+                if surroundings.indented {
+                    out.finding_once(Finding::new(Code::IndentedCode).at(span));
                 }
-                if !self.in_reasoning() {
-                    let change = self.regions.read_word();
-                    self.apply(change, out);
+                if !around.in_reasoning() {
+                    let change = around.regions.read_word();
+                    around.apply(change, out);
                 }
                 if let Admission::Pending(pending) = admission {
-                    out.pend(pending, backticks);
+                    out.pend(pending, surroundings.backticks);
                 }
-                self.after.clear();
-                self.watch = None;
-                self.stands_alone = false;
+                around.expected_space.clear();
+                around.stray_closers = None;
+                around.stands_alone = false;
                 true
             }
-            Admission::Dead(_) | Admission::Ignored => {
-                if admission == Admission::Ignored {
-                    out.note_foreign();
+            admission @ (Admission::Dead(_) | Admission::Ignored) => {
+                match admission {
+                    Admission::Dead(code) => out.finding_once(Finding::new(code).at(span)),
+                    _ => out.note_foreign(),
                 }
-                if let Some(watch) = &mut self.watch {
-                    watch.shown += 1;
+                if let Some(closers) = &mut around.stray_closers {
+                    closers.shown += 1;
                 }
-                if let Admission::Dead(code) = admission {
-                    out.finding_once(Finding::new(code).at(Span::new(self.held_start, self.position)));
-                }
-                self.held_is_text(gate, out);
                 false
             }
         }
     }
 
-    fn admission(&self, gate: &Compiled, frame: &Frame, record: &Record, around: Surroundings) -> Admission {
+    /// Says that a call has begun, once its name and its dialect are beyond doubt.
+    pub(super) fn announce(
+        &mut self,
+        gate: &Compiled,
+        matching: &mut Matching,
+        lead: &Thread,
+        out: &mut Out<'_, '_>,
+    ) {
+        let Matching { draft: Some(draft), threads, .. } = matching else { return };
+        let Some(name) = lead.name.filter(|_| !draft.started && !threads.in_word()) else { return };
+        let name = self.scratch.get(name);
+        let record = gate.program.frame_of(lead).record;
+        let agreed = threads.iter().filter(|thread| thread.committed).all(|thread| {
+            gate.program.frame_of(thread).record == record
+                && thread.name.is_some_and(|other| self.scratch.get(other) == name)
+        });
+        if agreed {
+            draft.name = Some(name.to_owned());
+            draft.announce(|| Self::source(gate, gate.program.frame_of(lead)), out);
+        }
+    }
+
+    /// The name from the header, where the header has one.
+    pub(super) fn announce_name(
+        &self,
+        gate: &Compiled,
+        draft: &mut Draft,
+        thread: &Thread,
+        out: &mut Out<'_, '_>,
+    ) {
+        let Some(name) = thread.name else { return };
+        let name = self.scratch.get(name);
+        draft.id = thread.id.map(|id| self.scratch.get(id).to_owned());
+        if draft.name.as_deref() != Some(name) {
+            draft.name = Some(name.to_owned());
+        }
+        draft.announce(|| Self::source(gate, gate.program.frame_of(thread)), out);
+    }
+}
+
+impl Around {
+    fn admission(
+        &self,
+        gate: &Compiled,
+        frame: &Frame,
+        record: &Record,
+        surroundings: Surroundings,
+    ) -> Admission {
         let policy = &gate.policy;
         if !frame.live && policy.foreign == Foreign::Ignore {
             return Admission::Ignored;
@@ -114,18 +173,18 @@ impl Machine {
                 Admission::Dead(Code::CallInReasoning)
             };
         }
-        let at_line_start = self.regions.at_line_start() || self.after_frame && self.regions.blank;
+        let at_line_start = self.regions.at_line_start() || self.only_space_since_frame && self.regions.blank;
         if (frame.line_start || policy.position == Position::LineStart) && !at_line_start {
             return Admission::Dead(Code::DeadRegion);
         }
         // A value without a marker is a call by itself, not as a part of another value.
-        if around.string || around.value && frame.unmarked && !frame.fence {
+        if surroundings.string || surroundings.value && frame.unmarked && !frame.fence {
             return Admission::Dead(Code::CallInString);
         }
-        if around.lost || around.indented && policy.indented == Quote::Dead {
+        if surroundings.lost || surroundings.indented && policy.indented == Quote::Dead {
             return Admission::Dead(Code::DeadRegion);
         }
-        if let Some(fence) = around.fence {
+        if let Some(fence) = surroundings.fence {
             match policy.fences {
                 Region::Live => {}
                 Region::Sole if fence.first => return Admission::Pending(Pending::Sole),
@@ -133,48 +192,13 @@ impl Machine {
             }
         }
         if policy.quote == Quote::Dead {
-            if around.quotation {
+            if surroundings.quotation {
                 return Admission::Dead(Code::DeadRegion);
             }
-            if around.backticks > 0 {
+            if surroundings.backticks > 0 {
                 return Admission::Pending(Pending::Inline);
             }
         }
         Admission::Live
-    }
-
-    /// Says that a call has begun, once its name and its dialect are beyond doubt.
-    pub(super) fn announce(&mut self, gate: &Compiled, lead: Thread, out: &mut Out<'_, '_>) {
-        let Some(name) = lead.name else { return };
-        if self.draft.as_ref().is_none_or(|draft| draft.started) || self.threads.in_word() {
-            return;
-        }
-        let name = self.scratch.get(name);
-        let record = gate.program.frame_of(&lead).record;
-        let agreed = self.threads.iter().filter(|thread| thread.committed).all(|thread| {
-            gate.program.frame_of(thread).record == record
-                && thread.name.is_some_and(|other| self.scratch.get(other) == name)
-        });
-        if !agreed {
-            return;
-        }
-        let name = name.to_owned();
-        if let Some(draft) = &mut self.draft {
-            draft.name = Some(name);
-            draft.announce(|| Self::source(gate, gate.program.frame_of(&lead)), out);
-        }
-    }
-
-    /// The name from the header, where the header has one.
-    pub(super) fn announce_name(&mut self, gate: &Compiled, thread: Thread, out: &mut Out<'_, '_>) {
-        let Some(name) = thread.name else { return };
-        let name = self.scratch.get(name);
-        let frame = gate.program.frame_of(&thread);
-        let Some(draft) = &mut self.draft else { return };
-        draft.id = thread.id.map(|id| self.scratch.get(id).to_owned());
-        if draft.name.as_deref() != Some(name) {
-            draft.name = Some(name.to_owned());
-        }
-        draft.announce(|| Self::source(gate, frame), out);
     }
 }

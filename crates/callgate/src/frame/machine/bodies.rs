@@ -1,89 +1,164 @@
-//! Bodies: JSON and values inside of frames, and where they end.
+//! Bodies: JSON, lines and values inside of frames.
+
+use std::mem::take;
 
 use crate::attempt::Meaning;
-use crate::draft::DraftBody;
-use crate::draft::lines::Progress;
+use crate::dialect::Record;
+use crate::draft::lines::{LineReader, Progress};
 use crate::draft::params::ValueStart;
+use crate::draft::{Draft, DraftBody};
 use crate::finding::{Code, Finding, Span};
 use crate::gate::Compiled;
 use crate::json::{Reader, Repair, RepairCode, State as ReaderState, Syntax};
 use crate::ledger::Out;
 
 use super::super::marks::Marks;
-use super::super::program::{Body, Frame, FrameKind, Nested, Op};
+use super::super::program::{Body, Frame, FrameKind, Nested};
 use super::super::stops::Stops;
 use super::super::threads::{Scratch, Survey, Thread, Threads};
-use super::{Context, Machine, State};
+use super::around::Context;
+use super::matching::{Matching, Waiting};
+use super::{Machine, State};
 
 /// How many characters of what may be a call are read at a time.
 const LOOK_AHEAD: usize = 64;
 
+/// Where the members of an object begin and end.
+const PLACES: [char; 4] = [',', '}', ']', ':'];
+
+/// Inside of a body that is being read.
+#[derive(Debug)]
+pub(super) struct Inside {
+    pub(super) draft: Box<Draft>,
+    /// Whether only what it holds can tell that this is a call. Then all of it is held.
+    pub(super) tentative: bool,
+    /// What reads the parameters, where they are written as lines.
+    pub(super) lines: Option<Box<LineReader>>,
+    /// The preferred thread of those that wait for the end.
+    pub(super) first: Thread,
+    /// All of them.
+    pub(super) waiting: Vec<Waiting>,
+    /// How the end can start.
+    pub(super) stops: Stops,
+}
+
+/// What is known of an object that only its content can show to be a call.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Settled {
+    Call,
+    NotYet,
+    /// It was none, and has become text.
+    Text,
+}
+
+impl Inside {
+    pub(super) fn record<'g>(&self, gate: &'g Compiled) -> &'g Record {
+        &gate.records[gate.program.frame_of(&self.first).record].record
+    }
+
+    pub(super) fn reads_value(&self) -> bool {
+        !matches!(self.draft.body, DraftBody::Json { .. })
+    }
+
+    /// Shows what is new of the name and the arguments.
+    pub(super) fn show(&mut self, gate: &Compiled, out: &mut Out<'_, '_>) {
+        if self.tentative {
+            return;
+        }
+        if !self.draft.is_known() {
+            self.look_at_object(gate, out);
+        }
+        self.draft.show(out);
+    }
+
+    /// Looks for the name and the arguments in what has been read of an object.
+    #[inline(never)] // Most chunks come after both are known.
+    fn look_at_object(&mut self, gate: &Compiled, out: &mut Out<'_, '_>) {
+        let frame = gate.program.frame_of(&self.first);
+        self.draft.look_at_object(&gate.records[frame.record].record);
+        self.draft.announce(|| Machine::source(gate, frame), out);
+    }
+
+    /// Takes more of a value or of program text, which ends at the position.
+    pub(super) fn value_text(&mut self, gate: &Compiled, text: &str, position: usize) {
+        let limits = &gate.policy.limits;
+        let draft = &mut self.draft;
+        draft.keep(text, limits.raw);
+        let so_far = position - draft.body_start.unwrap_or(position);
+        if so_far > limits.arguments {
+            draft.too_large(position, limits.arguments);
+            return;
+        }
+        match &mut draft.body {
+            DraftBody::Code(code) => code.push_str(text),
+            _ => draft.value_text(text),
+        }
+    }
+}
+
 impl Machine {
-    /// Begins to read the body at which the waiting threads stand; the first decides which.
-    pub(super) fn enter(&mut self, gate: &Compiled, out: &mut Out<'_, '_>) {
+    /// Begins to read the body at which threads stand; the first decides which.
+    pub(super) fn enter(
+        &mut self,
+        gate: &Compiled,
+        matching: Box<Matching>,
+        first: Waiting,
+        out: &mut Out<'_, '_>,
+    ) -> State {
+        let mut matching = matching;
         let program = &gate.program;
-        let Some(first) = self.waiting.first().copied() else { return };
-        let Op::Body(index) = program.ops[first.pc as usize] else { return };
-        let body = &program.bodies[index as usize];
+        let Waiting { thread: first, body } = first;
+        let body = &program.bodies[body as usize];
         let frame_index = program.owner[first.pc as usize] as usize;
         let frame = &program.frames[frame_index];
         let record = &gate.records[frame.record].record;
-        self.parked.clear();
-        self.best = None;
-        let same = |thread: &Thread| match program.ops[thread.pc as usize] {
-            Op::Body(other) => {
-                let owner = &gate.records[program.frame_of(thread).record].record;
-                program.bodies[other as usize] == *body
-                    && thread.level == first.level
-                    && owner.syntax == record.syntax
-                    && owner.quote == record.quote
-            }
-            _ => false,
-        };
-        self.waiting.retain(same);
+        matching.best = None;
+        matching.at_body.retain(|waiting| {
+            let owner = &gate.records[program.frame_of(&waiting.thread).record].record;
+            program.bodies[waiting.body as usize] == *body
+                && waiting.thread.level == first.level
+                && owner.syntax == record.syntax
+                && owner.quote == record.quote
+        });
         match body {
-            Body::Reasoning { .. } if self.in_reasoning() => {
-                // Another opener of the same thought must be closed as well before the thought is over, if it begins a
-                // line. Otherwise it is a word of the thought, or the opener doubled, unless a closer too many follows.
-                let begins_line = !self.after_frame && self.space.contains('\n');
-                if let Some(context) = &mut self.context
-                    && context.marker.eq_ignore_ascii_case(&frame.marker)
-                {
-                    context.nested += usize::from(begins_line);
-                    self.has_thought &= begins_line;
-                }
-                self.held_is_text(gate, out);
-                return;
+            Body::Reasoning { .. } if self.around.in_reasoning() => {
+                self.reopen_thought(frame);
+                self.pool.keep_matching(matching);
+                return self.held_is_text(gate, out);
             }
             Body::Text | Body::Reasoning { .. } | Body::Skip => {
-                self.open_context(gate, frame_index, body.clone(), out);
-                return;
+                return self.open_context(gate, matching, frame_index, body.clone(), out);
+            }
+            Body::Code if self.around.regions.surroundings().backticks > 0 => {
+                // Code runs to the end of the response, so the end of the inline code would never be seen.
+                let span = Span::new(self.held.start, self.position);
+                out.finding_once(Finding::new(Code::DeadRegion).at(span));
+                self.pool.keep_matching(matching);
+                return self.held_is_text(gate, out);
             }
             _ => {}
         }
-        if *body == Body::Code && self.regions.surroundings().backticks > 0 {
-            // Code runs to the end of the response, so the end of the inline code would never be seen.
-            out.finding_once(Finding::new(Code::DeadRegion).at(Span::new(self.held_start, self.position)));
-            self.held_is_text(gate, out);
-            return;
-        }
-        self.stops = self.stops_after(gate, frame.nested.as_ref());
-        let is_new = self.draft.as_ref().is_none_or(|draft| draft.call != first.calls);
-        if is_unmarked(frame, &first) && is_new && self.draft.is_none() && !first.committed {
-            self.speculative = true;
-            let number = self.attempts;
-            self.draft = Some(self.new_draft(number, first.calls, first.call_start));
-        } else if !self.ensure_draft(gate, first, out) {
-            return;
+        let stops = self.stops_after(gate, &matching.at_body, frame.nested.as_ref());
+        let tentative = is_unmarked(frame, &first) && matching.draft.is_none() && !first.committed;
+        let mut draft = if tentative {
+            self.pool.draft(self.calls.attempts, first.calls, first.call_start)
         } else {
-            self.announce_name(gate, first, out);
-        }
+            matching = match self.ensure_draft(gate, matching, &first, out) {
+                Ok(same) => same,
+                Err(state) => return state,
+            };
+            match matching.draft.take() {
+                Some(draft) => draft,
+                // What follows a call that is over is none of its bodies.
+                None => return self.give_up(gate, matching, out),
+            }
+        };
         let position = self.position;
-        if !self.speculative {
-            self.keep_held(gate, position);
-            self.held.clear();
+        if !tentative {
+            self.announce_name(gate, &mut draft, &first, out);
+            self.held.keep_in(&mut draft, position, gate.policy.limits.raw);
+            self.held.restart(position);
         }
-        let Some(draft) = &mut self.draft else { return };
         if first.malformed {
             draft.findings.push(
                 Finding::new(Code::Malformed)
@@ -91,32 +166,42 @@ impl Machine {
                     .message("a line break that the format needs is missing"),
             );
         }
+        let waiting = self.pool.take_waiting(&mut matching.at_body);
+        self.pool.keep_matching(matching);
+        let mut inside = Box::new(Inside { draft, tentative, lines: None, first, waiting, stops });
+        self.begin_body(gate, &mut inside, body, out);
+        self.scratch.release(first.level as usize);
+        State::Body(inside)
+    }
+
+    /// Gets ready to read what the body holds.
+    fn begin_body(&mut self, gate: &Compiled, inside: &mut Inside, body: &Body, out: &mut Out<'_, '_>) {
+        let position = self.position;
+        let frame = gate.program.frame_of(&inside.first);
+        let record = &gate.records[frame.record].record;
+        let draft = &mut inside.draft;
+        let tool = draft.name.as_deref().and_then(|name| gate.tool(name));
         match body {
             Body::Object | Body::Arguments { .. } => {
                 let is_object = *body == Body::Object;
                 let depth = gate.policy.limits.depth + usize::from(is_object);
-                let stops = self.stops.first();
-                let tentative = self.speculative;
-                self.begin_json(is_object, |reader| {
-                    reader.begin(record.syntax, record.quote.clone(), depth, stops);
-                    reader.set_tentative(tentative);
-                });
+                let mut reader = self.pool.reader();
+                reader.begin(record.syntax, record.quote.clone(), depth, inside.stops.first());
+                reader.set_tentative(inside.tentative);
+                draft.begin_json(reader, is_object, position);
             }
             Body::Lines(marks) => {
-                let tool = draft.name.as_deref().and_then(|name| gate.tool(name));
-                draft.begin_lines(marks, position, tool);
-                self.state = State::Lines;
+                draft.begin_params(position, tool);
+                inside.lines = Some(Box::new(LineReader::new(marks.clone(), position)));
             }
             Body::Value { lead, trail } => {
-                let key = first.key.map_or("", |key| self.scratch.get(key));
-                let kind = first.kind.map(|kind| self.scratch.get(kind));
-                let tool = draft.name.as_deref().and_then(|name| gate.tool(name));
+                let key = inside.first.key.map_or("", |key| self.scratch.get(key));
+                let kind = inside.first.kind.map(|kind| self.scratch.get(kind));
                 if let Some(params) = draft.params() {
-                    params.close_holders(first.level as usize);
+                    params.close_holders(inside.first.level as usize);
                 }
                 draft.begin_value(record, ValueStart { key, kind, lead, trail, position }, tool);
                 draft.body_start.get_or_insert(position);
-                self.state = State::Value;
             }
             _ => {
                 // Formats that send bare code mean the one tool that runs it.
@@ -124,251 +209,244 @@ impl Machine {
                 draft.announce(|| Self::source(gate, frame), out);
                 draft.body = DraftBody::Code(String::new());
                 draft.body_start = Some(position);
-                self.state = State::Value;
             }
         }
-        self.scratch.release(first.level as usize);
-        if !self.speculative {
-            self.held_start = position;
+    }
+
+    /// Another opener of the thought that is open must be closed as well before the thought is over, if it begins a line.
+    /// Otherwise it is a word of the thought, or the opener doubled, unless a closer too many follows.
+    fn reopen_thought(&mut self, frame: &Frame) {
+        let around = &mut self.around;
+        let begins_line = !around.only_space_since_frame && around.held_space.contains('\n');
+        if let Some(context) = &mut around.context
+            && context.marker.eq_ignore_ascii_case(&frame.marker)
+        {
+            context.nested += usize::from(begins_line);
+            around.has_thought &= begins_line;
         }
     }
 
-    fn begin_json(&mut self, object: bool, begin: impl FnOnce(&mut Reader)) {
-        let Some(draft) = &mut self.draft else { return };
-        let mut reader = self.reader.take().unwrap_or_else(|| Box::new(Reader::new(Syntax::Json)));
-        begin(&mut reader);
-        draft.body = DraftBody::Json { reader, object, arguments: None };
-        draft.body_start = Some(self.position);
-        self.state = State::Json;
-    }
-
-    pub(super) fn open_context(
+    fn open_context(
         &mut self,
         gate: &Compiled,
+        matching: Box<Matching>,
         frame_index: usize,
         kind: Body,
         out: &mut Out<'_, '_>,
-    ) {
+    ) -> State {
+        let mut matching = matching;
+        let waiting = take(&mut matching.at_body);
+        self.pool.keep_matching(matching);
+        let stops = self.stops_after(gate, &waiting, None);
         let frame = &gate.program.frames[frame_index];
-        let record = &gate.records[frame.record].record;
-        self.claim_space(
-            record.before.len().max(usize::from(frame.kind != FrameKind::Text) * 2),
-            self.held_start,
-            out,
-        );
-        out.markup(Span::new(self.held_start, self.position));
-        self.held.clear();
-        self.threads.clear();
-        let stops = self.stops_after(gate, None);
-        let may_lack_closer = self.waiting.iter().any(|thread| could_skip(gate, thread.past_body()));
-        self.has_thought |= matches!(kind, Body::Reasoning { .. });
-        self.after = match &kind {
+        let before = gate.records[frame.record].record.before.len();
+        let around = &mut self.around;
+        let before = before.max(usize::from(frame.kind != FrameKind::Text) * 2);
+        around.claim_space(before, self.held.start, out);
+        out.markup(Span::new(self.held.start, self.position));
+        self.held.text.clear();
+        around.has_thought |= matches!(kind, Body::Reasoning { .. });
+        around.expected_space = match &kind {
             Body::Reasoning { lead, .. } => lead.clone(),
             _ => String::new(),
         };
-        let waiting = std::mem::take(&mut self.waiting);
         // A thought stands inside of a text, and what is skipped inside of anything.
         let is_inside =
             |outer: &Context| kind == Body::Skip || kind != Body::Text && outer.kind == Body::Text;
-        let outer = self.context.take().filter(is_inside).map(Box::new);
-        let marks = Marks::new(gate.program.marks.iter().chain(stops.first().iter()));
-        let record = frame.record;
-        let marker = frame.marker.clone();
-        self.context =
-            Some(Context { waiting, record, kind, stops, marks, may_lack_closer, marker, nested: 0, outer });
-        self.regions.reset();
-        self.after_frame = true;
-        self.state = State::Outside;
+        let outer = around.context.take().filter(is_inside).map(Box::new);
+        around.context = Some(Context {
+            may_lack_closer: waiting.iter().any(|waiting| could_skip(gate, waiting.thread.past_body())),
+            marks: Marks::new(gate.program.marks.iter().chain(stops.first().iter())),
+            record: frame.record,
+            marker: frame.marker.clone(),
+            nested: 0,
+            waiting,
+            kind,
+            stops,
+            outer,
+        });
+        around.regions.reset();
+        around.only_space_since_frame = true;
+        State::Outside
     }
 
     /// How the end of the body at which threads wait can start.
-    fn stops_after(&mut self, gate: &Compiled, nested: Option<&Nested>) -> Stops {
+    fn stops_after(&mut self, gate: &Compiled, waiting: &[Waiting], nested: Option<&Nested>) -> Stops {
         let program = &gate.program;
-        let known = self.waiting.iter().map(|thread| program.stops[thread.pc as usize].clone());
+        let known = waiting.iter().map(|waiting| program.stops[waiting.thread.pc as usize].clone());
         let known = known.reduce(|all, next| Some(all?.or(next?))).flatten();
         if let (Some(stops), None) = (known, nested) {
             return stops;
         }
-        let elements = nested.zip(self.waiting.first()).map(|(nested, first)| {
+        let elements = nested.zip(waiting.first()).map(|(nested, first)| {
             let starts = nested.members.iter().chain([&nested.item]);
-            starts.map(|start| first.into_element(*start))
+            starts.map(|start| first.thread.into_element(*start))
         });
-        let after = self.waiting.iter().map(|thread| thread.past_body());
+        let after = waiting.iter().map(|waiting| waiting.thread.past_body());
         Stops::before(program, &mut self.scratch, after.chain(elements.into_iter().flatten()))
     }
 
-    /// Reads JSON. It is called for each chunk, so what is not needed for all of them is kept out of it.
-    pub(super) fn json(&mut self, gate: &Compiled, rest: &str, out: &mut Out<'_, '_>) -> usize {
+    /// Reads on in a body. Hot: it runs once per chunk of the arguments.
+    pub(super) fn body(
+        &mut self,
+        gate: &Compiled,
+        inside: Box<Inside>,
+        rest: &str,
+        out: &mut Out<'_, '_>,
+    ) -> (State, usize) {
+        let mut inside = inside;
         let limits = &gate.policy.limits;
-        let Some(draft) = &mut self.draft else { return rest.len() };
+        let draft = &mut inside.draft;
         let so_far = self.position - draft.body_start.unwrap_or(self.position);
-        let room = draft.room(rest, so_far, limits.arguments);
-        if self.speculative {
-            return self.speculate(gate, &rest[..room], out);
+        let Some((reader, room)) = draft.json_with_room(rest, so_far, limits.arguments) else {
+            return match inside.lines.take() {
+                Some(lines) => self.lines(gate, inside, lines, rest, out),
+                None => self.value(gate, inside, rest, out),
+            };
+        };
+        if inside.tentative {
+            let used = reader.push(&rest[..window(&rest[..room])]);
+            let (state, broken_at) = (reader.state(), broken_at(reader));
+            return (self.speculate(gate, inside, &rest[..used], state, broken_at, out), used);
         }
-        let DraftBody::Json { reader, .. } = &mut draft.body else { return rest.len() };
         let used = reader.push(&rest[..room]);
         let state = reader.state();
         self.position += used;
         draft.note_line(&rest[..used]);
         draft.keep(&rest[..used], limits.raw);
-        self.show(gate, out);
-        self.json_came_to(gate, state, out);
-        used
+        inside.show(gate, out);
+        (self.json_came_to(gate, inside, state, out), used)
     }
 
-    fn json_came_to(&mut self, gate: &Compiled, state: ReaderState, out: &mut Out<'_, '_>) {
+    fn json_came_to(
+        &mut self,
+        gate: &Compiled,
+        inside: Box<Inside>,
+        state: ReaderState,
+        out: &mut Out<'_, '_>,
+    ) -> State {
         match state {
-            ReaderState::Reading => {}
-            ReaderState::Done => self.body_done(gate, out),
-            ReaderState::Stopped => self.look(gate),
+            ReaderState::Reading => State::Body(inside),
+            ReaderState::Done => self.body_done(gate, inside, out),
+            ReaderState::Stopped => self.look(gate, inside),
         }
     }
 
-    /// Reads JSON of which only what it holds can tell whether it is a call.
-    fn speculate(&mut self, gate: &Compiled, rest: &str, out: &mut Out<'_, '_>) -> usize {
-        let limits = &gate.policy.limits;
-        let Some(draft) = &mut self.draft else { return rest.len() };
-        let DraftBody::Json { reader, .. } = &mut draft.body else { return rest.len() };
-        // Whether this is a call is asked at the same places however the text was cut. They are looked for a little at a
-        // time: most of what begins like this ends with the next byte, and there may be as many starts as bytes.
-        let next = rest.char_indices().nth(LOOK_AHEAD).map_or(rest, |(at, _)| &rest[..at]);
-        let room = next.find([',', '}', ']', ':']).map_or(next.len(), |at| at + 1);
-        let used = reader.push(&rest[..room]);
-        let state = reader.state();
-        let failed_at = reader.failure().map(|failure| failure.at);
-        // Escaped JSON stands inside of some string: it is quoted, not called.
-        let is_escaped = |repair: &&Repair| repair.code == RepairCode::EscapedQuotes;
-        let escaped_at = reader.repairs().first().filter(is_escaped).map(|repair| repair.span.start);
-        self.position += used;
-        draft.note_line(&rest[..used]);
-        self.held.push_str(&rest[..used]);
-        if let Some(at) = escaped_at.or(failed_at) {
+    /// Goes on with what was read of JSON of which only what it holds can tell whether it is a call.
+    #[inline(never)] // Keeps `body` small.
+    fn speculate(
+        &mut self,
+        gate: &Compiled,
+        inside: Box<Inside>,
+        read: &str,
+        state: ReaderState,
+        broken_at: Option<usize>,
+        out: &mut Out<'_, '_>,
+    ) -> State {
+        let mut inside = inside;
+        self.position += read.len();
+        inside.draft.note_line(read);
+        self.held.text.push_str(read);
+        if let Some(at) = broken_at {
             // No call after all: what could not be read may be the start of something else.
-            let body_at = draft.body_start.unwrap_or(self.held_start) - self.held_start;
-            let at = (body_at + at.max(1)).min(self.held.len());
-            self.leave_speculation(gate, at, out);
-            return used;
+            let body_at = inside.draft.body_start.unwrap_or(self.held.start) - self.held.start;
+            let at = (body_at + at.max(1)).min(self.held.text.len());
+            self.pool.leave(inside);
+            return self.leave_speculation(gate, at, out);
         }
-        if self.held.len() > limits.held {
-            out.finding(Finding::new(Code::HeldLimit).at(Span::new(self.held_start, self.position)));
-            self.held_is_text(gate, out);
-            return used;
+        if self.held.text.len() > gate.policy.limits.held {
+            out.finding(Finding::new(Code::HeldLimit).at(Span::new(self.held.start, self.position)));
+            self.pool.leave(inside);
+            return self.held_is_text(gate, out);
         }
-        let is_place = rest[..used].ends_with([',', '}', ']', ':']) || state == ReaderState::Done;
-        if is_place && !self.settle_speculation(gate, state, out) {
-            return used;
+        let is_place = read.ends_with(PLACES) || state == ReaderState::Done;
+        if is_place && self.settle(gate, &mut inside, state, out) == Settled::Text {
+            self.pool.leave(inside);
+            return State::Outside;
         }
-        self.show(gate, out);
-        self.json_came_to(gate, state, out);
-        used
+        inside.show(gate, out);
+        self.json_came_to(gate, inside, state, out)
     }
 
     /// The reader failed before the object was a call: it is text up to there, and the rest is read again.
-    pub(super) fn leave_speculation(&mut self, gate: &Compiled, at: usize, out: &mut Out<'_, '_>) {
+    fn leave_speculation(&mut self, gate: &Compiled, at: usize, out: &mut Out<'_, '_>) -> State {
         let mut at = at;
-        while !self.held.is_char_boundary(at) {
+        while !self.held.text.is_char_boundary(at) {
             at -= 1;
         }
-        let tail = self.held.split_off(at.max(1));
-        self.held_is_text(gate, out);
-        self.read_again(&tail);
+        let tail = self.held.text.split_off(at.max(1));
+        let state = self.held_is_text(gate, out);
+        self.input.read_again(&tail);
+        state
     }
 
-    /// Decides, where that is possible by now, whether an unmarked object is a call. False: the state has changed.
-    pub(super) fn settle_speculation(
+    /// Decides, where that is possible by now, whether an unmarked object is a call.
+    pub(super) fn settle(
         &mut self,
         gate: &Compiled,
+        inside: &mut Inside,
         state: ReaderState,
         out: &mut Out<'_, '_>,
-    ) -> bool {
-        let Some(thread) = self.waiting.first().copied() else { return true };
-        let record = gate.records[gate.program.frame_of(&thread).record].record.clone();
-        let Some(draft) = &mut self.draft else { return true };
-        let mut is_call = draft.is_certain(&record, |name| gate.knows(name));
-        if !is_call && state == ReaderState::Done {
-            match draft.meaning(&record) {
-                Meaning::Data => {
-                    if draft.has_name(&record) {
-                        let span = Span::new(self.held_start, self.position);
-                        out.finding_once(Finding::new(Code::UnknownToolData).at(span));
-                    }
-                    self.held_is_text(gate, out);
-                    return false;
-                }
-                _ => is_call = true,
-            }
+    ) -> Settled {
+        let record = inside.record(gate);
+        let is_certain = inside.draft.is_certain(record, |name| gate.knows(name));
+        if !is_certain && state != ReaderState::Done {
+            return Settled::NotYet;
         }
-        if is_call {
-            if !self.admit(gate, thread, out) {
-                return false;
+        if !is_certain && inside.draft.meaning(record) == Meaning::Data {
+            if inside.draft.has_name(record) {
+                let span = Span::new(self.held.start, self.position);
+                out.finding_once(Finding::new(Code::UnknownToolData).at(span));
             }
-            self.speculative = false;
-            let number = self.next_attempt();
-            let held = std::mem::take(&mut self.held);
-            if let Some(draft) = &mut self.draft {
-                let start = thread.call_start.max(self.accounted);
-                out.markup(Span::new(self.accounted, start));
-                self.accounted = start;
-                draft.start = start;
-                draft.number = number;
-                if let DraftBody::Json { reader, .. } = &mut draft.body {
-                    reader.set_tentative(false);
-                }
-                draft.keep(&held[start - self.held_start..], gate.policy.limits.raw);
-            }
+            self.held_is_text(gate, out);
+            return Settled::Text;
         }
-        true
+        if !self.admit(gate, &inside.first, out) {
+            self.held_is_text(gate, out);
+            return Settled::Text;
+        }
+        inside.tentative = false;
+        let draft = &mut inside.draft;
+        draft.number = self.calls.next_attempt();
+        draft.start = self.calls.markup_before(inside.first.call_start, out);
+        draft.make_certain();
+        self.held.keep_in(draft, self.position, gate.policy.limits.raw);
+        self.held.text.clear();
+        Settled::Call
     }
 
-    /// Shows what is new of the name and the arguments.
-    pub(super) fn show(&mut self, gate: &Compiled, out: &mut Out<'_, '_>) {
-        if self.speculative {
-            return;
-        }
-        if self.draft.as_ref().is_some_and(|draft| !draft.is_known()) {
-            self.look_at_object(gate, out);
-        }
-        if let Some(draft) = &mut self.draft {
-            draft.show(out);
-        }
-    }
-
-    /// Looks for the name and the arguments in what has been read of an object.
-    fn look_at_object(&mut self, gate: &Compiled, out: &mut Out<'_, '_>) {
-        let frame = self.waiting.first().map(|thread| gate.program.frame_of(thread));
-        let (Some(draft), Some(frame)) = (&mut self.draft, frame) else { return };
-        draft.look_at_object(&gate.records[frame.record].record);
-        draft.announce(|| Self::source(gate, frame), out);
-    }
-
-    /// The reader has read its value: the threads go on after it.
-    pub(super) fn body_done(&mut self, gate: &Compiled, out: &mut Out<'_, '_>) {
-        self.threads.clear();
-        let after = self.waiting.iter().map(|thread| thread.past_body());
-        self.threads.start(&gate.program, &mut self.scratch, after, self.position);
-        self.waiting.clear();
-        self.state = State::Matching;
-        if !self.speculative {
-            self.held.clear();
-            self.held_start = self.position;
-        }
-        let Survey { matched, all_matched, .. } = self.threads.survey(&gate.program);
-        self.best = matched.map(|thread| (*thread, self.held.len()));
-        self.threads.settle();
-        if all_matched && let Some((thread, _)) = self.best {
-            self.frame_done(gate, thread, self.position, out);
+    /// The body has been read: the threads go on after it.
+    fn body_done(&mut self, gate: &Compiled, inside: Box<Inside>, out: &mut Out<'_, '_>) -> State {
+        let mut matching = self.pool.matching();
+        let after = inside.waiting.iter().map(|waiting| waiting.thread.past_body());
+        matching.threads.start(&gate.program, &mut self.scratch, after, self.position);
+        matching.draft = Some(self.pool.leave(inside));
+        self.held.restart(self.position);
+        let Survey { matched, all_matched, .. } = matching.threads.survey(&gate.program);
+        let matched = matched.copied();
+        matching.best = matched.map(|thread| (thread, 0));
+        matching.threads.settle();
+        match matched {
+            Some(thread) if all_matched => self.frame_done(gate, matching, thread, self.position, out),
+            _ => State::Matching(matching),
         }
     }
 
     /// Reads arguments that are written as lines.
-    #[inline(never)] // See `run`.
-    pub(super) fn lines(&mut self, gate: &Compiled, rest: &str, out: &mut Out<'_, '_>) -> usize {
+    #[inline(never)] // Keeps `body` small.
+    fn lines(
+        &mut self,
+        gate: &Compiled,
+        inside: Box<Inside>,
+        lines: Box<LineReader>,
+        rest: &str,
+        out: &mut Out<'_, '_>,
+    ) -> (State, usize) {
+        let (mut inside, mut lines) = (inside, lines);
         let limits = &gate.policy.limits;
-        let Some(thread) = self.waiting.first().copied() else { return rest.len() };
-        let record = &gate.records[gate.program.frame_of(&thread).record].record;
+        let record = inside.record(gate);
         let position = self.position;
-        let Some(draft) = &mut self.draft else { return rest.len() };
+        let draft = &mut inside.draft;
         let start = draft.body_start.unwrap_or(position);
         // The limit counts from the start of the arguments, however they were cut.
         let mut room = limits.arguments.saturating_sub(position - start).min(rest.len());
@@ -377,45 +455,66 @@ impl Machine {
         }
         if room == 0 {
             room = rest.len();
-            if draft.lines.as_mut().is_some_and(|lines| lines.mute()) {
-                let message = format!("the arguments are longer than {} bytes", limits.arguments);
-                let at = Span::new(position, position);
-                draft.findings.push(Finding::new(Code::TooLarge).at(at).message(message));
+            if lines.mute() {
+                draft.too_large(position, limits.arguments);
             }
         }
         let tool = draft.name.as_deref().and_then(|name| gate.tool(name));
-        let read =
-            draft.with_lines(record, tool, |lines, reading| lines.push(&rest[..room], position, reading));
-        let Some((used, progress)) = read else { return rest.len() };
+        let (used, progress) =
+            draft.read_lines(record, tool, |reading| lines.push(&rest[..room], position, reading));
         draft.keep(&rest[..used], limits.raw);
         self.position += used;
-        self.show(gate, out);
-        self.lines_came_to(gate, progress, out);
-        used
+        inside.lines = Some(lines);
+        inside.show(gate, out);
+        (self.lines_came_to(gate, inside, progress, out), used)
     }
 
     /// Goes on with what the reader of the lines has come to.
-    pub(super) fn lines_came_to(&mut self, gate: &Compiled, progress: Progress, out: &mut Out<'_, '_>) {
-        let Some(draft) = &mut self.draft else { return };
+    pub(super) fn lines_came_to(
+        &mut self,
+        gate: &Compiled,
+        inside: Box<Inside>,
+        progress: Progress,
+        out: &mut Out<'_, '_>,
+    ) -> State {
+        let mut inside = inside;
         match progress {
-            Progress::Reading => {}
+            Progress::Reading => State::Body(inside),
             Progress::Object => {
-                draft.lines = None;
+                inside.lines = None;
                 // What can stand in JSON as well says nothing about its end.
                 let can_stop = |stop: &u8| !stop.is_ascii_digit() && !b"-#\"[{tfn".contains(stop);
-                let stops = self.stops.first().iter().filter(can_stop).collect();
-                let depth = gate.policy.limits.depth;
-                self.begin_json(false, |reader| reader.begin(Syntax::Lines, None, depth, stops));
+                let stops = inside.stops.first().iter().filter(can_stop).collect();
+                let mut reader = self.pool.reader();
+                reader.begin(Syntax::Lines, None, gate.policy.limits.depth, stops);
+                inside.draft.begin_json(reader, false, self.position);
+                State::Body(inside)
             }
             Progress::Ended(handed_back) => {
-                draft.lines = None;
-                draft.forget(handed_back.len());
+                inside.draft.forget(handed_back.len());
                 self.position -= handed_back.len();
-                self.body_done(gate, out);
-                self.read_again(&handed_back);
+                let state = self.body_done(gate, inside, out);
+                self.input.read_again(&handed_back);
+                state
             }
         }
     }
+}
+
+/// How much of this text is read before it is asked whether this is a call. That is asked at the same places however the
+/// text was cut. They are looked for a little at a time: most of what begins like this ends with the next byte, and there may
+/// be as many starts as bytes.
+fn window(text: &str) -> usize {
+    let next = text.char_indices().nth(LOOK_AHEAD).map_or(text, |(at, _)| &text[..at]);
+    next.find(PLACES).map_or(next.len(), |at| at + 1)
+}
+
+/// Where it turned out that the JSON is no call, if it did.
+fn broken_at(reader: &Reader) -> Option<usize> {
+    // Escaped JSON stands inside of some string: it is quoted, not called.
+    let is_escaped = |repair: &&Repair| repair.code == RepairCode::EscapedQuotes;
+    let escaped_at = reader.repairs().first().filter(is_escaped).map(|repair| repair.span.start);
+    escaped_at.or(reader.failure().map(|failure| failure.at))
 }
 
 /// Whether nothing but the shape of what follows says that this is a call.

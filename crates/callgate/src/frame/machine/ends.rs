@@ -1,9 +1,9 @@
-//! Ends: of calls, of frames, of refused calls, and of the input.
+//! Ends: of calls, of frames, and of the input.
 
 use crate::dialect::turn;
-use crate::draft::DraftBody;
 use crate::draft::ending::Source;
-use crate::draft::lines::Progress;
+use crate::draft::lines::{LineReader, Progress};
+use crate::draft::{Draft, DraftBody};
 use crate::ending::{FinishReason, Lacks, closing};
 use crate::finding::{Code, Finding, Span};
 use crate::gate::Compiled;
@@ -11,36 +11,35 @@ use crate::json::{RepairCode, State as ReaderState};
 use crate::ledger::{Out, Pending};
 use crate::policy::Foreign;
 
-use super::super::program::{Body, FrameKind};
+use super::super::program::{Body, Frame, FrameKind};
 use super::super::threads::Thread;
-use super::bodies::is_unmarked;
-use super::room::emptied;
-use super::{Machine, Refusal, Resync, State, give_back};
+use super::around::StrayClosers;
+use super::bodies::{Inside, Settled, is_unmarked};
+use super::literals::Resync;
+use super::matching::{Matching, Waiting};
+use super::skipping::Skip;
+use super::{Machine, State};
+
+/// Where a call ends, and whether its own end was seen there.
+#[derive(Clone, Copy)]
+pub(super) enum CallEnd {
+    Seen(usize),
+    Unseen(usize),
+}
 
 impl Machine {
-    /// Adds the held text before `end`, as far as it belongs to the call, to what is kept of it.
-    pub(super) fn keep_held(&mut self, gate: &Compiled, end: usize) {
-        let Some(draft) = &mut self.draft else { return };
-        let from = draft.start.max(self.held_start) - self.held_start;
-        let to = end.saturating_sub(self.held_start).min(self.held.len());
-        if let Some(text) = self.held.get(from.min(to)..to) {
-            draft.keep(text, gate.policy.limits.raw);
-        }
-    }
-
     /// One call has ended; the frame may go on.
     pub(super) fn end_call(
         &mut self,
         gate: &Compiled,
-        thread: Thread,
-        end: usize,
-        closed: bool,
+        draft: Box<Draft>,
+        thread: &Thread,
+        ends: CallEnd,
         out: &mut Out<'_, '_>,
     ) {
-        self.keep_held(gate, end);
-        let frame = gate.program.frame_of(&thread);
+        let mut draft = draft;
+        let frame = gate.program.frame_of(thread);
         let record = &gate.records[frame.record].record;
-        let Some(mut draft) = self.draft.take() else { return };
         // Where the next call ends this one, the thread already knows that one's name.
         let is_own = thread.calls == draft.call;
         let span = Span::new(draft.start, draft.start);
@@ -67,452 +66,326 @@ impl Machine {
         if draft.id.is_none() && is_own {
             draft.id = thread.id.map(|id| self.scratch.get(id).to_owned());
         }
-        self.ended_call = draft.call;
-        let unmarked = is_unmarked(frame, &thread);
+        let (end, closed) = match ends {
+            CallEnd::Seen(end) => (end, true),
+            CallEnd::Unseen(end) => (end, false),
+        };
+        self.calls.ended = draft.call;
+        self.calls.accounted = end;
+        let unmarked = is_unmarked(frame, thread);
         let (mut attempt, reader) = draft.finish(Source::Frame { record, end, closed, unmarked });
-        self.speculative = false;
-        self.accounted = end;
         out.attempt(gate, &mut attempt);
-        // What was not needed makes room for the next call.
-        self.raw = emptied(attempt.raw);
-        if let Some(mut reader) = reader {
-            reader.reuse(attempt.tape);
-            self.reader = Some(reader);
-        }
+        self.pool.reuse(attempt, reader);
     }
 
     /// A frame has been read to its end.
-    pub(super) fn frame_done(&mut self, gate: &Compiled, thread: Thread, end: usize, out: &mut Out<'_, '_>) {
-        let frame = gate.program.frame_of(&thread);
-        match frame.kind {
-            FrameKind::Calls | FrameKind::Wrapperless => {
-                if !self.ensure_draft(gate, thread, out) {
-                    return;
-                }
-                let call_end = thread.call_end.unwrap_or(end);
-                self.end_call(gate, thread, call_end, true, out);
-                out.markup(Span::new(self.accounted, end));
-                let change = self.regions.pass_frame(self.held.ends_with('\n'));
-                self.apply(change, out);
-                self.stands_alone = frame.unmarked && !frame.fence;
-                let resync = |closer| {
-                    if frame.call_ends.contains(closer) { Resync::FrameEnd } else { Resync::CallEnd }
-                };
-                self.watch = (!frame.closers.is_empty()).then(|| Refusal {
-                    literals: frame.closers.iter().map(|closer| (closer.clone(), resync(closer))).collect(),
-                    ..Refusal::default()
-                });
-            }
-            FrameKind::ReasoningEnd => {
-                self.claim_space(0, self.held_start, out);
-                out.markup(Span::new(self.held_start, end));
-                let is_first = !std::mem::replace(&mut self.has_thought, true);
-                out.late_reasoning_end(Span::new(self.held_start, end), is_first);
-                self.regions.reset();
-            }
-            FrameKind::Reasoning if self.context.as_ref().is_some_and(|context| context.nested > 0) => {
-                if let Some(context) = &mut self.context {
-                    context.nested -= 1;
-                }
-                self.held_is_text(gate, out);
-                return;
-            }
-            FrameKind::Turn => {
-                let turn = turn::marked(&self.held);
-                match (turn, self.turn) {
-                    (Some(_), _) => self.turn = self.turn.or(turn),
-                    (None, Some(open)) if open.closer == Some(&self.held) => self.turn = None,
-                    _ => {}
-                }
-                self.held_is_text(gate, out);
-                return;
-            }
-            FrameKind::Text | FrameKind::Reasoning | FrameKind::Noise => {
-                self.turn = self.turn.or_else(|| turn::marked(self.held.trim()));
-                // Noise that skips nothing stands inside of whatever is open and leaves it open.
-                let closes = frame.kind != FrameKind::Noise
-                    || self.context.as_ref().is_some_and(|context| context.kind == Body::Skip);
-                let closed = if closes { self.context.take() } else { None };
-                let trail = match closed.as_ref().map(|context| &context.kind) {
-                    Some(Body::Reasoning { trail, .. }) => trail.len(),
-                    _ => 0,
-                };
-                if let Some(outer) = closed.and_then(|context| context.outer) {
-                    self.context = Some(*outer);
-                }
-                // The closer ends a context that was opened before; noise has none and leaves text as it is.
-                if frame.kind == FrameKind::Reasoning {
-                    out.resolve(Pending::Thought, false);
-                    self.after_frame = false;
-                    self.claim_reasoning_space(trail, out);
-                    self.regions.reset();
-                } else {
-                    self.claim_space(0, self.held_start, out);
-                }
-                if frame.kind == FrameKind::Text {
-                    self.regions.reset();
-                }
-                out.markup(Span::new(self.held_start, end));
-            }
-        }
-        let is_noise = frame.kind == FrameKind::Noise;
-        self.after.clone_from(&frame.after);
-        self.state = State::Outside;
-        self.threads.clear();
-        self.best = None;
-        self.held.clear();
-        self.after_frame = !is_noise || self.after_frame;
-        self.accounted = end;
-    }
-
-    /// The white space before the end of reasoning is markup as far as the template writes it.
-    pub(super) fn claim_reasoning_space(&mut self, trail: usize, out: &mut Out<'_, '_>) {
-        let length = self.space.len();
-        let markup = trail.min(length);
-        let start = self.held_start - length;
-        let space = std::mem::take(&mut self.space);
-        out.text(&space[..length - markup], Span::new(start, start + length - markup), true);
-        out.markup(Span::new(self.held_start - markup, self.held_start));
-        give_back(&mut self.space, space);
-    }
-
-    /// The call is broken: it is skipped to its end.
-    pub(super) fn refuse(&mut self, gate: &Compiled, finding: Option<Finding>, out: &mut Out<'_, '_>) {
-        let thread =
-            self.threads.iter().find(|thread| thread.committed).or_else(|| self.threads.lead()).copied();
-        let (Some(draft), Some(thread)) = (&mut self.draft, thread) else {
-            self.held_is_text(gate, out);
-            return;
-        };
-        draft.findings.extend(finding);
-        if draft.name.is_none()
-            && let Some(name) = thread.name
-        {
-            draft.name = Some(self.scratch.get(name).to_owned());
-        }
-        let name = draft.name.clone().unwrap_or_default();
-        let frame = gate.program.frame_of(&thread);
-        let fill = |literals: &[String], resync: Resync| -> Vec<(String, Resync)> {
-            literals.iter().map(|literal| (literal.replace("{name}", &name), resync)).collect()
-        };
-        let mut literals = fill(&frame.ends, Resync::FrameEnd);
-        literals
-            .extend(fill(&frame.call_ends, if thread.opened { Resync::CallEnd } else { Resync::FrameEnd }));
-        literals.extend(fill(&frame.openers, Resync::Opener));
-        self.refusal = Refusal { literals, thread: Some(thread), ..Refusal::default() };
-        self.state = State::Refused;
-        self.best = None;
-        self.threads.clear();
-        let held = std::mem::take(&mut self.held);
-        self.position = self.held_start;
-        // What was held since the last body is read again for the end of the call.
-        let from = self.draft.as_ref().map_or(0, |draft| draft.start.saturating_sub(self.held_start));
-        let from = from.min(held.len());
-        // The opener that began this call must not end it.
-        let from = from + self.opener_length(&held[from..]);
-        self.position += from;
-        if let Some(draft) = &mut self.draft {
-            draft.keep(
-                &held[draft.start.saturating_sub(self.held_start).min(from)..from],
-                gate.policy.limits.raw,
-            );
-        }
-        self.read_again(&held[from..]);
-        give_back(&mut self.held, held);
-    }
-
-    pub(super) fn opener_length(&self, text: &str) -> usize {
-        let openers = self.refusal.literals.iter().filter(|(_, resync)| *resync == Resync::Opener);
-        openers
-            .filter(|(literal, _)| text.starts_with(literal.as_str()))
-            .map(|(l, _)| l.len())
-            .max()
-            .unwrap_or(0)
-    }
-
-    #[inline(never)] // See `run`.
-    pub(super) fn refused(&mut self, gate: &Compiled, rest: &str, out: &mut Out<'_, '_>) -> usize {
-        let mut used = 0;
-        for c in rest.chars() {
-            let mut buffer = [0; 4];
-            let mut reached = None;
-            for byte in c.encode_utf8(&mut buffer).bytes() {
-                reached = self.refusal.read(byte).or(reached);
-            }
-            let length = c.len_utf8();
-            if let Some((index, resync)) = reached {
-                let literal = self.refusal.literals[index].0.clone();
-                return used + self.end_refused(gate, &literal, resync, c, out);
-            }
-            if let Some(draft) = &mut self.draft {
-                draft.keep(&rest[used..used + length], gate.policy.limits.raw);
-            }
-            used += length;
-            self.position += length;
-            if c == '\n' {
-                self.refusal.line_start = Some(self.position);
-            }
-        }
-        used
-    }
-
-    /// A refused call ends at this literal, whose last character is `c`.
-    pub(super) fn end_refused(
+    pub(super) fn frame_done(
         &mut self,
         gate: &Compiled,
-        literal: &str,
-        resync: Resync,
-        c: char,
+        matching: Box<Matching>,
+        thread: Thread,
+        end: usize,
         out: &mut Out<'_, '_>,
-    ) -> usize {
-        let Some(thread) = self.refusal.thread else { return c.len_utf8() };
-        let length = c.len_utf8();
-        if resync == Resync::Opener {
-            // The next call begins: all of its opener but this character has been passed, so it is read again.
-            let start = self.position + length - literal.len();
-            self.held.clear();
-            self.held_start = start;
-            if let Some(draft) = &mut self.draft {
-                draft.forget(literal.len() - length);
+    ) -> State {
+        let frame = gate.program.frame_of(&thread);
+        if matches!(frame.kind, FrameKind::Calls | FrameKind::Wrapperless) {
+            let mut matching = match self.ensure_draft(gate, matching, &thread, out) {
+                Ok(matching) => matching,
+                Err(state) => return state,
+            };
+            let call_end = thread.call_end.unwrap_or(end);
+            if let Some(mut draft) = matching.draft.take() {
+                self.held.keep_in(&mut draft, call_end, gate.policy.limits.raw);
+                self.end_call(gate, draft, &thread, CallEnd::Seen(call_end), out);
             }
-            self.position = start;
-            self.end_call(gate, thread, start, false, out);
-            self.leave_frame(start, self.refusal.line_start == Some(start), out);
-            self.read_again(&literal[..literal.len() - length]);
-            return 0;
+            self.pool.keep_matching(matching);
+            out.markup(Span::new(self.calls.accounted, end));
+            self.pass_calls(frame, out);
+        } else {
+            self.pool.keep_matching(matching);
+            if self.is_text_after_all(frame) {
+                return self.held_is_text(gate, out);
+            }
+            self.close_context(frame, end, out);
         }
-        self.position += length;
-        if let Some(draft) = &mut self.draft {
-            draft.keep(c.encode_utf8(&mut [0; 4]), gate.policy.limits.raw);
-        }
-        self.held.clear();
-        self.held_start = self.position;
-        let end = self.position;
-        self.end_call(gate, thread, end, true, out);
-        if resync == Resync::FrameEnd {
-            self.leave_frame(end, false, out);
-            return length;
-        }
-        let next = thread.going_on_at(gate.program.frame_of(&thread).next_call);
-        self.threads.clear();
-        self.threads.start(&gate.program, &mut self.scratch, [next], end);
-        self.state = State::Matching;
-        self.best = self.threads.matched(&gate.program).map(|thread| (*thread, 0));
-        length
+        let around = &mut self.around;
+        around.expected_space.clone_from(&frame.after);
+        around.only_space_since_frame |= frame.kind != FrameKind::Noise;
+        self.held.text.clear();
+        self.calls.accounted = end;
+        State::Outside
     }
 
-    pub(super) fn leave_frame(&mut self, end: usize, ended_line: bool, out: &mut Out<'_, '_>) {
-        self.state = State::Outside;
-        self.threads.clear();
-        self.best = None;
-        self.held.clear();
-        self.after.clear();
-        self.after_frame = true;
-        self.accounted = end;
-        let change = self.regions.pass_frame(ended_line);
-        self.apply(change, out);
+    /// After a frame of calls: what follows may show that it was none, or that a value was cut.
+    fn pass_calls(&mut self, frame: &Frame, out: &mut Out<'_, '_>) {
+        let around = &mut self.around;
+        let change = around.regions.pass_frame(self.held.text.ends_with('\n'));
+        around.apply(change, out);
+        around.stands_alone = frame.unmarked && !frame.fence;
+        let closer = |closer: &String| {
+            let ends_frame = frame.call_ends.contains(closer);
+            (closer.clone(), if ends_frame { Resync::FrameEnd } else { Resync::CallEnd })
+        };
+        around.stray_closers = (!frame.closers.is_empty())
+            .then(|| StrayClosers::new(frame.closers.iter().map(closer).collect()));
     }
 
-    /// Settles the frame that is open when the input ends, or gives up one reading of it.
-    pub(super) fn finish_frame(&mut self, gate: &Compiled, reason: FinishReason, out: &mut Out<'_, '_>) {
+    /// Whether a frame that was read is text where it stands: the end of a thought inside of a thought, and words of a turn.
+    fn is_text_after_all(&mut self, frame: &Frame) -> bool {
+        let around = &mut self.around;
+        match (frame.kind, &mut around.context) {
+            (FrameKind::Reasoning, Some(context)) if context.nested > 0 => {
+                context.nested -= 1;
+                true
+            }
+            (FrameKind::Turn, _) => {
+                let turn = turn::marked(&self.held.text);
+                match (turn, around.turn) {
+                    (Some(_), _) => around.turn = around.turn.or(turn),
+                    (None, Some(open)) if open.closer == Some(&self.held.text) => around.turn = None,
+                    _ => {}
+                }
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// The end of text, of reasoning or of what was skipped.
+    fn close_context(&mut self, frame: &Frame, end: usize, out: &mut Out<'_, '_>) {
+        let around = &mut self.around;
+        let start = self.held.start;
+        if frame.kind == FrameKind::ReasoningEnd {
+            around.claim_space(0, start, out);
+            out.markup(Span::new(start, end));
+            let is_first = !std::mem::replace(&mut around.has_thought, true);
+            out.late_reasoning_end(Span::new(start, end), is_first);
+            around.regions.reset();
+            return;
+        }
+        around.turn = around.turn.or_else(|| turn::marked(self.held.text.trim()));
+        // Noise that skips nothing stands inside of whatever is open and leaves it open.
+        let skips = around.context.as_ref().is_some_and(|context| context.kind == Body::Skip);
+        let closes = frame.kind != FrameKind::Noise || skips;
+        let closed = if closes { around.context.take() } else { None };
+        let trail = match closed.as_ref().map(|context| &context.kind) {
+            Some(Body::Reasoning { trail, .. }) => trail.len(),
+            _ => 0,
+        };
+        if let Some(outer) = closed.and_then(|context| context.outer) {
+            around.context = Some(*outer);
+        }
+        // The closer ends a context that was opened before; noise has none and leaves text as it is.
+        if frame.kind == FrameKind::Reasoning {
+            out.resolve(Pending::Thought, false);
+            around.only_space_since_frame = false;
+            around.claim_reasoning_space(trail, start, out);
+        } else {
+            around.claim_space(0, start, out);
+        }
+        if frame.kind != FrameKind::Noise {
+            around.regions.reset();
+        }
+        out.markup(Span::new(start, end));
+    }
+
+    /// Leaves a frame whose end was not seen.
+    pub(super) fn leave_frame(&mut self, end: usize, ended_line: bool, out: &mut Out<'_, '_>) -> State {
+        self.held.text.clear();
+        self.calls.accounted = end;
+        let around = &mut self.around;
+        around.expected_space.clear();
+        around.only_space_since_frame = true;
+        let change = around.regions.pass_frame(ended_line);
+        around.apply(change, out);
+        State::Outside
+    }
+
+    /// Ends the open call without having seen the end of its frame.
+    fn abandon(
+        &mut self,
+        gate: &Compiled,
+        draft: Box<Draft>,
+        thread: &Thread,
+        out: &mut Out<'_, '_>,
+    ) -> State {
         let end = self.position;
-        match self.state {
-            State::Outside => {}
-            State::Opening => self.take_up(gate),
-            State::Matching => {
-                self.threads.end_input(&gate.program, &mut self.scratch, end);
-                // Lines may be none at all, and then the call is over with its name.
-                let bodies = self.threads.at_body(&gate.program);
-                let lines =
-                    bodies.filter(|(_, body)| matches!(gate.program.bodies[*body as usize], Body::Lines(_)));
-                self.waiting.clear();
-                self.waiting.extend(lines.map(|(thread, _)| thread));
-                if !self.waiting.is_empty() {
-                    self.enter(gate, out);
-                    return;
-                }
-                if let Some(thread) = self.threads.matched(&gate.program) {
-                    self.best = Some((*thread, self.held.len()));
-                }
-                if self.best.is_some() {
-                    self.end_open(gate, reason, end);
-                    self.end_at_best(gate, out);
-                } else if self.draft.is_none() {
-                    self.give_up(gate, out);
-                } else if self.speculative {
-                    self.held_is_text(gate, out);
-                } else {
-                    self.finish_call(gate, reason, end, out);
-                }
+        self.end_call(gate, draft, thread, CallEnd::Unseen(end), out);
+        self.leave_frame(end, false, out)
+    }
+
+    /// Settles what is open when the input ends, or gives up one reading of it.
+    pub(super) fn finish_state(
+        &mut self,
+        gate: &Compiled,
+        state: State,
+        reason: FinishReason,
+        out: &mut Out<'_, '_>,
+    ) -> State {
+        match state {
+            State::Outside => State::Outside,
+            State::Opening(opener, matching) => self.take_up(gate, opener, matching),
+            State::Matching(matching) => self.finish_matching(gate, matching, reason, out),
+            State::Body(mut inside) => match inside.lines.take() {
+                Some(lines) => self.finish_lines(gate, inside, lines, reason, out),
+                None if inside.reads_value() => self.finish_value(gate, inside, reason, out),
+                None => self.finish_json(gate, inside, reason, out),
+            },
+            State::Looking(inside, look) => self.finish_look(gate, inside, look, out),
+            State::Skipping(skip) => {
+                let Skip { draft, thread, .. } = *skip;
+                self.abandon(gate, draft, &thread, out)
             }
-            State::Json => self.finish_json(gate, reason, out),
-            State::Lines => self.finish_lines(gate, reason, out),
-            State::Looking => {
-                self.threads.end_input(&gate.program, &mut self.scratch, end);
-                let is_json = !self.reads_value();
-                let ending = self.ending(gate, true);
-                if ending.is_some() || is_json && self.look.trim_start().len() > 1 {
-                    self.end_body(gate, ending, out);
-                } else {
-                    self.look_failed(gate);
-                }
-            }
-            State::Value => {
-                let is_code =
-                    self.draft.as_ref().is_some_and(|draft| matches!(draft.body, DraftBody::Code(_)));
-                let thread = self.waiting.first().copied();
-                if let Some(draft) = &mut self.draft {
-                    // Program text has no end of its own; a value has.
-                    let may_close = if is_code {
-                        closing(gate, reason, draft.name.as_deref(), Lacks::Mark)
-                    } else {
-                        None
-                    };
-                    draft.end_with(may_close, end);
-                }
-                self.abandon(gate, thread, end, out);
-            }
-            State::Refused => {
-                let thread = self.refusal.thread;
-                self.abandon(gate, thread, end, out);
-            }
+        }
+    }
+
+    /// The input ends in a header, or after a body.
+    fn finish_matching(
+        &mut self,
+        gate: &Compiled,
+        matching: Box<Matching>,
+        reason: FinishReason,
+        out: &mut Out<'_, '_>,
+    ) -> State {
+        let mut matching = matching;
+        let program = &gate.program;
+        let Matching { threads, at_body, best, .. } = &mut *matching;
+        threads.end_input(program, &mut self.scratch, self.position);
+        // Lines may be none at all, and then the call is over with its name.
+        let is_lines = |waiting: &Waiting| matches!(program.bodies[waiting.body as usize], Body::Lines(_));
+        at_body.clear();
+        at_body.extend(Waiting::of(threads, program).filter(is_lines));
+        if let Some(first) = at_body.first().copied() {
+            return self.enter(gate, matching, first, out);
+        }
+        if let Some(thread) = threads.matched(program) {
+            *best = Some((*thread, self.held.text.len()));
+        }
+        if let Some(best) = matching.best {
+            self.end_open(gate, &mut matching, reason);
+            return self.end_at_best(gate, matching, best, out);
+        }
+        match matching.draft.take() {
+            Some(draft) => self.finish_call(gate, matching, draft, reason, out),
+            None => self.give_up(gate, matching, out),
         }
     }
 
     /// The input ends where the call may be over, but may go on as well: where more arguments could follow, or where it was
     /// cut off, that is not the end of it. An object says by itself when it is whole.
-    fn end_open(&mut self, gate: &Compiled, reason: FinishReason, end: usize) {
-        let Some(draft) = &mut self.draft else { return };
-        if matches!(draft.body, DraftBody::Json { .. }) {
-            return;
-        }
-        let (at_all, with_more) = self.threads.could_go_on(&gate.program);
-        if with_more || at_all && reason.is_cut() {
-            draft.end_with(closing(gate, reason, draft.name.as_deref(), Lacks::Mark), end);
+    fn end_open(&mut self, gate: &Compiled, matching: &mut Matching, reason: FinishReason) {
+        if let Some(draft) = &mut matching.draft
+            && !matches!(draft.body, DraftBody::Json { .. })
+        {
+            let (at_all, with_more) = matching.threads.could_go_on(&gate.program);
+            if with_more || at_all && reason.is_cut() {
+                let may_close = closing(gate, reason, draft.name.as_deref(), Lacks::Mark);
+                draft.end_with(may_close, self.position);
+            }
         }
     }
 
     /// The input ends after a body: closers may be missing, anything else may not.
-    pub(super) fn finish_call(
+    fn finish_call(
         &mut self,
         gate: &Compiled,
+        matching: Box<Matching>,
+        draft: Box<Draft>,
         reason: FinishReason,
-        end: usize,
         out: &mut Out<'_, '_>,
-    ) {
-        let thread = self.threads.only_literals_left(&gate.program).filter(|thread| {
-            // A header alone is not a call: something must have been read as its arguments, or it was complete.
-            thread.name.is_some() || self.draft.as_ref().is_some_and(|d| !matches!(d.body, DraftBody::None))
-        });
-        let last = self.threads.lead().copied();
-        let Some(draft) = &mut self.draft else { return };
-        match thread {
-            Some(thread) if thread.call_end.is_some() || !matches!(draft.body, DraftBody::None) => {
-                let own = thread.name.filter(|_| draft.name.is_none()).map(|name| self.scratch.get(name));
-                let may_close = closing(gate, reason, draft.name.as_deref().or(own), Lacks::Closers);
-                draft.end_with(may_close, end);
-                draft.repaired(RepairCode::MissingTag, end, end);
-                self.abandon(gate, Some(thread), end, out);
-            }
-            _ => {
-                draft.end_with(None, end);
-                self.abandon(gate, last, end, out);
-            }
+    ) -> State {
+        let mut draft = draft;
+        let end = self.position;
+        let has_body = !matches!(draft.body, DraftBody::None);
+        // A header alone is not a call: something must have been read as its arguments, or it was complete.
+        let whole = matching
+            .threads
+            .only_literals_left(&gate.program)
+            .filter(|thread| has_body || thread.name.is_some() && thread.call_end.is_some());
+        let last = matching.threads.lead().copied();
+        self.pool.keep_matching(matching);
+        self.held.keep_in(&mut draft, end, gate.policy.limits.raw);
+        if let Some(thread) = whole {
+            let own = thread.name.filter(|_| draft.name.is_none()).map(|name| self.scratch.get(name));
+            let may_close = closing(gate, reason, draft.name.as_deref().or(own), Lacks::Closers);
+            draft.end_with(may_close, end);
+            draft.repaired(RepairCode::MissingTag, end, end);
+            return self.abandon(gate, draft, &thread, out);
+        }
+        draft.end_with(None, end);
+        match last {
+            Some(thread) => self.abandon(gate, draft, &thread, out),
+            None => self.leave_frame(end, false, out),
         }
     }
 
-    pub(super) fn finish_json(&mut self, gate: &Compiled, reason: FinishReason, out: &mut Out<'_, '_>) {
-        let end = self.position;
-        if self.speculative {
-            // What can only be a call is one even if its end never came.
-            let is_call = self.waiting.first().is_some_and(|thread| {
-                let record = &gate.records[gate.program.frame_of(thread).record].record;
-                self.draft.as_ref().is_some_and(|draft| draft.is_certain(record, |name| gate.knows(name)))
-            });
-            if !is_call || !self.settle_speculation(gate, ReaderState::Reading, out) {
-                if self.state != State::Outside {
-                    self.held_is_text(gate, out);
-                }
-                return;
+    fn finish_json(
+        &mut self,
+        gate: &Compiled,
+        inside: Box<Inside>,
+        reason: FinishReason,
+        out: &mut Out<'_, '_>,
+    ) -> State {
+        let mut inside = inside;
+        // What can only be a call is one even if its end never came.
+        if inside.tentative {
+            match self.settle(gate, &mut inside, ReaderState::Reading, out) {
+                Settled::Call => {}
+                Settled::Text => return State::Outside,
+                Settled::NotYet => return self.held_is_text(gate, out),
             }
-            self.show(gate, out);
         }
-        let thread = self.waiting.first().copied();
-        self.show(gate, out);
-        if let Some(draft) = &mut self.draft {
-            draft.end_json(gate, reason, end, Some(Lacks::Rest));
-        }
-        self.show(gate, out);
-        self.abandon(gate, thread, end, out);
+        inside.show(gate, out);
+        inside.draft.end_json(gate, reason, self.position, Some(Lacks::Rest));
+        inside.show(gate, out);
+        let thread = inside.first;
+        let draft = self.pool.leave(inside);
+        self.abandon(gate, draft, &thread, out)
     }
 
     /// The input ends inside of lines, which is where lines end.
-    fn finish_lines(&mut self, gate: &Compiled, reason: FinishReason, out: &mut Out<'_, '_>) {
+    fn finish_lines(
+        &mut self,
+        gate: &Compiled,
+        inside: Box<Inside>,
+        lines: Box<LineReader>,
+        reason: FinishReason,
+        out: &mut Out<'_, '_>,
+    ) -> State {
+        let (mut inside, mut lines) = (inside, lines);
         let end = self.position;
-        let thread = self.waiting.first().copied();
-        let record = thread.map(|thread| &gate.records[gate.program.frame_of(&thread).record].record);
-        let (Some(draft), Some(record)) = (&mut self.draft, record) else {
-            self.abandon(gate, None, end, out);
-            return;
-        };
+        let record = inside.record(gate);
+        let draft = &mut inside.draft;
         let tool = draft.name.as_deref().and_then(|name| gate.tool(name));
-        let read = draft.with_lines(record, tool, |lines, reading| {
-            let progress = lines.finish(end, reading);
-            (progress, lines.touches_end())
-        });
-        let Some((progress, touches_end)) = read else {
-            self.abandon(gate, thread, end, out);
-            return;
-        };
+        let progress = draft.read_lines(record, tool, |reading| lines.finish(end, reading));
         if progress != Progress::Reading {
-            self.lines_came_to(gate, progress, out);
-            return;
+            return self.lines_came_to(gate, inside, progress, out);
         }
         // Nothing but the provider's word tells the end of a line from a line that was cut off.
-        if touches_end {
+        if lines.touches_end() {
             let may_close = closing(gate, reason, draft.name.as_deref(), Lacks::Mark);
             draft.end_with(may_close, end);
         }
-        self.show(gate, out);
-        self.abandon(gate, thread, end, out);
+        inside.show(gate, out);
+        let thread = inside.first;
+        let draft = self.pool.leave(inside);
+        self.abandon(gate, draft, &thread, out)
     }
 
-    /// Ends the open call without having seen the end of its frame.
-    pub(super) fn abandon(
+    /// The input ends inside of a value, or of program text: that has no end of its own.
+    fn finish_value(
         &mut self,
         gate: &Compiled,
-        thread: Option<Thread>,
-        end: usize,
+        inside: Box<Inside>,
+        reason: FinishReason,
         out: &mut Out<'_, '_>,
-    ) {
-        if let Some(thread) = thread {
-            self.end_call(gate, thread, end, false, out);
-        } else {
-            self.draft = None;
-        }
-        self.leave_frame(end, false, out);
-    }
-}
-
-impl Refusal {
-    /// Reads one byte; the literal that is complete with it, the longest first.
-    pub(super) fn read(&mut self, byte: u8) -> Option<(usize, Resync)> {
-        let literals = &self.literals;
-        self.partial.retain_mut(|(index, length)| {
-            let fits = literals[*index].0.as_bytes().get(*length) == Some(&byte);
-            *length += 1;
-            fits
-        });
-        for (index, (literal, _)) in literals.iter().enumerate() {
-            if literal.as_bytes().first() == Some(&byte) {
-                self.partial.push((index, 1));
-            }
-        }
-        let complete = self.partial.iter().filter(|(index, length)| literals[*index].0.len() == *length);
-        let found = complete.max_by_key(|(_, length)| *length).map(|(index, _)| (*index, literals[*index].1));
-        if found.is_some() {
-            self.partial.clear();
-        }
-        found
+    ) -> State {
+        let thread = inside.first;
+        let mut draft = self.pool.leave(inside);
+        let is_code = matches!(draft.body, DraftBody::Code(_));
+        let may_close =
+            if is_code { closing(gate, reason, draft.name.as_deref(), Lacks::Mark) } else { None };
+        draft.end_with(may_close, self.position);
+        self.abandon(gate, draft, &thread, out)
     }
 }

@@ -7,145 +7,54 @@ use crate::gate::Compiled;
 use crate::json::RepairCode;
 use crate::ledger::Out;
 
-use super::super::program::{FrameKind, Op};
+use super::super::program::{FrameKind, Op, Program};
 use super::super::region::Change;
-use super::super::threads::{Step, Survey, Thread};
-use super::{LONGEST_HEADER, Machine, State, give_back};
+use super::super::threads::{Scratch, Step, Survey, Thread, Threads};
+use super::pool::give_back;
+use super::{LONGEST_HEADER, Machine, State};
 
-impl Machine {
-    #[inline(never)] // See `run`.
-    pub(super) fn matching(&mut self, gate: &Compiled, rest: &str, out: &mut Out<'_, '_>) -> usize {
-        let mut used = 0;
-        while self.state == State::Matching && self.replay.is_empty() {
-            let run = self.pass(gate, &rest[used..], LONGEST_HEADER.saturating_sub(self.held.len()));
-            if run > 0 {
-                self.held.push_str(&rest[used..used + run]);
-                used += run;
-            }
-            let Some(c) = rest[used..].chars().next() else { break };
-            if !self.match_char(gate, c, out) {
-                break;
-            }
-            used += c.len_utf8();
-        }
-        used
+/// Threads that read a header, or what stands between bodies.
+#[derive(Debug, Default)]
+pub(super) struct Matching {
+    pub(super) threads: Threads,
+    /// The call they have begun, once it is certain to be one.
+    pub(super) draft: Option<Box<Draft>>,
+    /// The best end of the frame so far: the thread, and how much of the held text belongs to it.
+    pub(super) best: Option<(Thread, usize)>,
+    /// The threads at a body that can begin with the next character.
+    pub(super) at_body: Vec<Waiting>,
+    /// Threads at a body that could have begun while others were still reading literals.
+    parked: Vec<Waiting>,
+    /// How much was held there.
+    parked_at: usize,
+    /// How much of the held text is nothing but closing brackets and white space, as far as has been looked.
+    closers: usize,
+}
+
+/// A thread that stands at a body.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Waiting {
+    pub(super) thread: Thread,
+    /// The body, by its number in the program.
+    pub(super) body: u16,
+}
+
+impl Waiting {
+    /// The threads that stand at bodies, the preferred first.
+    pub(super) fn of<'t>(threads: &'t Threads, program: &'t Program) -> impl Iterator<Item = Waiting> + 't {
+        threads.at_body(program).map(|(thread, body)| Waiting { thread: *thread, body })
     }
+}
 
-    /// Passes over what all threads read alike: nothing is decided there. Says how many bytes that is, at most so many.
-    pub(super) fn pass(&mut self, gate: &Compiled, rest: &str, most: usize) -> usize {
-        let mut most = most.min(rest.len());
-        while !rest.is_char_boundary(most) {
-            most -= 1;
-        }
-        let run = self.threads.pass(&gate.program, &mut self.scratch, &rest[..most]);
-        self.position += run;
-        run
-    }
-
-    /// Reads one character. False if it was not read because the state has changed.
-    pub(super) fn match_char(&mut self, gate: &Compiled, c: char, out: &mut Out<'_, '_>) -> bool {
-        let program = &gate.program;
-        if self.threads.in_word() && !is_word_character(c) {
-            self.threads.end_words(program, &mut self.scratch, self.position);
-            self.drop_unknown(gate);
-            self.note_known(gate, out);
-            if self.state != State::Matching {
-                return false;
-            }
-        }
-        self.waiting.clear();
-        for (thread, body) in self.threads.at_body(program) {
-            if program.bodies[body as usize].can_start(c) {
-                self.waiting.push(*thread);
-            }
-        }
-        if self.step(gate, c) {
-            if self.parked.is_empty() {
-                std::mem::swap(&mut self.waiting, &mut self.parked);
-                self.parked_at = self.held.len();
-            }
-            self.held.push(c);
-            self.position += c.len_utf8();
-            if self.held.len() > LONGEST_HEADER && self.draft.is_none() {
-                self.give_up(gate, out);
-            } else {
-                self.after_step(gate, out);
-                self.threads.settle();
-            }
-            return true;
-        }
-        if !self.waiting.is_empty() {
-            self.enter(gate, out);
-            return false;
-        }
-        if !self.parked.is_empty() {
-            let tail = self.held.split_off(self.parked_at);
-            self.position -= tail.len();
-            std::mem::swap(&mut self.waiting, &mut self.parked);
-            self.enter(gate, out);
-            self.read_again(&tail);
-            return false;
-        }
-        self.mismatch(gate, c, out)
-    }
-
-    pub(super) fn step(&mut self, gate: &Compiled, c: char) -> bool {
-        let mut buffer = [0; 4];
-        for (position, byte) in (self.position..).zip(c.encode_utf8(&mut buffer).bytes()) {
-            if self.threads.step(&gate.program, &mut self.scratch, byte, position) == Step::Dead {
-                return false;
-            }
-        }
-        if self.threads.in_word() {
-            self.scratch.push_word(c);
-        }
-        true
-    }
-
-    /// After a character was read: is a call certain, is the frame over, does a body begin?
-    pub(super) fn after_step(&mut self, gate: &Compiled, out: &mut Out<'_, '_>) {
-        // A frame cannot end before a call that has begun in it.
-        let begun = self.draft.as_ref().map_or(0, |draft| draft.call);
-        let Survey { matched, all_matched, all_committed, all_raw } = self.threads.survey(&gate.program);
-        if let Some(thread) = matched.filter(|thread| thread.calls >= begun) {
-            self.best = Some((*thread, self.held.len()));
-        }
-        if all_committed && self.parked.is_empty() && !self.ends_otherwise(gate) && !self.commit(gate, out) {
-            return;
-        }
-        if all_matched {
-            if let Some((thread, _)) = self.best {
-                self.frame_done(gate, thread, self.position, out);
-            }
-            return;
-        }
-        if all_raw {
-            self.waiting.clear();
-            self.waiting.extend(self.threads.iter());
-            self.enter(gate, out);
-        }
-    }
-
-    /// Whatever comes now, this is a call. False if it is in a place where there can be none.
-    fn commit(&mut self, gate: &Compiled, out: &mut Out<'_, '_>) -> bool {
-        let Some(lead) = self.threads.iter().next() else { return true };
-        // Where the frame could have ended, another call begins only once it has a name or a body.
-        let begins_another = self.best.as_ref().is_some_and(|(best, _)| best.calls != lead.calls);
-        if begins_another && (lead.name.is_none() || self.threads.in_word()) {
-            return true;
-        }
-        if begins_another {
-            self.best = None;
-        }
-        if self.draft.as_ref().is_some_and(|draft| draft.call == lead.calls && draft.started) {
-            return true;
-        }
-        let lead = *lead;
-        if !self.ensure_draft(gate, lead, out) {
-            return false;
-        }
-        self.announce(gate, lead, out);
-        true
+impl Matching {
+    /// Leaves the lists with nothing in them.
+    pub(super) fn empty(&mut self) {
+        self.threads.clear();
+        self.draft = None;
+        self.best = None;
+        self.at_body.clear();
+        self.parked.clear();
+        self.closers = 0;
     }
 
     /// Whether something else than a call could end here: as long as that is so, no call is certain.
@@ -155,71 +64,288 @@ impl Machine {
         })
     }
 
-    /// In formats whose tags are the tools' own names, a tag that is no parameter of the tool is not one.
-    pub(super) fn drop_unknown(&mut self, gate: &Compiled) {
-        let scratch = &self.scratch;
-        self.threads.retain(|thread| {
-            let frame = gate.program.frame_of(thread);
-            if !gate.records[frame.record].record.known {
-                return true;
+    fn follows_json(&self) -> bool {
+        self.draft.as_ref().is_some_and(|draft| matches!(draft.body, DraftBody::Json { .. }))
+    }
+
+    /// Whether a closing bracket that closes nothing may be passed over: nothing else is held, and repairs are left.
+    fn may_take_closer(&mut self, gate: &Compiled, held: &str) -> bool {
+        // What was looked at for the bracket before this one is not looked at again.
+        let from = self.closers.min(held.len());
+        let only_closers = held[from..].chars().all(|c| c.is_whitespace() || matches!(c, '}' | ']' | ')'));
+        if only_closers {
+            self.closers = held.len();
+        }
+        let is_left = |draft: &Box<Draft>| draft.repairs.len() <= gate.policy.limits.repairs;
+        only_closers && self.draft.as_ref().is_none_or(is_left)
+    }
+}
+
+/// Reads one character in all threads. False if none takes it.
+pub(super) fn step(
+    gate: &Compiled,
+    threads: &mut Threads,
+    scratch: &mut Scratch,
+    c: char,
+    position: usize,
+) -> bool {
+    let mut buffer = [0; 4];
+    for (position, byte) in (position..).zip(c.encode_utf8(&mut buffer).bytes()) {
+        if threads.step(&gate.program, scratch, byte, position) == Step::Dead {
+            return false;
+        }
+    }
+    if threads.in_word() {
+        scratch.push_word(c);
+    }
+    true
+}
+
+/// Passes over what all threads read alike: nothing is decided there. Says how many bytes that is, at most so many.
+pub(super) fn pass(
+    gate: &Compiled,
+    threads: &mut Threads,
+    scratch: &mut Scratch,
+    rest: &str,
+    most: usize,
+) -> usize {
+    let mut most = most.min(rest.len());
+    while !rest.is_char_boundary(most) {
+        most -= 1;
+    }
+    threads.pass(&gate.program, scratch, &rest[..most])
+}
+
+/// In formats whose tags are the tools' own names, a tag that is no parameter of the tool is not one.
+pub(super) fn drop_unknown(gate: &Compiled, threads: &mut Threads, scratch: &Scratch) {
+    threads.retain(|thread| {
+        let frame = gate.program.frame_of(thread);
+        if !gate.records[frame.record].record.known {
+            return true;
+        }
+        let Some(key) = thread.key else { return true };
+        let tool = thread.name.and_then(|name| gate.tool(scratch.get(name)));
+        tool.is_some_and(|tool| tool.has_key(scratch.get(key)))
+    });
+}
+
+/// Whether a thread has read the marker of a call.
+pub(super) fn is_marker(gate: &Compiled, thread: &Thread) -> bool {
+    let frame = gate.program.frame_of(thread);
+    thread.pieces > 0 && frame.kind == FrameKind::Calls && !frame.unmarked
+}
+
+impl Machine {
+    #[inline(never)] // Keeps `run` small.
+    pub(super) fn matching(
+        &mut self,
+        gate: &Compiled,
+        matching: Box<Matching>,
+        rest: &str,
+        out: &mut Out<'_, '_>,
+    ) -> (State, usize) {
+        let mut matching = matching;
+        let mut used = 0;
+        loop {
+            let most = LONGEST_HEADER.saturating_sub(self.held.text.len());
+            let run = pass(gate, &mut matching.threads, &mut self.scratch, &rest[used..], most);
+            if run > 0 {
+                self.held.text.push_str(&rest[used..used + run]);
+                self.position += run;
+                used += run;
             }
-            let Some(key) = thread.key else { return true };
-            let tool = thread.name.and_then(|name| gate.tool(scratch.get(name)));
-            tool.is_some_and(|tool| tool.has_key(scratch.get(key)))
-        });
+            let Some(c) = rest[used..].chars().next() else { return (State::Matching(matching), used) };
+            let (state, read) = self.match_char(gate, matching, c, out);
+            used += read;
+            match state {
+                State::Matching(same) if self.input.replay.is_empty() => matching = same,
+                state => return (state, used),
+            }
+        }
+    }
+
+    /// Reads one character, or comes to another state before it.
+    fn match_char(
+        &mut self,
+        gate: &Compiled,
+        matching: Box<Matching>,
+        c: char,
+        out: &mut Out<'_, '_>,
+    ) -> (State, usize) {
+        let mut matching = matching;
+        let program = &gate.program;
+        if matching.threads.in_word() && !is_word_character(c) {
+            matching.threads.end_words(program, &mut self.scratch, self.position);
+            drop_unknown(gate, &mut matching.threads, &self.scratch);
+            matching = match self.note_known(gate, matching, out) {
+                Ok(same) => same,
+                Err(state) => return (state, 0),
+            };
+        }
+        matching.at_body.clear();
+        let may_begin = |waiting: &Waiting| program.bodies[waiting.body as usize].can_start(c);
+        matching.at_body.extend(Waiting::of(&matching.threads, program).filter(may_begin));
+        if step(gate, &mut matching.threads, &mut self.scratch, c, self.position) {
+            if matching.parked.is_empty() {
+                let Matching { parked, at_body, .. } = &mut *matching;
+                std::mem::swap(parked, at_body);
+                matching.parked_at = self.held.text.len();
+            }
+            self.held.text.push(c);
+            self.position += c.len_utf8();
+            if self.held.text.len() > LONGEST_HEADER && matching.draft.is_none() {
+                return (self.give_up(gate, matching, out), c.len_utf8());
+            }
+            let mut state = self.after_step(gate, matching, out);
+            if let State::Matching(same) = &mut state {
+                same.threads.settle();
+            }
+            return (state, c.len_utf8());
+        }
+        if let Some(first) = matching.at_body.first().copied() {
+            return (self.enter(gate, matching, first, out), 0);
+        }
+        if let Some(first) = matching.parked.first().copied() {
+            let tail = self.held.text.split_off(matching.parked_at);
+            self.position -= tail.len();
+            let Matching { parked, at_body, .. } = &mut *matching;
+            std::mem::swap(parked, at_body);
+            let state = self.enter(gate, matching, first, out);
+            self.input.read_again(&tail);
+            return (state, 0);
+        }
+        self.mismatch(gate, matching, c, out)
+    }
+
+    /// After a character was read: is a call certain, is the frame over, does a body begin?
+    pub(super) fn after_step(
+        &mut self,
+        gate: &Compiled,
+        matching: Box<Matching>,
+        out: &mut Out<'_, '_>,
+    ) -> State {
+        let mut matching = matching;
+        // A frame cannot end before a call that has begun in it.
+        let begun = matching.draft.as_ref().map_or(0, |draft| draft.call);
+        let Survey { matched, all_matched, all_committed, all_raw } = matching.threads.survey(&gate.program);
+        if let Some(thread) = matched.filter(|thread| thread.calls >= begun) {
+            matching.best = Some((*thread, self.held.text.len()));
+        }
+        if all_committed && matching.parked.is_empty() && !matching.ends_otherwise(gate) {
+            matching = match self.commit(gate, matching, out) {
+                Ok(same) => same,
+                Err(state) => return state,
+            };
+        }
+        match matching.best {
+            Some((thread, _)) if all_matched => self.frame_done(gate, matching, thread, self.position, out),
+            _ if all_matched => State::Matching(matching),
+            _ if all_raw => {
+                matching.at_body.clear();
+                let Matching { threads, at_body, .. } = &mut *matching;
+                at_body.extend(Waiting::of(threads, &gate.program));
+                match matching.at_body.first().copied() {
+                    Some(first) => self.enter(gate, matching, first, out),
+                    None => State::Matching(matching),
+                }
+            }
+            _ => State::Matching(matching),
+        }
+    }
+
+    /// Whatever comes now, this is a call. Another state if it is in a place where there can be none.
+    fn commit(
+        &mut self,
+        gate: &Compiled,
+        matching: Box<Matching>,
+        out: &mut Out<'_, '_>,
+    ) -> Result<Box<Matching>, State> {
+        let mut matching = matching;
+        let Some(lead) = matching.threads.iter().next().copied() else { return Ok(matching) };
+        // Where the frame could have ended, another call begins only once it has a name or a body.
+        let begins_another = matching.best.as_ref().is_some_and(|(best, _)| best.calls != lead.calls);
+        if begins_another && (lead.name.is_none() || matching.threads.in_word()) {
+            return Ok(matching);
+        }
+        if begins_another {
+            matching.best = None;
+        }
+        if matching.draft.as_ref().is_some_and(|draft| draft.call == lead.calls && draft.started) {
+            return Ok(matching);
+        }
+        let mut matching = self.ensure_draft(gate, matching, &lead, out)?;
+        self.announce(gate, &mut matching, &lead, out);
+        Ok(matching)
     }
 
     /// In formats whose marker is the tool's own name, a known name is already a call.
-    pub(super) fn note_known(&mut self, gate: &Compiled, out: &mut Out<'_, '_>) {
-        let lead = self.threads.iter().find(|thread| {
+    fn note_known(
+        &mut self,
+        gate: &Compiled,
+        matching: Box<Matching>,
+        out: &mut Out<'_, '_>,
+    ) -> Result<Box<Matching>, State> {
+        let lead = matching.threads.iter().find(|thread| {
             let frame = gate.program.frame_of(thread);
             gate.records[frame.record].record.known
                 && thread.name.is_some_and(|name| gate.knows(self.scratch.get(name)))
         });
-        if let Some(lead) = lead.copied()
-            && self.draft.is_none()
-            && !self.ends_otherwise(gate)
-            && self.ensure_draft(gate, lead, out)
-        {
-            self.announce(gate, lead, out);
+        match lead.copied() {
+            Some(lead) if matching.draft.is_none() && !matching.ends_otherwise(gate) => {
+                let mut matching = self.ensure_draft(gate, matching, &lead, out)?;
+                self.announce(gate, &mut matching, &lead, out);
+                Ok(matching)
+            }
+            _ => Ok(matching),
         }
     }
 
-    /// No thread takes the character. True if it was read all the same.
-    pub(super) fn mismatch(&mut self, gate: &Compiled, c: char, out: &mut Out<'_, '_>) -> bool {
+    /// No thread takes the character.
+    pub(super) fn mismatch(
+        &mut self,
+        gate: &Compiled,
+        matching: Box<Matching>,
+        c: char,
+        out: &mut Out<'_, '_>,
+    ) -> (State, usize) {
+        let mut matching = matching;
         // Around an object that nothing marks, a bracket belongs to the text.
-        let is_marked = self.threads.lead().is_some_and(|lead| {
+        let is_marked = matching.threads.lead().is_some_and(|lead| {
             let frame = gate.program.frame_of(lead);
             !frame.unmarked || frame.fence
         });
-        let is_closer = matches!(c, '}' | ']' | ')') && is_marked && self.may_take_closer(gate);
-        let goes_on = self.threads.iter().any(|thread| gate.program.ops[thread.pc as usize] != Op::Match);
-        if self.best.is_some() {
+        let is_closer = matches!(c, '}' | ']' | ')')
+            && is_marked
+            && matching.may_take_closer(gate, &self.held.text)
+            && matching.follows_json();
+        if let Some(best) = matching.best {
             // A closer may be missing here, or come after a bracket too many: what follows tells.
-            if is_closer && goes_on && self.follows_json() {
-                self.extra_closer(c);
-                return true;
+            let goes_on =
+                matching.threads.iter().any(|thread| gate.program.ops[thread.pc as usize] != Op::Match);
+            if !is_closer || !goes_on {
+                return (self.end_at_best(gate, matching, best, out), 0);
             }
-            self.end_at_best(gate, out);
-            return false;
         }
-        if is_closer && self.follows_json() {
-            self.extra_closer(c);
-            return true;
-        }
-        if self.draft.is_none() {
-            // A character that only shares its first byte with an opener is text at once, or it would be tried again.
-            let is_first = self.held.is_empty();
-            if is_first {
-                self.held.push(c);
-                self.position += c.len_utf8();
-            }
-            self.give_up(gate, out);
-            return is_first;
-        }
-        let Some(draft) = &mut self.draft else { return false };
-        let wants_body = self.threads.at_body(&gate.program).next().is_some();
         let at = Span::new(self.position, self.position + c.len_utf8());
+        if is_closer {
+            // A closing bracket that closes nothing.
+            if let Some(draft) = &mut matching.draft {
+                draft.repaired(RepairCode::ExtraCloser, at.start, at.end);
+            }
+            self.held.text.push(c);
+            self.position = at.end;
+            return (State::Matching(matching), c.len_utf8());
+        }
+        let Some(draft) = matching.draft.take() else {
+            // A character that only shares its first byte with an opener is text at once, or it would be tried again.
+            let is_first = self.held.text.is_empty();
+            if is_first {
+                self.held.text.push(c);
+                self.position = at.end;
+            }
+            return (self.give_up(gate, matching, out), usize::from(is_first) * c.len_utf8());
+        };
+        let wants_body = matching.threads.at_body(&gate.program).next().is_some();
         let finding = if wants_body && matches!(draft.body, DraftBody::None) {
             Finding::new(Code::BadJson).message(format!(
                 "Invalid JSON block: a JSON object was expected, `{}` was found",
@@ -229,61 +355,41 @@ impl Machine {
             Finding::new(Code::Malformed)
                 .message(format!("`{}` cannot stand here in this format", c.escape_debug()))
         };
-        self.refuse(gate, Some(finding.at(at)), out);
-        false
+        (self.reject(gate, matching, draft, finding.at(at), out), 0)
     }
 
     /// The frame ends where it could end best; what was held after that is read again.
-    pub(super) fn end_at_best(&mut self, gate: &Compiled, out: &mut Out<'_, '_>) {
-        let Some((thread, length)) = self.best else { return };
-        let tail = self.held.split_off(length);
+    pub(super) fn end_at_best(
+        &mut self,
+        gate: &Compiled,
+        matching: Box<Matching>,
+        best: (Thread, usize),
+        out: &mut Out<'_, '_>,
+    ) -> State {
+        let mut matching = matching;
+        let (thread, length) = best;
+        let tail = self.held.text.split_off(length);
         self.position -= tail.len();
-        if let Some(draft) = &mut self.draft {
-            let end = self.position;
+        let end = self.position;
+        if let Some(draft) = &mut matching.draft {
             draft.repairs.retain(|repair| repair.code != RepairCode::ExtraCloser || repair.span.start < end);
         }
-        self.frame_done(gate, thread, self.position, out);
-        self.read_again(&tail);
-    }
-
-    pub(super) fn follows_json(&self) -> bool {
-        self.draft.as_ref().is_some_and(|draft| matches!(draft.body, DraftBody::Json { .. }))
-    }
-
-    /// Whether a closing bracket that closes nothing may be passed over: nothing else is held, and repairs are left.
-    fn may_take_closer(&mut self, gate: &Compiled) -> bool {
-        // What was looked at for the bracket before this one is not looked at again.
-        if self.closers.0 != self.held_start {
-            self.closers = (self.held_start, 0);
-        }
-        let from = self.closers.1.min(self.held.len());
-        let only_closers =
-            self.held[from..].chars().all(|c| c.is_whitespace() || matches!(c, '}' | ']' | ')'));
-        if only_closers {
-            self.closers.1 = self.held.len();
-        }
-        let is_left = |draft: &Draft| draft.repairs.len() <= gate.policy.limits.repairs;
-        only_closers && self.draft.as_ref().is_none_or(is_left)
-    }
-
-    /// Takes a closing bracket that closes nothing.
-    pub(super) fn extra_closer(&mut self, c: char) {
-        if let Some(draft) = &mut self.draft {
-            draft.repaired(RepairCode::ExtraCloser, self.position, self.position + 1);
-        }
-        self.held.push(c);
-        self.position += 1;
+        let state = self.frame_done(gate, matching, thread, end, out);
+        self.input.read_again(&tail);
+        state
     }
 
     /// The held text is no frame: its first character is text, the rest is read again.
-    pub(super) fn give_up(&mut self, gate: &Compiled, out: &mut Out<'_, '_>) {
-        if self.draft.is_some() {
-            // An object that is no call was read as a whole and is not read again.
-            self.held_is_text(gate, out);
-            return;
-        }
-        let last = self.threads.lead().filter(|lead| self.is_marker(gate, lead));
-        let marker = self.threads.iter().find(|thread| self.is_marker(gate, thread)).or(last);
+    pub(super) fn give_up(
+        &mut self,
+        gate: &Compiled,
+        matching: Box<Matching>,
+        out: &mut Out<'_, '_>,
+    ) -> State {
+        let threads = &matching.threads;
+        let last = threads.lead().filter(|lead| is_marker(gate, lead));
+        let marker = threads.iter().find(|thread| is_marker(gate, thread)).or(last);
+        let span = Span::new(self.held.start, self.position);
         if let Some(thread) = marker {
             let record = &gate.records[gate.program.frame_of(thread).record].record;
             let code = if record.lines && thread.name.is_some() {
@@ -292,60 +398,46 @@ impl Machine {
                 (!record.known && !record.lines).then_some(Code::StrayMarker)
             };
             if let Some(code) = code {
-                out.finding_once(Finding::new(code).at(Span::new(self.held_start, self.position)));
+                out.finding_once(Finding::new(code).at(span));
             }
-        } else if gate.program.markers.iter().any(|marker| self.held.starts_with(&**marker)) {
+        } else if gate.program.markers.iter().any(|marker| self.held.text.starts_with(&**marker)) {
             // The threads that read the opener may be gone before those that went on with it.
-            out.finding_once(Finding::new(Code::StrayMarker).at(Span::new(self.held_start, self.position)));
+            out.finding_once(Finding::new(Code::StrayMarker).at(span));
         }
-        let held = std::mem::take(&mut self.held);
-        self.state = State::Outside;
-        self.threads.clear();
-        self.best = None;
-        self.position = self.held_start;
-        let Some(first) = held.chars().next() else { return };
-        let (head, tail) = held.split_at(first.len_utf8());
-        if !self.in_reasoning() {
-            let change = self.regions.read(first);
-            self.emit(gate, head, out);
-            self.apply(change, out);
-        } else {
-            self.emit(gate, head, out);
-        }
-        self.read_again(tail);
-        give_back(&mut self.held, held);
-    }
-
-    /// Whether a thread has read the marker of a call.
-    pub(super) fn is_marker(&self, gate: &Compiled, thread: &Thread) -> bool {
-        let frame = gate.program.frame_of(thread);
-        thread.pieces > 0 && frame.kind == FrameKind::Calls && !frame.unmarked
+        self.pool.keep_matching(matching);
+        let held = std::mem::take(&mut self.held.text);
+        self.position = self.held.start;
+        let first = held.chars().next();
+        let (head, tail) = held.split_at(first.map_or(0, char::len_utf8));
+        let change = match first.filter(|_| !self.around.in_reasoning()) {
+            Some(first) => self.around.regions.read(first),
+            None => Change::default(),
+        };
+        self.around.emit(gate, head, &mut self.position, out);
+        self.around.apply(change, out);
+        self.input.read_again(tail);
+        give_back(&mut self.held.text, held);
+        State::Outside
     }
 
     /// All of the held text is text; openers inside it are not looked for.
-    pub(super) fn held_is_text(&mut self, gate: &Compiled, out: &mut Out<'_, '_>) {
-        let held = std::mem::take(&mut self.held);
-        self.state = State::Outside;
-        self.threads.clear();
-        self.best = None;
-        self.draft = None;
-        self.speculative = false;
-        self.position = self.held_start;
-        let reasoning = self.in_reasoning();
+    pub(super) fn held_is_text(&mut self, gate: &Compiled, out: &mut Out<'_, '_>) -> State {
+        let held = std::mem::take(&mut self.held.text);
+        self.position = self.held.start;
         let mut from = 0;
-        for (i, c) in held.char_indices() {
-            if reasoning {
-                break;
-            }
-            let change = self.regions.read(c);
-            if change != Change::default() && out.is_pending() {
-                let end = i + c.len_utf8();
-                self.emit(gate, &held[from..end], out);
-                from = end;
-                self.apply(change, out);
+        if !self.around.in_reasoning() {
+            for (i, c) in held.char_indices() {
+                let change = self.around.regions.read(c);
+                if change != Change::default() && out.is_pending() {
+                    let end = i + c.len_utf8();
+                    self.around.emit(gate, &held[from..end], &mut self.position, out);
+                    from = end;
+                    self.around.apply(change, out);
+                }
             }
         }
-        self.emit(gate, &held[from..], out);
-        give_back(&mut self.held, held);
+        self.around.emit(gate, &held[from..], &mut self.position, out);
+        give_back(&mut self.held.text, held);
+        State::Outside
     }
 }

@@ -1,112 +1,41 @@
 //! The end of a value: whether a closer in it is its end, by a look ahead at what follows the closer.
 
+use std::mem::{swap, take};
+
 use crate::dialect::is_word_character;
 use crate::draft::{Draft, DraftBody};
-use crate::finding::{Code, Finding, Span};
+use crate::finding::Span;
 use crate::gate::Compiled;
 use crate::json::{RepairCode, State as ReaderState};
 use crate::ledger::Out;
 
 use super::super::program::Op;
-use super::super::threads::{Holder, Thread};
-use super::{LONGEST_HEADER, Machine, State, give_back};
+use super::super::threads::{Holder, Scratch, Thread, Threads};
+use super::bodies::{Inside, Settled};
+use super::matching::{drop_unknown, pass, step};
+use super::{LONGEST_HEADER, Machine, State};
 
-impl Machine {
-    pub(super) fn value(&mut self, gate: &Compiled, rest: &str, out: &mut Out<'_, '_>) -> usize {
-        let end = self.stops.find(rest.as_bytes());
-        self.value_text(gate, &rest[..end]);
-        self.show(gate, out);
-        if end < rest.len() {
-            self.look(gate);
-        }
-        end
-    }
+/// A look ahead from where a body may have ended.
+#[derive(Debug, Default)]
+pub(super) struct Look {
+    pub(super) threads: Threads,
+    /// What they have read.
+    pub(super) text: String,
+    /// Where that begins in the input.
+    start: usize,
+}
 
-    pub(super) fn value_text(&mut self, gate: &Compiled, text: &str) {
-        let limits = &gate.policy.limits;
-        let Some(draft) = &mut self.draft else { return };
-        self.position += text.len();
-        draft.keep(text, limits.raw);
-        let so_far = self.position - draft.body_start.unwrap_or(self.position);
-        if so_far > limits.arguments {
-            if draft.findings.iter().all(|finding| finding.code != Code::TooLarge) {
-                let at = Span::new(self.position, self.position);
-                let message = format!("the arguments are longer than {} bytes", limits.arguments);
-                draft.findings.push(Finding::new(Code::TooLarge).at(at).message(message));
-            }
-            return;
-        }
-        match &mut draft.body {
-            DraftBody::Code(code) => code.push_str(text),
-            _ => draft.value_text(text),
-        }
-    }
-
-    /// Starts to look whether the body ends here.
-    pub(super) fn look(&mut self, gate: &Compiled) {
-        self.threads.clear();
-        self.best = None;
-        let ended_line = self.draft.as_ref().is_some_and(Draft::is_at_line_start);
-        let elements = self.elements(gate);
-        let after = self.waiting.iter().map(|thread| thread.past_body_line(ended_line)).chain(elements);
-        self.threads.start(&gate.program, &mut self.scratch, after, self.position);
-        self.look.clear();
-        self.look_start = self.position;
-        self.state = State::Looking;
-    }
-
-    /// The threads that look for an element inside the value, where one may begin here.
-    fn elements(&mut self, gate: &Compiled) -> Vec<Thread> {
-        let Some(first) = self.waiting.first() else { return Vec::new() };
-        let Some(nested) = &gate.program.frame_of(first).nested else { return Vec::new() };
-        let Some(draft) = &mut self.draft else { return Vec::new() };
-        let Some(params) = draft.params() else { return Vec::new() };
-        let (object, list) = params.may_hold();
-        if (object || list) && params.level() >= gate.policy.limits.depth {
-            draft.too_deep(self.position);
-            return Vec::new();
-        }
-        let items = Some(&nested.item).filter(|_| list);
-        let members = nested.members.iter().filter(|_| object);
-        items.into_iter().chain(members).map(|start| first.into_element(*start)).collect()
-    }
-
-    #[inline(never)] // See `run`.
-    pub(super) fn looking(&mut self, gate: &Compiled, rest: &str, out: &mut Out<'_, '_>) -> usize {
-        let mut used = 0;
-        loop {
-            let run = self.pass(gate, &rest[used..], LONGEST_HEADER.saturating_sub(self.look.len()));
-            self.look.push_str(&rest[used..used + run]);
-            used += run;
-            let Some(c) = rest[used..].chars().next() else { return used };
-            if self.threads.in_word() && !is_word_character(c) {
-                self.threads.end_words(&gate.program, &mut self.scratch, self.position);
-                self.drop_unknown(gate);
-            }
-            if self.look.len() >= LONGEST_HEADER || !self.step(gate, c) {
-                let is_first = self.look.is_empty();
-                self.look_failed(gate);
-                if is_first && self.state == State::Value {
-                    self.value_text(gate, &rest[used..used + c.len_utf8()]);
-                    used += c.len_utf8();
-                }
-                return used;
-            }
-            self.look.push(c);
-            self.position += c.len_utf8();
-            used += c.len_utf8();
-            if let Some(ending) = self.ending(gate, false) {
-                self.end_body(gate, Some(ending), out);
-                return used;
-            }
-            self.threads.settle();
-        }
-    }
-
+impl Look {
     /// The preferred thread that has read enough to say that the body has ended.
-    pub(super) fn ending(&self, gate: &Compiled, at_end_of_input: bool) -> Option<Thread> {
+    fn ending(
+        &self,
+        gate: &Compiled,
+        inside: &Inside,
+        scratch: &Scratch,
+        at_end_of_input: bool,
+    ) -> Option<Thread> {
         let program = &gate.program;
-        let is_value = self.reads_value();
+        let is_value = inside.reads_value();
         let ends = |thread: &&Thread| {
             let op = program.ops[thread.pc as usize];
             if !is_value {
@@ -122,97 +51,200 @@ impl Machine {
             // Without its closer, a value ends only before a parameter that is still to come, at the start of a
             // line, or before the closers of the call.
             if begins_value {
-                return self.value_ends_line() && self.is_new_key(gate, thread);
+                return inside.draft.is_at_line_start() && is_new_key(gate, &inside.draft, scratch, thread);
             }
-            thread.key == self.waiting.first().and_then(|waiting| waiting.key)
+            thread.key == inside.first.key
                 && (thread.literals >= 2 || at_end_of_input && thread.literals >= 1)
         };
         self.threads.iter().find(ends).copied()
     }
+}
 
-    pub(super) fn reads_value(&self) -> bool {
-        self.draft.as_ref().is_some_and(|draft| !matches!(draft.body, DraftBody::Json { .. }))
+/// Whether this thread has read the key of a parameter that the tool has, and that was not given yet.
+fn is_new_key(gate: &Compiled, draft: &Draft, scratch: &Scratch, thread: &Thread) -> bool {
+    thread.key.is_some_and(|key| {
+        let key = scratch.get(key);
+        let tool = draft.name.as_deref().and_then(|name| gate.tool(name));
+        tool.is_none_or(|tool| tool.has_key(key)) && !draft.has_parameter(key)
+    })
+}
+
+/// The threads that look for an element inside the value, where one may begin here.
+fn elements(gate: &Compiled, inside: &mut Inside, position: usize) -> Vec<Thread> {
+    let first = &inside.first;
+    let nested = gate.program.frame_of(first).nested.as_ref();
+    let (Some(nested), Some(params)) = (nested, inside.draft.params()) else { return Vec::new() };
+    let (object, list) = params.may_hold();
+    if (object || list) && params.level() >= gate.policy.limits.depth {
+        inside.draft.too_deep(position);
+        return Vec::new();
+    }
+    let items = Some(&nested.item).filter(|_| list);
+    let members = nested.members.iter().filter(|_| object);
+    items.into_iter().chain(members).map(|start| first.into_element(*start)).collect()
+}
+
+impl Machine {
+    /// Reads the value of a parameter, or program text.
+    pub(super) fn value(
+        &mut self,
+        gate: &Compiled,
+        inside: Box<Inside>,
+        rest: &str,
+        out: &mut Out<'_, '_>,
+    ) -> (State, usize) {
+        let mut inside = inside;
+        let end = inside.stops.find(rest.as_bytes());
+        self.position += end;
+        inside.value_text(gate, &rest[..end], self.position);
+        inside.show(gate, out);
+        let state = if end < rest.len() { self.look(gate, inside) } else { State::Body(inside) };
+        (state, end)
     }
 
-    pub(super) fn value_ends_line(&self) -> bool {
-        self.draft.as_ref().is_some_and(Draft::is_at_line_start)
+    /// Starts to look whether the body ends here.
+    pub(super) fn look(&mut self, gate: &Compiled, inside: Box<Inside>) -> State {
+        let mut inside = inside;
+        let mut look = self.pool.look();
+        let ended_line = inside.draft.is_at_line_start();
+        let elements = elements(gate, &mut inside, self.position);
+        let after = inside.waiting.iter().map(|waiting| waiting.thread.past_body_line(ended_line));
+        look.threads.start(&gate.program, &mut self.scratch, after.chain(elements), self.position);
+        look.start = self.position;
+        State::Looking(inside, look)
     }
 
-    pub(super) fn is_new_key(&self, gate: &Compiled, thread: &Thread) -> bool {
-        let (Some(key), Some(draft)) = (thread.key, &self.draft) else { return false };
-        let key = self.scratch.get(key);
-        let declared =
-            draft.name.as_deref().and_then(|name| gate.tool(name)).is_none_or(|tool| tool.has_key(key));
-        declared && !draft.has_parameter(key)
-    }
-
-    pub(super) fn look_failed(&mut self, gate: &Compiled) {
-        let look = std::mem::take(&mut self.look);
-        self.threads.clear();
-        self.position = self.look_start;
-        if self.reads_value() {
-            self.state = State::Value;
-            let first = look.chars().next().map_or(0, char::len_utf8);
-            self.value_text(gate, &look[..first]);
-            self.read_again(&look[first..]);
-        } else {
-            self.state = State::Json;
-            if let Some(DraftBody::Json { reader, .. }) = self.draft.as_mut().map(|draft| &mut draft.body) {
-                reader.resume();
+    #[inline(never)] // Keeps `run` small.
+    pub(super) fn looking(
+        &mut self,
+        gate: &Compiled,
+        inside: Box<Inside>,
+        look: Box<Look>,
+        rest: &str,
+        out: &mut Out<'_, '_>,
+    ) -> (State, usize) {
+        let (mut inside, mut look) = (inside, look);
+        let mut used = 0;
+        loop {
+            let Look { threads, text, .. } = &mut *look;
+            let most = LONGEST_HEADER.saturating_sub(text.len());
+            let run = pass(gate, threads, &mut self.scratch, &rest[used..], most);
+            text.push_str(&rest[used..used + run]);
+            self.position += run;
+            used += run;
+            let Some(c) = rest[used..].chars().next() else { return (State::Looking(inside, look), used) };
+            if threads.in_word() && !is_word_character(c) {
+                threads.end_words(&gate.program, &mut self.scratch, self.position);
+                drop_unknown(gate, threads, &self.scratch);
             }
-            self.read_again(&look);
+            if text.len() >= LONGEST_HEADER || !step(gate, threads, &mut self.scratch, c, self.position) {
+                if text.is_empty() && inside.reads_value() {
+                    self.pool.keep_look(look);
+                    self.position += c.len_utf8();
+                    inside.value_text(gate, &rest[used..used + c.len_utf8()], self.position);
+                    return (State::Body(inside), used + c.len_utf8());
+                }
+                return (self.look_failed(gate, inside, look), used);
+            }
+            text.push(c);
+            self.position += c.len_utf8();
+            used += c.len_utf8();
+            if let Some(ending) = look.ending(gate, &inside, &self.scratch, false) {
+                return (self.end_body(gate, inside, look, Some(ending), out), used);
+            }
+            look.threads.settle();
         }
-        give_back(&mut self.look, look);
+    }
+
+    /// The input ends in the middle of a look ahead.
+    pub(super) fn finish_look(
+        &mut self,
+        gate: &Compiled,
+        inside: Box<Inside>,
+        look: Box<Look>,
+        out: &mut Out<'_, '_>,
+    ) -> State {
+        let mut look = look;
+        look.threads.end_input(&gate.program, &mut self.scratch, self.position);
+        let ending = look.ending(gate, &inside, &self.scratch, true);
+        if ending.is_some() || !inside.reads_value() && look.text.trim_start().len() > 1 {
+            self.end_body(gate, inside, look, ending, out)
+        } else {
+            self.look_failed(gate, inside, look)
+        }
+    }
+
+    /// The body goes on: what was read ahead is a part of it.
+    pub(super) fn look_failed(&mut self, gate: &Compiled, inside: Box<Inside>, look: Box<Look>) -> State {
+        let mut inside = inside;
+        self.position = look.start;
+        let mut from = 0;
+        if let DraftBody::Json { reader, .. } = &mut inside.draft.body {
+            reader.resume();
+        } else {
+            from = look.text.chars().next().map_or(0, char::len_utf8);
+            self.position += from;
+            inside.value_text(gate, &look.text[..from], self.position);
+        }
+        self.input.read_again(&look.text[from..]);
+        self.pool.keep_look(look);
+        State::Body(inside)
     }
 
     /// The body has ended where the look began, and the threads have already read on.
-    pub(super) fn end_body(&mut self, gate: &Compiled, ending: Option<Thread>, out: &mut Out<'_, '_>) {
-        let skipped = self.threads.iter().all(|thread| thread.skipped);
-        let start = self.look_start;
-        let level = self.draft.as_mut().and_then(Draft::params).map_or(0, |params| params.level());
-        let element = ending.filter(|thread| thread.level as usize > level);
-        if let Some(element) = element {
-            self.hold_elements(gate, element);
-        } else if let Some(draft) = &mut self.draft {
-            if matches!(draft.body, DraftBody::Json { .. }) {
-                draft.close_json(start);
-            } else {
-                if skipped {
-                    draft.repaired(RepairCode::MissingTag, start, start);
-                }
-                draft.end_value(Span::new(draft.body_start.unwrap_or(start).min(start), start));
+    fn end_body(
+        &mut self,
+        gate: &Compiled,
+        inside: Box<Inside>,
+        look: Box<Look>,
+        ending: Option<Thread>,
+        out: &mut Out<'_, '_>,
+    ) -> State {
+        let (mut inside, mut look) = (inside, look);
+        let start = look.start;
+        let draft = &mut inside.draft;
+        let level = draft.params().map_or(0, |params| params.level());
+        if let Some(element) = ending.filter(|thread| thread.level as usize > level) {
+            self.hold_elements(gate, &mut inside, &mut look, &element);
+        } else if matches!(draft.body, DraftBody::Json { .. }) {
+            draft.close_json(start);
+        } else {
+            if look.threads.iter().all(|thread| thread.skipped) {
+                draft.repaired(RepairCode::MissingTag, start, start);
             }
+            draft.end_value(Span::new(draft.body_start.unwrap_or(start).min(start), start));
         }
-        if self.speculative {
-            // The state is set first: what is no call leaves it for the text.
-            self.state = State::Matching;
+        if inside.tentative {
             let position = std::mem::replace(&mut self.position, start);
-            let is_call = self.settle_speculation(gate, ReaderState::Done, out);
-            if !is_call {
-                let look = std::mem::take(&mut self.look);
-                self.read_again(&look);
-                return;
+            if self.settle(gate, &mut inside, ReaderState::Done, out) == Settled::Text {
+                self.pool.leave(inside);
+                self.input.read_again(&look.text);
+                self.pool.keep_look(look);
+                return State::Outside;
             }
             self.position = position;
         }
-        self.show(gate, out);
-        self.waiting.clear();
-        self.state = State::Matching;
-        self.held_start = start;
-        std::mem::swap(&mut self.held, &mut self.look);
-        self.after_step(gate, out);
+        inside.show(gate, out);
+        let mut matching = self.pool.matching();
+        matching.draft = Some(self.pool.leave(inside));
+        swap(&mut matching.threads, &mut look.threads);
+        swap(&mut self.held.text, &mut look.text);
+        self.held.start = start;
+        self.pool.keep_look(look);
+        self.after_step(gate, matching, out)
     }
 
     /// The value that is being read holds elements, of which this thread has begun the first.
-    fn hold_elements(&mut self, gate: &Compiled, element: Thread) {
-        let Some(nested) = gate.program.frame_of(&element).nested.clone() else { return };
+    fn hold_elements(&mut self, gate: &Compiled, inside: &mut Inside, look: &mut Look, element: &Thread) {
+        let Some(nested) = &gate.program.frame_of(element).nested else { return };
         let is_item = |thread: &Thread| thread.pc >= nested.item;
-        let is_list = is_item(&element);
-        self.threads.retain(|thread| thread.level == element.level && is_item(thread) == is_list);
-        if let Some(params) = self.draft.as_mut().and_then(Draft::params) {
+        let is_list = is_item(element);
+        look.threads.retain(|thread| thread.level == element.level && is_item(thread) == is_list);
+        if let Some(params) = inside.draft.params() {
             params.open_holder(is_list);
         }
-        let elements = if is_list { vec![nested.item] } else { nested.members };
-        self.scratch.hold(Holder { waiting: std::mem::take(&mut self.waiting), elements });
+        let elements = if is_list { vec![nested.item] } else { nested.members.clone() };
+        let waiting = take(&mut inside.waiting).into_iter().map(|waiting| waiting.thread).collect();
+        self.scratch.hold(Holder { waiting, elements });
     }
 }

@@ -1,0 +1,234 @@
+//! Around the frames: the text and the reasoning that are handed out, what is open there, and white space whose owner is
+//! still to come.
+
+use std::mem::take;
+use std::sync::Arc;
+
+use crate::dialect::turn::Turn;
+use crate::finding::{Code, Finding, Span};
+use crate::gate::Compiled;
+use crate::ledger::{Out, Pending};
+
+use super::super::marks::Marks;
+use super::super::program::Body;
+use super::super::region::{Change, Regions, Surroundings};
+use super::super::stops::Stops;
+use super::literals::{LiteralMatcher, Resync};
+use super::matching::Waiting;
+use super::pool::give_back;
+
+/// The most white space after a frame that is held to see whether another frame follows.
+const LONGEST_GAP: usize = 256;
+
+/// The text around the frames of a response.
+#[derive(Debug)]
+pub(super) struct Around {
+    /// The frame around text or reasoning that is open.
+    pub(super) context: Option<Context>,
+    pub(super) regions: Regions,
+    /// White space that has been read and may be markup of what follows.
+    pub(super) held_space: String,
+    /// White space that is markup if it comes next.
+    pub(super) expected_space: String,
+    /// Whether nothing but white space came since the last frame.
+    pub(super) only_space_since_frame: bool,
+    /// Whether a thought has begun or ended, so that the end of another one that never began means nothing.
+    pub(super) has_thought: bool,
+    /// What ended the turn of the model, or let somebody else speak.
+    pub(super) turn: Option<&'static Turn>,
+    /// Closers that must not follow the last call.
+    pub(super) stray_closers: Option<StrayClosers>,
+    /// Whether the last frame was an object that must stand by itself.
+    pub(super) stands_alone: bool,
+}
+
+/// A frame around text or reasoning that is open.
+#[derive(Debug)]
+pub(super) struct Context {
+    /// The threads that wait for its end.
+    pub(super) waiting: Vec<Waiting>,
+    pub(super) record: usize,
+    pub(super) kind: Body,
+    /// How its end can start.
+    pub(super) stops: Stops,
+    /// The bytes at which the scan inside of it must look closer.
+    pub(super) marks: Marks,
+    /// Whether it may end without a closer, where another frame of its dialect begins.
+    pub(super) may_lack_closer: bool,
+    /// The marker that opened it.
+    pub(super) marker: Arc<str>,
+    /// How many times it was opened again inside of itself.
+    pub(super) nested: usize,
+    /// The text frame inside of which something is skipped.
+    pub(super) outer: Option<Box<Context>>,
+}
+
+/// Closers of a call that has ended. One of them in the text shows that a value of the call was cut.
+#[derive(Debug)]
+pub(super) struct StrayClosers {
+    closers: LiteralMatcher,
+    /// How many calls have begun since that are not made but shown, and whose closers are still to come.
+    pub(super) shown: usize,
+}
+
+impl StrayClosers {
+    pub(super) fn new(literals: Vec<(String, Resync)>) -> Self {
+        StrayClosers { closers: LiteralMatcher::new(literals), shown: 0 }
+    }
+
+    /// The place in this text, which begins at `start`, of a closer that belongs to no call.
+    fn find(&mut self, text: &str, start: usize) -> Option<usize> {
+        (start..).zip(text.bytes()).find_map(|(at, byte)| {
+            let (_, resync) = self.closers.read(byte)?;
+            if self.shown == 0 {
+                return Some(at);
+            }
+            self.shown -= usize::from(resync == Resync::FrameEnd);
+            None
+        })
+    }
+}
+
+impl Default for Around {
+    fn default() -> Self {
+        Around {
+            context: None,
+            regions: Regions::default(),
+            held_space: String::new(),
+            expected_space: String::new(),
+            only_space_since_frame: true,
+            has_thought: false,
+            turn: None,
+            stray_closers: None,
+            stands_alone: false,
+        }
+    }
+}
+
+impl Around {
+    pub(super) fn in_reasoning(&self) -> bool {
+        self.context.as_ref().is_some_and(|context| matches!(context.kind, Body::Reasoning { .. }))
+    }
+
+    /// Whether reasoning may open here: only where a response, a line or the text after markup begins.
+    pub(super) fn may_think(&self, surroundings: Surroundings) -> bool {
+        let at_start = self.regions.blank || self.regions.at_line_start() || self.only_space_since_frame;
+        at_start && surroundings.fence.is_none() && surroundings.backticks == 0
+    }
+
+    /// Hands out text at the position, holding back white space that may be markup of what follows.
+    pub(super) fn emit(&mut self, gate: &Compiled, text: &str, position: &mut usize, out: &mut Out<'_, '_>) {
+        let mut text = text;
+        if !self.expected_space.is_empty() && !text.is_empty() {
+            let same = text.bytes().zip(self.expected_space.bytes()).take_while(|(a, b)| a == b).count();
+            out.markup(Span::new(*position, *position + same));
+            *position += same;
+            text = &text[same..];
+            self.expected_space.drain(..same);
+            if !text.is_empty() {
+                self.expected_space.clear();
+            }
+        }
+        if text.is_empty() {
+            return;
+        }
+        let words_end = text.trim_ascii_end().len();
+        if words_end > 0 {
+            let glued = self.held_space.is_empty();
+            self.flush_space(*position, out);
+            self.check_what_follows(&text[..words_end], glued, *position, out);
+            self.give(&text[..words_end], *position, out);
+            self.only_space_since_frame = false;
+        }
+        self.held_space.push_str(&text[words_end..]);
+        *position += text.len();
+        let limit = if self.only_space_since_frame { LONGEST_GAP } else { gate.program.before.max(2) };
+        if self.held_space.len() > limit {
+            let excess = self.held_space.len() - limit;
+            let mut space = take(&mut self.held_space);
+            self.give(&space[..excess], *position - space.len(), out);
+            space.drain(..excess);
+            self.held_space = space;
+            self.only_space_since_frame = false;
+        }
+    }
+
+    /// Hands out the white space that was held: it is no markup.
+    pub(super) fn flush_space(&mut self, position: usize, out: &mut Out<'_, '_>) {
+        if !self.held_space.is_empty() {
+            let space = take(&mut self.held_space);
+            self.give(&space, position - space.len(), out);
+            give_back(&mut self.held_space, space);
+        }
+    }
+
+    /// White space before a frame: what the template writes is markup, the rest is text.
+    pub(super) fn claim_space(&mut self, before: usize, frame_start: usize, out: &mut Out<'_, '_>) {
+        let length = self.held_space.len();
+        let markup = if self.only_space_since_frame { length } else { before.min(length) };
+        self.split_space(markup, frame_start, out);
+    }
+
+    /// White space before the end of reasoning: what the template writes is markup, the rest was thought.
+    pub(super) fn claim_reasoning_space(&mut self, trail: usize, end_start: usize, out: &mut Out<'_, '_>) {
+        let markup = trail.min(self.held_space.len());
+        let space = take(&mut self.held_space);
+        let thought = &space[..space.len() - markup];
+        let start = end_start - space.len();
+        out.text(thought, Span::new(start, start + thought.len()), true);
+        out.markup(Span::new(end_start - markup, end_start));
+        give_back(&mut self.held_space, space);
+    }
+
+    /// Text after an object that stands alone can show that it was no call.
+    fn check_what_follows(&mut self, text: &str, glued: bool, position: usize, out: &mut Out<'_, '_>) {
+        if take(&mut self.stands_alone)
+            && glued
+            && text.starts_with(|c: char| c.is_alphanumeric() || matches!(c, ')' | '"' | '\'' | '`'))
+        {
+            let finding = Finding::new(Code::Malformed).at(Span::new(position, position));
+            out.revoke_last(finding.message("the object is a part of something larger"));
+        }
+    }
+
+    /// Tells the calls that wait for it what has become clear about code spans.
+    pub(super) fn apply(&mut self, change: Change, out: &mut Out<'_, '_>) {
+        if let Some(behind) = change.code_behind {
+            out.close_code(behind);
+        }
+        if change.paragraph_ended {
+            out.resolve(Pending::Inline, true);
+        }
+    }
+
+    /// The response is over.
+    pub(super) fn finish(&mut self, position: usize, out: &mut Out<'_, '_>) {
+        let change = self.regions.finish();
+        self.apply(change, out);
+        self.flush_space(position, out);
+    }
+
+    fn split_space(&mut self, markup: usize, frame_start: usize, out: &mut Out<'_, '_>) {
+        let space = take(&mut self.held_space);
+        self.give(&space[..space.len() - markup], frame_start - space.len(), out);
+        out.markup(Span::new(frame_start - markup, frame_start));
+        give_back(&mut self.held_space, space);
+    }
+
+    /// Hands out text as what the open context makes of it. Every character of text comes by here in its order, white
+    /// space included, so the cuts between chunks do not matter to what looks at it.
+    fn give(&mut self, text: &str, start: usize, out: &mut Out<'_, '_>) {
+        if let Some(closers) = &mut self.stray_closers
+            && let Some(at) = closers.find(text, start)
+        {
+            out.revoke_last(Finding::new(Code::SuspectValueEnd).at(Span::new(at, at + 1)));
+            self.stray_closers = None;
+        }
+        let span = Span::new(start, start + text.len());
+        match self.context.as_ref().map(|context| &context.kind) {
+            Some(Body::Skip) => out.markup(span),
+            Some(Body::Reasoning { .. }) => out.text(text, span, true),
+            _ => out.text(text, span, false),
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Rejected calls: their text is skipped up to where reading can go on.
+
+use crate::draft::Draft;
+use crate::finding::Finding;
+use crate::gate::Compiled;
+use crate::ledger::Out;
+
+use super::super::threads::Thread;
+use super::ends::CallEnd;
+use super::literals::{LiteralMatcher, Resync};
+use super::matching::Matching;
+use super::pool::give_back;
+use super::{Machine, State};
+
+/// A rejected call that is being skipped.
+#[derive(Debug)]
+pub(super) struct Skip {
+    pub(super) draft: Box<Draft>,
+    /// The thread that had read it.
+    pub(super) thread: Thread,
+    /// What its end is recognised by.
+    ends: LiteralMatcher,
+    /// Where the last line that was passed began.
+    line_start: Option<usize>,
+}
+
+impl Machine {
+    /// The call is broken: it is skipped to its end.
+    pub(super) fn reject(
+        &mut self,
+        gate: &Compiled,
+        matching: Box<Matching>,
+        draft: Box<Draft>,
+        finding: Finding,
+        out: &mut Out<'_, '_>,
+    ) -> State {
+        let mut draft = draft;
+        let threads = &matching.threads;
+        let thread = threads.iter().find(|thread| thread.committed).or_else(|| threads.lead()).copied();
+        self.pool.keep_matching(matching);
+        let Some(thread) = thread else { return self.held_is_text(gate, out) };
+        draft.findings.push(finding);
+        if draft.name.is_none() {
+            draft.name = thread.name.map(|name| self.scratch.get(name).to_owned());
+        }
+        let name = draft.name.as_deref().unwrap_or_default();
+        let frame = gate.program.frame_of(&thread);
+        let after_call = if thread.opened { Resync::CallEnd } else { Resync::FrameEnd };
+        let ways = [
+            (&frame.ends, Resync::FrameEnd),
+            (&frame.call_ends, after_call),
+            (&frame.openers, Resync::Opener),
+        ];
+        let literals = ways.into_iter().flat_map(|(literals, resync)| {
+            literals.iter().map(move |literal| (literal.replace("{name}", name), resync))
+        });
+        let ends = LiteralMatcher::new(literals.collect());
+        // What was held since the last body is read again for the end of the call.
+        let held = std::mem::take(&mut self.held.text);
+        let begin = draft.start.saturating_sub(self.held.start).min(held.len());
+        // The opener that began this call must not end it.
+        let from = begin + ends.opener_length(&held[begin..]);
+        self.position = self.held.start + from;
+        draft.keep(&held[begin..from], gate.policy.limits.raw);
+        self.input.read_again(&held[from..]);
+        give_back(&mut self.held.text, held);
+        State::Skipping(Box::new(Skip { draft, thread, ends, line_start: None }))
+    }
+
+    #[inline(never)] // Keeps `run` small.
+    pub(super) fn skipping(
+        &mut self,
+        gate: &Compiled,
+        skip: Box<Skip>,
+        rest: &str,
+        out: &mut Out<'_, '_>,
+    ) -> (State, usize) {
+        let mut skip = skip;
+        let mut used = 0;
+        for c in rest.chars() {
+            let mut buffer = [0; 4];
+            let mut reached = None;
+            for byte in c.encode_utf8(&mut buffer).bytes() {
+                if let Some((literal, resync)) = skip.ends.read(byte) {
+                    reached = Some((literal.to_owned(), resync));
+                }
+            }
+            match reached {
+                Some((literal, Resync::Opener)) => {
+                    return (self.next_begins(gate, *skip, &literal, c, out), used);
+                }
+                Some((_, resync)) => {
+                    used += c.len_utf8();
+                    return (self.skipped(gate, *skip, resync, c, out), used);
+                }
+                None => {}
+            }
+            skip.draft.keep(c.encode_utf8(&mut buffer), gate.policy.limits.raw);
+            used += c.len_utf8();
+            self.position += c.len_utf8();
+            if c == '\n' {
+                skip.line_start = Some(self.position);
+            }
+        }
+        (State::Skipping(skip), used)
+    }
+
+    /// A rejected call ends because the next one begins. All of its opener but the last character, which is `c`, has been
+    /// passed, so it is read again.
+    fn next_begins(
+        &mut self,
+        gate: &Compiled,
+        skip: Skip,
+        opener: &str,
+        c: char,
+        out: &mut Out<'_, '_>,
+    ) -> State {
+        let Skip { mut draft, thread, line_start, .. } = skip;
+        let passed = &opener[..opener.len() - c.len_utf8()];
+        self.position -= passed.len();
+        self.held.restart(self.position);
+        draft.forget(passed.len());
+        self.end_call(gate, draft, &thread, CallEnd::Unseen(self.position), out);
+        let state = self.leave_frame(self.position, line_start == Some(self.position), out);
+        self.input.read_again(passed);
+        state
+    }
+
+    /// A rejected call ends with this character.
+    fn skipped(
+        &mut self,
+        gate: &Compiled,
+        skip: Skip,
+        resync: Resync,
+        c: char,
+        out: &mut Out<'_, '_>,
+    ) -> State {
+        let Skip { mut draft, thread, .. } = skip;
+        self.position += c.len_utf8();
+        draft.keep(c.encode_utf8(&mut [0; 4]), gate.policy.limits.raw);
+        let end = self.position;
+        self.held.restart(end);
+        self.end_call(gate, draft, &thread, CallEnd::Seen(end), out);
+        if resync == Resync::FrameEnd {
+            return self.leave_frame(end, false, out);
+        }
+        let next = thread.going_on_at(gate.program.frame_of(&thread).next_call);
+        let mut matching = self.pool.matching();
+        matching.threads.start(&gate.program, &mut self.scratch, [next], end);
+        matching.best = matching.threads.matched(&gate.program).map(|thread| (*thread, 0));
+        State::Matching(matching)
+    }
+}
