@@ -220,7 +220,7 @@ impl Native {
 impl Open {
     fn new(gate: &Compiled, machine: &mut Machine, index: Option<usize>, order: usize) -> Self {
         let reader = Reader::new(Syntax::Json).with_depth(gate.policy.limits.depth).document();
-        let mut draft = Draft::new(machine.next_attempt(), 1, 0, String::new());
+        let mut draft = Draft::new(machine.next_attempt(), 1, 0);
         draft.begin_json(Box::new(reader), false, 0);
         Open { index, order, draft, has_function: false, done: false, strangers: Vec::new() }
     }

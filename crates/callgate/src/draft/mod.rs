@@ -68,8 +68,7 @@ pub(crate) enum DraftBody {
 }
 
 impl Draft {
-    /// A draft that keeps the text of its frame in `raw`.
-    pub(crate) fn new(number: usize, call: u32, start: usize, raw: String) -> Self {
+    pub(crate) fn new(number: usize, call: u32, start: usize) -> Self {
         Draft {
             call,
             number,
@@ -80,7 +79,7 @@ impl Draft {
             repairs: Vec::new(),
             findings: Vec::new(),
             notes: Vec::new(),
-            raw,
+            raw: String::new(),
             raw_len: 0,
             started: false,
             shown: 0,
@@ -90,6 +89,12 @@ impl Draft {
             parts: None,
             guessed_end: None,
         }
+    }
+
+    /// Makes a draft that is over the draft of the next call. It keeps the memory for the text of its frame.
+    pub(crate) fn restart(&mut self, number: usize, call: u32, start: usize) {
+        let raw = std::mem::take(&mut self.raw);
+        *self = Draft { raw, ..Draft::new(number, call, start) };
     }
 
     /// Remembers whether the body that is being read ends with a line break.

@@ -75,7 +75,7 @@ impl Machine {
         let unmarked = is_unmarked(frame, thread);
         let (mut attempt, reader) = draft.finish(Source::Frame { record, end, closed, unmarked });
         out.attempt(gate, &mut attempt);
-        self.pool.reuse(attempt, reader);
+        self.pool.reuse(draft, attempt, reader);
     }
 
     /// A frame has been read to its end.

@@ -33,8 +33,8 @@ pub(super) struct Pool {
     matching: Option<Box<Matching>>,
     look: Option<Box<Look>>,
     waiting: Vec<Waiting>,
-    /// For the text of the next call.
-    raw: String,
+    /// A draft that is over, with the memory for the text of the next call.
+    draft: Option<Box<Draft>>,
     reader: Option<Box<Reader>>,
 }
 
@@ -82,17 +82,25 @@ impl Pool {
     }
 
     pub(super) fn draft(&mut self, number: usize, call: u32, start: usize) -> Box<Draft> {
-        Box::new(Draft::new(number, call, start, take(&mut self.raw)))
+        match self.draft.take() {
+            Some(mut draft) => {
+                draft.restart(number, call, start);
+                draft
+            }
+            None => Box::new(Draft::new(number, call, start)),
+        }
     }
 
     pub(super) fn reader(&mut self) -> Box<Reader> {
         self.reader.take().unwrap_or_else(|| Box::new(Reader::new(Syntax::Json)))
     }
 
-    /// Takes back what was not needed of an attempt.
-    pub(super) fn reuse(&mut self, attempt: Attempt, reader: Option<Box<Reader>>) {
-        self.raw = attempt.raw;
-        empty(&mut self.raw);
+    /// Takes back a draft that is over, and what was not needed of its attempt.
+    pub(super) fn reuse(&mut self, draft: Box<Draft>, attempt: Attempt, reader: Option<Box<Reader>>) {
+        let mut draft = draft;
+        draft.raw = attempt.raw;
+        empty(&mut draft.raw);
+        self.draft = Some(draft);
         if let Some(mut reader) = reader {
             reader.reuse(attempt.tape);
             self.reader = Some(reader);
