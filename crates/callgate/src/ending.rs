@@ -1,8 +1,8 @@
 //! Endings: why a response ended, in the words of all providers, and what that means for a call that was not closed.
 
-use crate::gate::Compiled;
 use crate::json::Safety;
 use crate::policy::TruncatedPolicy;
+use crate::rules::Rules;
 
 /// Why a response ended, as the provider says and as the gate corrects it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -164,7 +164,7 @@ pub(crate) enum Lacks {
 /// Whether a call may be closed where the output ends, and how certain that is; `None` if it is cut off. Calls in the
 /// text and structured ones end by this rule alone.
 pub(crate) fn closing(
-    gate: &Compiled,
+    rules: &Rules,
     reason: FinishReason,
     name: Option<&str>,
     lacks: Lacks,
@@ -172,8 +172,8 @@ pub(crate) fn closing(
     if reason.is_cut() {
         return None;
     }
-    let is_dangerous = || name.is_some_and(|name| gate.is_dangerous(name));
-    let may_guess = || gate.policy.truncated == TruncatedPolicy::Complete && !is_dangerous();
+    let is_dangerous = || name.is_some_and(|name| rules.is_dangerous(name));
+    let may_guess = || rules.policy.truncated == TruncatedPolicy::Complete && !is_dangerous();
     match (lacks, reason.is_good()) {
         (Lacks::Closers | Lacks::Mark, true) => Some(Safety::Lossless),
         (Lacks::Mark, false) => (!is_dangerous()).then_some(Safety::Lossless),

@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use crate::dialect::Record;
 use crate::ending::FinishReason;
+use crate::frame::Compiled;
 use crate::frame::openers::Openers;
-use crate::frame::program::{Listening, Program, compile};
-use crate::policy::{Dangerous, Endings, Excess, Partial, Policy, Position, Release};
+use crate::frame::program::compile;
+use crate::policy::{Endings, Excess, Partial, Policy, Position, Release};
 use crate::profile::Profile;
 use crate::registry::{Registry, nearest};
 use crate::response::Response;
-use crate::schema::CompiledTool;
+use crate::rules::{Listening, Rules};
 use crate::session::Session;
 
 /// A compiled gate. Cheap to clone; make one session per response.
@@ -32,34 +33,7 @@ use crate::session::Session;
 #[derive(Clone, Debug)]
 pub struct Gate {
     inner: Arc<Compiled>,
-}
-
-/// What all sessions of a gate share.
-#[derive(Debug)]
-pub(crate) struct Compiled {
-    pub(crate) program: Arc<Program>,
-    pub(crate) openers: Arc<Openers>,
-    pub(crate) records: Arc<[Listening]>,
-    pub(crate) registry: Option<Registry>,
-    pub(crate) policy: Policy,
-    pub(crate) profile: Profile,
-}
-
-impl Compiled {
-    /// The tool of this name.
-    pub(crate) fn tool(&self, name: &str) -> Option<&CompiledTool> {
-        self.registry.as_ref()?.compiled(name)
-    }
-
-    /// Whether nothing may be guessed about a call of this name.
-    pub(crate) fn is_dangerous(&self, name: &str) -> bool {
-        self.policy.dangerous == Dangerous::All || self.tool(name).is_some_and(|tool| tool.tool.dangerous)
-    }
-
-    /// Whether there is a tool of this name.
-    pub(crate) fn knows(&self, name: &str) -> bool {
-        self.tool(name).is_some()
-    }
+    profile: Profile,
 }
 
 impl Gate {
@@ -76,17 +50,8 @@ impl Gate {
 
     /// The same gate for another tool list. The compiled dialects are shared, so this costs no more than the tools do.
     pub fn with_tools(&self, registry: Registry) -> Gate {
-        let inner = &self.inner;
-        Gate {
-            inner: Arc::new(Compiled {
-                program: inner.program.clone(),
-                openers: inner.openers.clone(),
-                records: inner.records.clone(),
-                registry: Some(registry),
-                policy: inner.policy.clone(),
-                profile: inner.profile,
-            }),
-        }
+        let rules = Rules { registry: Some(registry), ..self.inner.rules.clone() };
+        Gate { inner: Arc::new(Compiled { rules, ..(*self.inner).clone() }), profile: self.profile }
     }
 
     /// A session for one response.
@@ -105,28 +70,33 @@ impl Gate {
 
     /// What it allows.
     pub fn policy(&self) -> &Policy {
-        &self.inner.policy
+        &self.inner.rules.policy
     }
 
     /// The profile it was built with.
     pub fn profile(&self) -> &Profile {
-        &self.inner.profile
+        &self.profile
     }
 
     /// The tools, if a list was given.
     pub fn registry(&self) -> Option<&Registry> {
-        self.inner.registry.as_ref()
+        self.inner.rules.registry.as_ref()
     }
 
     /// Whether nothing may be guessed about calls of this tool, and a host should ask before it runs one: it says that it
     /// is dangerous, or the policy says so of all.
     pub fn is_dangerous(&self, name: &str) -> bool {
-        self.inner.is_dangerous(name)
+        self.inner.rules.is_dangerous(name)
     }
 
     /// The dialects whose calls are live.
     pub fn live(&self) -> impl Iterator<Item = &Record> {
-        self.inner.records.iter().filter(|listening| listening.live).map(|listening| &*listening.record)
+        self.inner
+            .rules
+            .dialects
+            .iter()
+            .filter(|listening| listening.live)
+            .map(|listening| &*listening.record)
     }
 }
 
@@ -231,8 +201,14 @@ impl GateBuilder {
         }
         let program = Arc::new(compile(&records));
         let openers = Arc::new(Openers::new(&program));
-        let (registry, profile, records) = (self.registry, self.profile, records.into());
-        Ok(Gate { inner: Arc::new(Compiled { program, openers, records, registry, policy, profile }) })
+        let rules = Rules {
+            registry: self.registry,
+            policy,
+            dialects: records.into(),
+            error_codes: self.profile.reasons(),
+            rejects_empty: self.profile.refuses_empty(),
+        };
+        Ok(Gate { inner: Arc::new(Compiled { program, openers, rules }), profile: self.profile })
     }
 }
 

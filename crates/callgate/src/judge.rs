@@ -7,68 +7,18 @@ use crate::dialect::Record;
 use crate::effort::Effort;
 use crate::event::{Call, ModelError, Rejected};
 use crate::finding::{Code, Finding, Span};
-use crate::gate::Compiled;
 use crate::json::{Kind, Repair, RepairCode, Safety, Tape};
 use crate::policy::{BlankArgs, DuplicateKeys, Members, RepairPolicy};
+use crate::rules::Rules;
 use crate::schema::CompiledTool;
-
-/// What became of an attempt.
-#[derive(Debug)]
-pub(crate) enum Verdict {
-    Call(Box<Call>),
-    Rejected(Box<Rejected>),
-    Error(ModelError),
-    /// A call of this name, which has already been let out.
-    Released(String),
-}
-
-impl Verdict {
-    pub(crate) fn span(&self) -> Option<Span> {
-        match self {
-            Verdict::Call(call) => call.span,
-            Verdict::Rejected(rejected) => rejected.span,
-            Verdict::Error(error) => error.span,
-            Verdict::Released(_) => None,
-        }
-    }
-
-    pub(crate) fn name(&self) -> Option<&str> {
-        match self {
-            Verdict::Call(call) => Some(&call.name),
-            Verdict::Rejected(rejected) => rejected.name.as_deref(),
-            Verdict::Released(name) => Some(name),
-            Verdict::Error(_) => None,
-        }
-    }
-
-    /// Counts its spans from the first byte of the response.
-    pub(crate) fn shift(&mut self, base: usize) {
-        let place = |span: &mut Option<Span>| *span = span.map(|span| span.counted_from(base));
-        match self {
-            Verdict::Call(call) => {
-                place(&mut call.span);
-                for repair in &mut call.repairs {
-                    repair.span = repair.span.counted_from(base);
-                }
-            }
-            Verdict::Rejected(rejected) => {
-                place(&mut rejected.span);
-                for finding in &mut rejected.findings {
-                    place(&mut finding.span);
-                }
-            }
-            Verdict::Error(error) => place(&mut error.span),
-            Verdict::Released(_) => {}
-        }
-    }
-}
+use crate::verdict::Verdict;
 
 /// Judges an attempt; the findings beside the verdict are remarks that refuse nothing. What the verdict does not need
 /// stays in the attempt.
-pub(crate) fn judge(gate: &Compiled, attempt: &mut Attempt, effort: &mut Effort) -> (Verdict, Vec<Finding>) {
+pub(crate) fn judge(rules: &Rules, attempt: &mut Attempt, effort: &mut Effort) -> (Verdict, Vec<Finding>) {
     let mut notes = std::mem::take(&mut attempt.notes);
     if let Meaning::Error { code, message } = &attempt.meaning {
-        let reasons = gate.profile.reasons();
+        let reasons = rules.error_codes;
         let is_known = code == ModelError::UNSPECIFIED || reasons.contains(&code.as_str());
         if !reasons.is_empty() && !is_known {
             let mut note = Finding::new(Code::UnknownErrorCode);
@@ -81,32 +31,32 @@ pub(crate) fn judge(gate: &Compiled, attempt: &mut Attempt, effort: &mut Effort)
     }
     let mut findings = Vec::new();
     let mut written = std::mem::replace(&mut attempt.name, Name::Missing);
-    let (name, tool) = match judge_name(gate, &written, attempt, &mut findings) {
+    let (name, tool) = match judge_name(rules, &written, attempt, &mut findings) {
         Some((name, tool)) => (Some(name), tool),
         None => (None, None),
     };
     findings.append(&mut attempt.findings);
-    judge_members(gate, attempt, name.as_deref(), &mut findings, &mut notes);
-    judge_repairs(gate, attempt, 0, &mut findings);
+    judge_members(rules, attempt, name.as_deref(), &mut findings, &mut notes);
+    judge_repairs(rules, attempt, 0, &mut findings);
     let read = attempt.repairs.len();
-    let (mut arguments, fits) = match judge_arguments(gate, attempt, tool, &mut findings) {
+    let (mut arguments, fits) = match judge_arguments(rules, attempt, tool, &mut findings) {
         Some((text, fits)) => (Some(text), fits),
         None => (None, false),
     };
-    judge_repairs(gate, attempt, read, &mut findings);
+    judge_repairs(rules, attempt, read, &mut findings);
     let tape = std::mem::take(&mut attempt.tape);
     let mut coercions = Vec::new();
     match (&name, tool) {
-        (Some(name), None) if gate.registry.is_some() => findings.push(unknown_tool(gate, name, effort)),
+        (Some(name), None) if rules.registry.is_some() => findings.push(unknown_tool(rules, name, effort)),
         (_, Some(tool)) => {
             if let Some(text) = arguments.as_ref().filter(|_| !fits) {
-                let knobs = (gate.policy.coerce, gate.policy.extra_args, attempt.text_born);
+                let knobs = (rules.policy.coerce, rules.policy.extra_args, attempt.text_born);
                 let fit = tool.fit_within(text, &tape, knobs, effort);
                 coercions = fit.coercions;
                 let changed = if fit.findings.is_empty() || !findings.is_empty() {
                     findings.extend(fit.findings);
                     fit.arguments
-                } else if let Some(inner) = inner_envelope(gate, tool, attempt, (text, &tape), effort) {
+                } else if let Some(inner) = inner_envelope(rules, tool, attempt, (text, &tape), effort) {
                     Some(inner)
                 } else {
                     findings.extend(fit.findings);
@@ -170,7 +120,7 @@ pub(crate) fn judge(gate: &Compiled, attempt: &mut Attempt, effort: &mut Effort)
 
 /// The registered name and its tool, if there is one, or what is wrong with the written name.
 fn judge_name<'n, 'g>(
-    gate: &'g Compiled,
+    rules: &'g Rules,
     written: &'n Name,
     attempt: &mut Attempt,
     findings: &mut Vec<Finding>,
@@ -193,12 +143,12 @@ fn judge_name<'n, 'g>(
         findings.push(Finding::new(Code::EmptyName));
         return None;
     }
-    if let Some(tool) = gate.tool(written) {
+    if let Some(tool) = rules.tool(written) {
         return Some((Cow::Borrowed(written), Some(tool)));
     }
-    if gate.policy.repair >= RepairPolicy::Lossless
-        && let Some(name) = unmangled(gate, written, &attempt.dialect)
-        && !gate.is_dangerous(&name)
+    if rules.policy.repair >= RepairPolicy::Lossless
+        && let Some(name) = unmangled(rules, written, &attempt.dialect)
+        && !rules.is_dangerous(&name)
     {
         let at = attempt.span.map_or(0, |span| span.start);
         attempt.repairs.push(Repair {
@@ -208,10 +158,10 @@ fn judge_name<'n, 'g>(
             late: false,
             count: 1,
         });
-        let tool = gate.tool(&name);
+        let tool = rules.tool(&name);
         return Some((Cow::Owned(name), tool));
     }
-    let rule = &gate.policy.name_rule;
+    let rule = &rules.policy.name_rule;
     if let Some(c) = written.chars().find(|c| !rule.allows(*c)) {
         let name = shortened(written);
         let message = format!("the tool name \"{name}\" holds {c:?}, which no tool name may have");
@@ -228,9 +178,9 @@ fn judge_name<'n, 'g>(
 }
 
 /// The one registered name that a mangled one stands for: doubled, or glued to words of its format and a number.
-fn unmangled(gate: &Compiled, written: &str, dialect: &str) -> Option<String> {
-    let registry = gate.registry.as_ref()?;
-    let listening = gate.records.iter().find(|listening| &*listening.record.name == dialect);
+fn unmangled(rules: &Rules, written: &str, dialect: &str) -> Option<String> {
+    let registry = rules.registry.as_ref()?;
+    let listening = rules.dialects.iter().find(|listening| &*listening.record.name == dialect);
     let affixes = listening.map_or_else(Vec::new, |listening| affixes(&listening.record));
     let is_gap =
         |text: &str| text.is_empty() || text.chars().all(|c| matches!(c, '.' | ':' | '_' | '-' | '/'));
@@ -274,7 +224,7 @@ fn affixes(record: &Record) -> Vec<String> {
 
 /// What members mean that the format does not have: they may have been meant to change what the call does.
 fn judge_members(
-    gate: &Compiled,
+    rules: &Rules,
     attempt: &mut Attempt,
     name: Option<&str>,
     findings: &mut Vec<Finding>,
@@ -289,8 +239,8 @@ fn judge_members(
         finding.span = attempt.span;
         finding
     };
-    let is_dangerous = name.is_some_and(|name| gate.is_dangerous(name));
-    if gate.policy.members == Members::Reject || is_dangerous {
+    let is_dangerous = name.is_some_and(|name| rules.is_dangerous(name));
+    if rules.policy.members == Members::Reject || is_dangerous {
         findings.push(say(Code::UnknownMember, "which its format does not have"));
     } else {
         notes.push(say(Code::IgnoredMember, "which its format does not have; the call is read without"));
@@ -300,7 +250,7 @@ fn judge_members(
 /// The arguments as the text of an object, to which the tape of the attempt belongs, or what is wrong with them. Also
 /// says whether they are already known to fit the tool.
 fn judge_arguments(
-    gate: &Compiled,
+    rules: &Rules,
     attempt: &mut Attempt,
     tool: Option<&CompiledTool>,
     findings: &mut Vec<Finding>,
@@ -314,7 +264,7 @@ fn judge_arguments(
                 return None;
             }
             if !attempt.text_born {
-                if gate.policy.blank_args == BlankArgs::Reject {
+                if rules.policy.blank_args == BlankArgs::Reject {
                     let message = "the call has no arguments, not even an empty object";
                     findings.push(Finding::new(Code::ArgumentsNotObject).message(message));
                     return None;
@@ -335,7 +285,7 @@ fn judge_arguments(
     };
     let kind = attempt.tape.nodes().first().map(|root| root.kind);
     if kind == Some(Kind::String)
-        && gate.policy.repair >= RepairPolicy::Lossless
+        && rules.policy.repair >= RepairPolicy::Lossless
         && let Some(inner) = attempt.tape.string(&text, 0)
         && inner.trim_start().starts_with('{')
         && let Some(inner_tape) = Tape::parse(inner.trim())
@@ -371,7 +321,7 @@ fn judge_arguments(
     }
     if let Some(node) = tape.duplicate(&text) {
         let pointer = tape.pointer(&text, node);
-        if gate.policy.duplicate_keys == DuplicateKeys::Reject {
+        if rules.policy.duplicate_keys == DuplicateKeys::Reject {
             let key = tape.key(&text, node).map_or_else(String::new, Cow::into_owned);
             let message = format!("the key `{}` stands twice in one object", shortened(&key));
             findings.push(Finding::new(Code::DuplicateKey).path(pointer).message(message));
@@ -391,13 +341,13 @@ fn judge_arguments(
 }
 
 /// Whether the policy allows the repairs that were made, from the one at `from` on.
-fn judge_repairs(gate: &Compiled, attempt: &Attempt, from: usize, findings: &mut Vec<Finding>) {
-    let policy = gate.policy.repair;
+fn judge_repairs(rules: &Rules, attempt: &Attempt, from: usize, findings: &mut Vec<Finding>) {
+    let policy = rules.policy.repair;
     // Whether blank arguments are none has been decided by a knob of its own.
     let made = attempt.repairs.iter().skip(from).filter(|repair| repair.code != RepairCode::BlankArguments);
     let total: usize = made.clone().map(|repair| repair.count).sum();
-    if total > gate.policy.limits.repairs {
-        let message = format!("{total} repairs would be needed, {} are allowed", gate.policy.limits.repairs);
+    if total > rules.policy.limits.repairs {
+        let message = format!("{total} repairs would be needed, {} are allowed", rules.policy.limits.repairs);
         findings.push(Finding::new(Code::RepairBudget).message(message));
         return;
     }
@@ -436,10 +386,10 @@ fn judge_repairs(gate: &Compiled, attempt: &Attempt, from: usize, findings: &mut
 }
 
 /// The refusal of a name that nobody registered, with the names that it may stand for while suggestions are made.
-fn unknown_tool(gate: &Compiled, name: &str, effort: &mut Effort) -> Finding {
+fn unknown_tool(rules: &Rules, name: &str, effort: &mut Effort) -> Finding {
     let mut message = format!("unknown tool: {name}");
     let mut help = Code::UnknownTool.entry().help.to_owned();
-    if let Some(registry) = &gate.registry
+    if let Some(registry) = &rules.registry
         && let Some(nearest) = effort.nearest(name, registry)
     {
         if !nearest.is_empty() {
@@ -454,13 +404,13 @@ fn unknown_tool(gate: &Compiled, name: &str, effort: &mut Effort) -> Finding {
 /// Arguments that repeat the whole call: `{"name": …, "arguments": {…}}` for the same tool, whose inner arguments
 /// are valid where the outer are not.
 fn inner_envelope(
-    gate: &Compiled,
+    rules: &Rules,
     tool: &CompiledTool,
     attempt: &mut Attempt,
     (outer, tape): (&str, &Tape),
     effort: &mut Effort,
 ) -> Option<String> {
-    if gate.policy.repair < RepairPolicy::Lossless || tape.children(0).count() != 2 {
+    if rules.policy.repair < RepairPolicy::Lossless || tape.children(0).count() != 2 {
         return None;
     }
     let named = tape.member(outer, 0, "name").and_then(|node| tape.string(outer, node))?;
@@ -473,7 +423,7 @@ fn inner_envelope(
     if inner_tape.nodes().first()?.kind != Kind::Object {
         return None;
     }
-    let knobs = (gate.policy.coerce, gate.policy.extra_args, false);
+    let knobs = (rules.policy.coerce, rules.policy.extra_args, false);
     let fit = tool.fit_within(&text, &inner_tape, knobs, effort);
     if !fit.findings.is_empty() {
         return None;

@@ -82,12 +82,15 @@ mod ledger;
 mod native;
 mod policy;
 mod profile;
+mod reception;
 mod registry;
 mod response;
+mod rules;
 mod schema;
 mod session;
 mod shortcuts;
 mod tools;
+mod verdict;
 
 pub use chunk::Chunk;
 pub use dialect::{Record, RecordError, RenderCall, Unrepresentable};

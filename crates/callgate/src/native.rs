@@ -10,10 +10,11 @@ use crate::ending::{FinishReason, Lacks};
 use crate::event::Choice;
 use crate::finding::{Code, Finding};
 use crate::frame::machine::Machine;
-use crate::gate::Compiled;
 use crate::json::{Reader, Syntax, Tape};
 use crate::ledger::Out;
 use crate::policy::Release;
+use crate::reception::receive_structured;
+use crate::rules::Rules;
 
 /// A piece of a structured provider call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,12 +56,12 @@ struct Open {
 impl Native {
     pub(crate) fn delta(
         &mut self,
-        gate: &Compiled,
+        rules: &Rules,
         machine: &mut Machine,
         delta: NativeDelta<'_>,
         out: &mut Out<'_, '_>,
     ) {
-        let Some(at) = self.find(gate, machine, &delta) else {
+        let Some(at) = self.find(rules, machine, &delta) else {
             self.unread += 1;
             return;
         };
@@ -79,17 +80,17 @@ impl Native {
             }
         }
         if let Some(arguments) = delta.arguments {
-            call.read(gate, arguments, out);
+            call.read(rules, arguments, out);
         }
         if delta.done {
             call.done = true;
-            self.release(gate, out);
+            self.release(rules, out);
         }
     }
 
     /// Calls that are complete come out at once where the policy says so.
-    fn release(&mut self, gate: &Compiled, out: &mut Out<'_, '_>) {
-        if gate.policy.release != Release::Early {
+    fn release(&mut self, rules: &Rules, out: &mut Out<'_, '_>) {
+        if rules.policy.release != Release::Early {
             return;
         }
         let mut at = 0;
@@ -100,7 +101,7 @@ impl Native {
             }
             let call = self.open.remove(at);
             let index = call.order;
-            out.native(gate, call.finish(gate, FinishReason::Unknown), index);
+            receive_structured(rules, call.finish(rules, FinishReason::Unknown), index, out);
         }
     }
 
@@ -108,7 +109,7 @@ impl Native {
     /// value does not keep.
     pub(crate) fn list(
         &mut self,
-        gate: &Compiled,
+        rules: &Rules,
         machine: &mut Machine,
         (calls, text): (&Value, Option<&str>),
         out: &mut Out<'_, '_>,
@@ -117,7 +118,7 @@ impl Native {
         let text = text.and_then(|text| Some((text, Tape::parse(text)?)));
         let places: Vec<usize> = text.as_ref().map_or_else(Vec::new, |(_, tape)| tape.children(0).collect());
         for (index, call) in calls.iter().enumerate() {
-            if self.is_full(gate) {
+            if self.is_full(rules) {
                 self.unread += 1;
                 continue;
             }
@@ -127,7 +128,7 @@ impl Native {
                 (call.get("function").is_none() && call.get("name").is_some()).then_some(call)
             });
             self.order += 1;
-            let mut open = Open::new(gate, machine, None, self.order);
+            let mut open = Open::new(rules, machine, None, self.order);
             open.draft.id = id.filter(|id| !id.trim().is_empty()).map(str::to_owned);
             if let Some(function) = function {
                 open.has_function = true;
@@ -142,12 +143,12 @@ impl Native {
                 }
                 match function.get("arguments").or_else(|| function.get("parameters")) {
                     None | Some(Value::Null) => {}
-                    Some(Value::String(text)) => open.read(gate, text, out),
+                    Some(Value::String(text)) => open.read(rules, text, out),
                     Some(other) => {
                         let place = places.get(index).copied();
                         match text.as_ref().and_then(|(text, tape)| written_arguments(text, tape, place?)) {
-                            Some(written) => open.read(gate, written, out),
-                            None => open.read(gate, &other.to_string(), out),
+                            Some(written) => open.read(rules, written, out),
+                            None => open.read(rules, &other.to_string(), out),
                         }
                     }
                 }
@@ -155,15 +156,15 @@ impl Native {
             open.done = true;
             self.open.push(open);
         }
-        self.release(gate, out);
+        self.release(rules, out);
     }
 
     /// Judges all calls, in the order of their indices.
-    pub(crate) fn finish(&mut self, gate: &Compiled, reason: FinishReason, out: &mut Out<'_, '_>) {
+    pub(crate) fn finish(&mut self, rules: &Rules, reason: FinishReason, out: &mut Out<'_, '_>) {
         let mut calls = std::mem::take(&mut self.open);
         calls.sort_by_key(|call| (call.index.unwrap_or(0), call.order));
         for (position, call) in calls.into_iter().enumerate() {
-            out.native(gate, call.finish(gate, reason), position);
+            receive_structured(rules, call.finish(rules, reason), position, out);
         }
         if self.unread > 0 {
             out.unread_native(self.order);
@@ -171,12 +172,12 @@ impl Native {
     }
 
     /// Whether there are as many calls as can be let out and refused.
-    fn is_full(&self, gate: &Compiled) -> bool {
-        self.open.len() > gate.policy.max_calls.saturating_add(gate.policy.limits.refusals)
+    fn is_full(&self, rules: &Rules) -> bool {
+        self.open.len() > rules.policy.max_calls.saturating_add(rules.policy.limits.refusals)
     }
 
     /// The call that a delta belongs to: by index, else by id, else the last; a new id at a used index is a new call.
-    fn find(&mut self, gate: &Compiled, machine: &mut Machine, delta: &NativeDelta<'_>) -> Option<usize> {
+    fn find(&mut self, rules: &Rules, machine: &mut Machine, delta: &NativeDelta<'_>) -> Option<usize> {
         let id = delta.id.filter(|id| !id.trim().is_empty());
         if self.unread > 0 && id.is_none() && delta.index.is_none() {
             // It goes on with a call that was not taken up.
@@ -208,25 +209,25 @@ impl Native {
                 return Some(at);
             }
         }
-        if self.is_full(gate) {
+        if self.is_full(rules) {
             return None;
         }
         self.order += 1;
-        self.open.push(Open::new(gate, machine, delta.index, self.order));
+        self.open.push(Open::new(rules, machine, delta.index, self.order));
         Some(self.open.len() - 1)
     }
 }
 
 impl Open {
-    fn new(gate: &Compiled, machine: &mut Machine, index: Option<usize>, order: usize) -> Self {
-        let reader = Reader::new(Syntax::Json).with_depth(gate.policy.limits.depth).document();
+    fn new(rules: &Rules, machine: &mut Machine, index: Option<usize>, order: usize) -> Self {
+        let reader = Reader::new(Syntax::Json).with_depth(rules.policy.limits.depth).document();
         let mut draft = Draft::new(machine.next_attempt(), 1, 0);
         draft.begin_json(Box::new(reader), false, 0);
         Open { index, order, draft, has_function: false, done: false, strangers: Vec::new() }
     }
 
-    fn read(&mut self, gate: &Compiled, arguments: &str, out: &mut Out<'_, '_>) {
-        let limits = &gate.policy.limits;
+    fn read(&mut self, rules: &Rules, arguments: &str, out: &mut Out<'_, '_>) {
+        let limits = &rules.policy.limits;
         let draft = &mut self.draft;
         let mut rest = arguments;
         while !rest.is_empty()
@@ -241,13 +242,13 @@ impl Open {
         draft.show(out);
     }
 
-    fn finish(mut self, gate: &Compiled, reason: FinishReason) -> Attempt {
+    fn finish(mut self, rules: &Rules, reason: FinishReason) -> Attempt {
         if !self.has_function {
             self.draft.findings.push(Finding::new(Code::MissingFunction));
         }
         // A call that came whole has no arguments; of any other they may have been going to come.
         let unwritten = (!self.done).then_some(Lacks::Closers);
-        let is_whole = self.draft.end_json(gate, reason, self.draft.raw_len, unwritten);
+        let is_whole = self.draft.end_json(rules, reason, self.draft.raw_len, unwritten);
         let (attempt, _) = self.draft.finish(Source::Provider { closed: self.done || is_whole });
         Attempt { strangers: self.strangers, ..attempt }
     }

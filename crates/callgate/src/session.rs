@@ -7,8 +7,8 @@ use serde_json::Value;
 use crate::ending::FinishReason;
 use crate::event::Event;
 use crate::finding::Span;
+use crate::frame::Compiled;
 use crate::frame::machine::Machine;
-use crate::gate::Compiled;
 use crate::ledger::{Ledger, Out};
 use crate::native::{Native, NativeDelta};
 
@@ -64,7 +64,7 @@ const STRETCH: usize = 64 << 10;
 impl Session {
     pub(crate) fn new(gate: Arc<Compiled>) -> Self {
         let mut ledger = Ledger::default();
-        ledger.effort.limit_to(gate.policy.limits.work);
+        ledger.effort.limit_to(gate.rules.policy.limits.work);
         Session {
             gate,
             machine: Machine::default(),
@@ -80,7 +80,8 @@ impl Session {
         let mut ignore = |_: Event<'_>| {};
         self.ledger.base = tail.len();
         let gate = &*self.gate;
-        let mut out = Out { ledger: &mut self.ledger, sink: &mut ignore, limit: gate.policy.limits.held };
+        let mut out =
+            Out { ledger: &mut self.ledger, sink: &mut ignore, limit: gate.rules.policy.limits.held };
         self.machine.run(gate, tail, &mut out);
         self
     }
@@ -94,7 +95,7 @@ impl Session {
     /// Gives text of the conversation that is not to be trusted: a call that it holds is an echo. It counts for the
     /// calls that are read from here on.
     pub fn untrusted(&mut self, text: &str) {
-        self.ledger.echo.get_or_insert_default().take(text, self.gate.policy.limits.untrusted);
+        self.ledger.echo.get_or_insert_default().take(text, self.gate.rules.policy.limits.untrusted);
     }
 
     /// Reads a chunk of text, cut anywhere.
@@ -104,7 +105,7 @@ impl Session {
             return;
         }
         let gate = &*self.gate;
-        let mut out = Out { ledger: &mut self.ledger, sink, limit: gate.policy.limits.held };
+        let mut out = Out { ledger: &mut self.ledger, sink, limit: gate.rules.policy.limits.held };
         read(gate, &mut self.machine, &mut self.length, chunk, &mut out);
     }
 
@@ -119,7 +120,7 @@ impl Session {
             rest = &joined;
         }
         let gate = &*self.gate;
-        let mut out = Out { ledger: &mut self.ledger, sink, limit: gate.policy.limits.held };
+        let mut out = Out { ledger: &mut self.ledger, sink, limit: gate.rules.policy.limits.held };
         while !rest.is_empty() {
             match std::str::from_utf8(rest) {
                 Ok(text) => {
@@ -151,8 +152,8 @@ impl Session {
     /// Reads one delta of a structured provider call.
     pub fn native(&mut self, delta: NativeDelta<'_>, sink: &mut dyn FnMut(Event<'_>)) {
         let gate = &*self.gate;
-        let mut out = Out { ledger: &mut self.ledger, sink, limit: gate.policy.limits.held };
-        self.native.delta(gate, &mut self.machine, delta, &mut out);
+        let mut out = Out { ledger: &mut self.ledger, sink, limit: gate.rules.policy.limits.held };
+        self.native.delta(&gate.rules, &mut self.machine, delta, &mut out);
     }
 
     /// Reads a whole list of structured provider calls, as OpenAI and Ollama write it. Where the list is at hand as text,
@@ -169,8 +170,8 @@ impl Session {
 
     pub(crate) fn native_list(&mut self, calls: (&Value, Option<&str>), sink: &mut dyn FnMut(Event<'_>)) {
         let gate = &*self.gate;
-        let mut out = Out { ledger: &mut self.ledger, sink, limit: gate.policy.limits.held };
-        self.native.list(gate, &mut self.machine, calls, &mut out);
+        let mut out = Out { ledger: &mut self.ledger, sink, limit: gate.rules.policy.limits.held };
+        self.native.list(&gate.rules, &mut self.machine, calls, &mut out);
     }
 
     /// Ends the response: what was held comes out, then every call and refusal in source order.
@@ -191,7 +192,7 @@ impl Session {
 
     fn end(&mut self, reason: FinishReason, sink: &mut dyn FnMut(Event<'_>)) {
         let gate = &*self.gate;
-        let mut out = Out { ledger: &mut self.ledger, sink, limit: gate.policy.limits.held };
+        let mut out = Out { ledger: &mut self.ledger, sink, limit: gate.rules.policy.limits.held };
         if !self.partial.is_empty() {
             read_invalid(gate, &mut self.machine, &mut self.length, self.partial.len(), &mut out);
         }
@@ -199,8 +200,8 @@ impl Session {
         let reason = if out.has_stopped() { FinishReason::Length } else { reason };
         self.machine.finish(gate, reason, &mut out);
         out.pass_over(self.length);
-        self.native.finish(gate, reason, &mut out);
-        out.finish(gate, reason);
+        self.native.finish(&gate.rules, reason, &mut out);
+        out.finish(&gate.rules, reason);
     }
 
     /// The name of the call that is being read, if one is; the inner option is empty while the name is unknown.
@@ -225,7 +226,7 @@ impl Session {
 fn read(gate: &Compiled, machine: &mut Machine, length: &mut usize, text: &str, out: &mut Out<'_, '_>) {
     let end = *length + text.len();
     // A small chunk that leaves work for others is read in one go.
-    if text.len() <= STRETCH && end <= gate.policy.limits.work && !out.has_stopped() {
+    if text.len() <= STRETCH && end <= gate.rules.policy.limits.work && !out.has_stopped() {
         *length = end;
         machine.run(gate, text, out);
     } else {
@@ -247,7 +248,7 @@ fn read_in_stretches(
             *length += rest.len();
             return;
         }
-        let left = gate.policy.limits.work.saturating_sub(*length);
+        let left = gate.rules.policy.limits.work.saturating_sub(*length);
         let mut end = left.min(STRETCH).min(rest.len());
         while !rest.is_char_boundary(end) {
             end -= 1;
@@ -270,7 +271,7 @@ fn read_invalid(
     bytes: usize,
     out: &mut Out<'_, '_>,
 ) {
-    if !out.has_stopped() && *length + bytes > gate.policy.limits.work {
+    if !out.has_stopped() && *length + bytes > gate.rules.policy.limits.work {
         stop(gate, machine, *length, out);
     }
     if !out.has_stopped() {

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use callgate::{Profile, Record};
-use layers::{LAYERS, UPWARD};
+use layers::LAYERS;
 
 /// The most lines of a file.
 const LONGEST: usize = 600;
@@ -166,7 +166,6 @@ fn named_modules(line: &str) -> impl Iterator<Item = &str> {
 #[test]
 fn modules_know_only_what_is_below_them() {
     let layer = |module: &str| LAYERS.iter().position(|(_, modules)| modules.contains(&module));
-    let mut upward = BTreeSet::new();
     let mut faults = BTreeSet::new();
     for source in sources(&["callgate/src"]) {
         let inside = source.path.trim_start_matches("callgate/src/");
@@ -183,9 +182,6 @@ fn modules_know_only_what_is_below_them() {
             for other in named_modules(line) {
                 match layer(other) {
                     Some(other_layer) if other_layer <= own => {}
-                    Some(_) if UPWARD.contains(&(module.as_str(), other)) => {
-                        upward.insert((module.clone(), other.to_owned()));
-                    }
                     Some(_) => {
                         faults.insert(format!("{}:{number}: {module} knows {other}", source.path));
                     }
@@ -198,10 +194,6 @@ fn modules_know_only_what_is_below_them() {
     }
     let faults: Vec<String> = faults.into_iter().collect();
     assert!(faults.is_empty(), "see tests/support/layers.rs:\n{}", faults.join("\n"));
-    for (from, to) in UPWARD {
-        let is_there = upward.contains(&((*from).to_owned(), (*to).to_owned()));
-        assert!(is_there, "{from} knows {to} no longer: take the arrow out of tests/support/layers.rs");
-    }
 }
 
 #[test]

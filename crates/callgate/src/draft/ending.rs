@@ -7,8 +7,8 @@ use crate::attempt::{Arguments, Attempt, Meaning, Name};
 use crate::dialect::Record;
 use crate::ending::{FinishReason, Lacks, closing};
 use crate::finding::{Code, Finding, Span};
-use crate::gate::Compiled;
 use crate::json::{End, Kind, Reader, Repair, RepairCode, Safety, Tape};
+use crate::rules::Rules;
 
 use super::claims::{cut_out, resolve};
 use super::{Draft, DraftBody};
@@ -37,7 +37,7 @@ impl Draft {
     /// begun lacks `unwritten`. True if nothing was missing.
     pub(crate) fn end_json(
         &mut self,
-        gate: &Compiled,
+        rules: &Rules,
         reason: FinishReason,
         end: usize,
         unwritten: Option<Lacks>,
@@ -56,7 +56,7 @@ impl Draft {
             End::CutOff | End::Failed => Some(Lacks::Rest),
         };
         let Some(lacks) = lacks else { return true };
-        let may_close = closing(gate, reason, self.name.as_deref(), lacks).filter(|_| has_arguments);
+        let may_close = closing(rules, reason, self.name.as_deref(), lacks).filter(|_| has_arguments);
         // Nothing is closed by leaving it away, if only closers were missing.
         let is_closed = |reader: &mut Reader| match ended {
             End::Blank => lacks == Lacks::Closers,

@@ -10,3 +10,15 @@ mod stops;
 mod thread;
 pub(crate) mod threads;
 mod ways;
+
+use std::sync::Arc;
+
+use crate::rules::Rules;
+
+/// What all sessions of a gate share: the program that frames, and the rules that judge.
+#[derive(Clone, Debug)]
+pub(crate) struct Compiled {
+    pub(crate) program: Arc<program::Program>,
+    pub(crate) openers: Arc<openers::Openers>,
+    pub(crate) rules: Rules,
+}

@@ -318,7 +318,8 @@ mod tests {
 
     use super::*;
     use crate::dialect::Record;
-    use crate::frame::program::{Listening, compile};
+    use crate::frame::program::compile;
+    use crate::rules::Listening;
 
     #[test]
     fn marks_in_plain_text_begin_nothing() {

@@ -10,6 +10,8 @@ use crate::dialect::{Part, Record, Slot, Template, pieces, turn};
 use crate::draft::lines::LineMarks;
 use crate::json::Syntax;
 
+use crate::rules::Listening;
+
 pub(crate) use super::instructions::{Body, Frame, FrameKind, Mark, Nested, Op, Pattern, Pc, Program};
 use super::marks::Marks;
 use super::stops::Stops;
@@ -17,16 +19,6 @@ use super::ways::Ways;
 
 /// The shortest literal that says by itself that a value before it has ended.
 const SHORTEST_SIGN: usize = 4;
-
-/// A record that listens, and how.
-#[derive(Clone, Debug)]
-pub(crate) struct Listening {
-    pub(crate) record: Arc<Record>,
-    /// Chosen by name: every opener listens, not only the unmistakable ones.
-    pub(crate) chosen: bool,
-    /// Whether its calls are live, and not merely noticed.
-    pub(crate) live: bool,
-}
 
 /// Compiles the records that listen.
 pub(crate) fn compile(records: &[Listening]) -> Program {

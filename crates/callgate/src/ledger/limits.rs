@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::event::Rejected;
 use crate::finding::{Code, Finding, Span};
-use crate::judge::Verdict;
 use crate::policy::{Excess, Policy, Release};
+use crate::verdict::Verdict;
 
 use super::{Entry, Ledger, Out, refused, too_many};
 

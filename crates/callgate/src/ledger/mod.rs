@@ -9,14 +9,13 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::sync::Arc;
 
-use crate::attempt::{Attempt, Meaning};
+use crate::attempt::Attempt;
 use crate::echo::Guard;
 use crate::effort::Effort;
 use crate::event::{Call, Choice, Event, Rejected};
 use crate::finding::{Code, Finding, Span};
-use crate::gate::Compiled;
-use crate::judge::{Verdict, judge};
-use crate::policy::{Echo, Release};
+use crate::policy::{Echo, Policy, Release};
+use crate::verdict::Verdict;
 
 use self::ids::Ids;
 use self::limits::Rest;
@@ -53,6 +52,17 @@ struct Entry {
     dropped: bool,
     /// Whether text followed it.
     followed: bool,
+}
+
+/// An attempt with the verdict on it.
+pub(crate) struct Judged {
+    pub(crate) verdict: Verdict,
+    /// Remarks that reject nothing.
+    pub(crate) notes: Vec<Finding>,
+    /// The order in which it comes out: position in the text, or after all text by index.
+    pub(crate) order: (usize, usize),
+    /// Its text, if it may become text again.
+    pub(crate) raw: String,
 }
 
 thread_local! {
@@ -241,20 +251,9 @@ impl Out<'_, '_> {
         self.list(finding, REPEATS);
     }
 
-    /// An attempt has been read: it is judged at once and waits for the end of the response. What is not needed for
-    /// that stays in the attempt.
-    pub(crate) fn attempt(&mut self, gate: &Compiled, attempt: &mut Attempt) {
-        if let (Meaning::Answer(text), Some(span)) = (&attempt.meaning, attempt.span) {
-            self.answer(text, &attempt.raw, span);
-            return;
-        }
-        let start = attempt.span.map_or(0, |span| span.start);
-        self.admit(gate, attempt, (start, 0), false);
-    }
-
     /// An answer in an object of its own: the string is text, the object around it markup. Where the string is
     /// escaped, its text stands for the whole object.
-    fn answer(&mut self, text: &str, raw: &str, span: Span) {
+    pub(crate) fn answer(&mut self, text: &str, raw: &str, span: Span) {
         let mut places = raw.match_indices(text).map(|(at, _)| at).filter(|_| !text.is_empty());
         let inner = match (places.next(), places.next()) {
             (Some(at), None) => Span::new(span.start + at, span.start + at + text.len()),
@@ -265,37 +264,41 @@ impl Out<'_, '_> {
         self.markup(Span::new(inner.end, span.end));
     }
 
-    /// A structured provider call is complete.
-    pub(crate) fn native(&mut self, gate: &Compiled, mut attempt: Attempt, index: usize) {
-        self.admit(gate, &mut attempt, (usize::MAX, index), true);
-    }
-
-    fn admit(&mut self, gate: &Compiled, attempt: &mut Attempt, order: (usize, usize), native: bool) {
+    /// Whether an attempt that has been read is to be judged: not if a limit has been reached before it.
+    pub(crate) fn wants(&mut self, attempt: &Attempt) -> bool {
         self.ledger.has_text = true;
         if let Some(span) = attempt.span.map(|span| span.counted_from(self.ledger.base)) {
-            if self.ledger.absorb(span) {
-                return;
-            }
+            !self.ledger.absorb(span)
         } else if let Some(rest) = &mut self.ledger.rest {
             rest.native = true;
-            return;
+            false
+        } else {
+            true
         }
-        let closed = attempt.closed;
-        let raw = if self.ledger.pending.is_some() { attempt.raw.clone() } else { String::new() };
-        let (mut verdict, notes) = judge(gate, attempt, &mut self.ledger.effort);
+    }
+
+    /// The text of an attempt, if it may become text again.
+    pub(crate) fn text_of(&self, attempt: &Attempt) -> String {
+        if self.ledger.pending.is_some() { attempt.raw.clone() } else { String::new() }
+    }
+
+    /// Enters an attempt that has been judged: it waits for the end of the response.
+    pub(crate) fn enter(&mut self, policy: &Policy, attempt: &Attempt, judged: Judged) {
+        let Judged { mut verdict, notes, order, raw } = judged;
+        let native = attempt.span.is_none();
         verdict.shift(self.ledger.base);
-        verdict = self.without_echo(gate, attempt, verdict);
+        verdict = self.without_echo(policy, attempt, verdict);
         for note in notes {
             self.finding(note);
         }
-        let limit = self.ledger.count(&gate.policy, &mut verdict);
-        if gate.policy.release == Release::Early && self.ledger.pending.is_none() {
+        let limit = self.ledger.count(policy, &mut verdict);
+        if policy.release == Release::Early && self.ledger.pending.is_none() {
             let ids = &self.ledger.ids;
             verdict = match verdict {
                 // A call that waits for others can go only after them.
                 Verdict::Call(call) if call.after.iter().all(|id| ids.contains(id)) => {
                     let name = call.name.clone();
-                    self.release_early(call, gate.policy.max_calls);
+                    self.release_early(call, policy.max_calls);
                     Verdict::Released(name)
                 }
                 other => other,
@@ -312,14 +315,14 @@ impl Out<'_, '_> {
             self.ledger.queue.push(Queued::Attempt { entry, raw, backticks });
         }
         if self.ledger.entries.capacity() == 0 {
-            // A thread that is ending has nothing to give.
+            // `try_with` fails while this OS thread is torn down; the list is a new one then.
             self.ledger.entries = SPARE.try_with(Cell::take).unwrap_or_default();
         }
         self.ledger.entries.push(Entry {
             verdict,
             order,
             native,
-            closed,
+            closed: attempt.closed,
             revoked: overflowed.then(|| Finding::new(Code::HeldLimit)),
             dropped: false,
             followed: false,
@@ -334,12 +337,12 @@ impl Out<'_, '_> {
     }
 
     /// A call that repeats untrusted text says so, or is refused.
-    fn without_echo(&mut self, gate: &Compiled, attempt: &Attempt, verdict: Verdict) -> Verdict {
+    fn without_echo(&mut self, policy: &Policy, attempt: &Attempt, verdict: Verdict) -> Verdict {
         let Some(guard) = &mut self.ledger.echo else { return verdict };
         let Verdict::Call(mut call) = verdict else { return verdict };
         let frame = (attempt.raw.len() == attempt.raw_len).then_some(attempt.raw.as_str());
-        match guard.judge(&gate.policy, &call, frame) {
-            Some(finding) if gate.policy.echo == Echo::Reject => {
+        match guard.judge(policy, &call, frame) {
+            Some(finding) if policy.echo == Echo::Reject => {
                 Verdict::Rejected(Box::new(refused(&mut call, finding)))
             }
             finding => {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::event::Event;
 use crate::finding::{Code, Finding, Span};
-use crate::judge::Verdict;
+use crate::verdict::Verdict;
 
 use super::{LISTED, Out, Pending};
 

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use crate::ending::FinishReason;
 use crate::event::Event;
 use crate::finding::{Code, Finding, Severity};
-use crate::gate::Compiled;
-use crate::judge::Verdict;
 use crate::policy::{Endings, Excess, Partial, Position, RequireCall};
+use crate::rules::Rules;
+use crate::verdict::Verdict;
 
 use super::{Entry, Out, Pending, SPARE, refused, too_many};
 
@@ -16,7 +16,7 @@ const KEPT: usize = 64;
 
 impl Out<'_, '_> {
     /// Judges the response as a whole and lets everything out.
-    pub(crate) fn finish(&mut self, gate: &Compiled, reason: FinishReason) {
+    pub(crate) fn finish(&mut self, rules: &Rules, reason: FinishReason) {
         self.flush_markup();
         self.resolve(Pending::Inline, true);
         self.resolve(Pending::Thought, true);
@@ -27,7 +27,7 @@ impl Out<'_, '_> {
         entries.retain(|entry| !entry.dropped);
         entries.sort_by_key(|entry| entry.order);
         let released = &self.ledger.ids.taken;
-        rules(gate, reason, &mut entries, |id| released.contains(id));
+        hold_to_rules(rules, reason, &mut entries, |id| released.contains(id));
         let has_entries = !entries.is_empty();
         let has_calls =
             entries.iter().any(|entry| entry.revoked.is_none() && matches!(entry.verdict, Verdict::Call(_)));
@@ -43,7 +43,7 @@ impl Out<'_, '_> {
                 (self.sink)(Event::Finding(finding));
             }
         }
-        let required = match gate.policy.require_call {
+        let required = match rules.policy.require_call {
             RequireCall::Never => false,
             RequireCall::IfAttempted => self.ledger.foreign,
             RequireCall::Always => true,
@@ -51,7 +51,7 @@ impl Out<'_, '_> {
         if required && !has_calls && !has_entries {
             (self.sink)(Event::Finding(Finding::new(Code::NoCall)));
         }
-        if gate.profile.refuses_empty() && !self.ledger.has_text {
+        if rules.rejects_empty && !self.ledger.has_text {
             (self.sink)(Event::Finding(Finding::new(Code::EmptyResponse)));
         }
     }
@@ -95,8 +95,13 @@ impl Out<'_, '_> {
 }
 
 /// The rules that look at all attempts together.
-fn rules(gate: &Compiled, reason: FinishReason, entries: &mut [Entry], is_released: impl Fn(&str) -> bool) {
-    let policy = &gate.policy;
+fn hold_to_rules(
+    rules: &Rules,
+    reason: FinishReason,
+    entries: &mut [Entry],
+    is_released: impl Fn(&str) -> bool,
+) {
+    let policy = &rules.policy;
     let stands = |entry: &Entry| entry.revoked.is_none() && matches!(entry.verdict, Verdict::Call(_));
     if reason.is_cut() {
         for entry in entries.iter_mut().filter(|entry| !entry.closed) {

@@ -1,9 +1,9 @@
 //! Admission: whether a frame of calls is read where it stands, and the draft that then begins.
 
+use super::super::Compiled;
 use crate::dialect::Record;
 use crate::draft::Draft;
 use crate::finding::{Code, Finding, Span};
-use crate::gate::Compiled;
 use crate::ledger::{Out, Pending};
 use crate::policy::{Foreign, Position, Quote, Region};
 
@@ -46,7 +46,7 @@ impl Machine {
             }
             Some(mut draft) => {
                 let end = thread.call_end.unwrap_or(thread.call_start);
-                self.held.keep_in(&mut draft, end, gate.policy.limits.raw);
+                self.held.keep_in(&mut draft, end, gate.rules.policy.limits.raw);
                 self.end_call(gate, draft, thread, CallEnd::Seen(end), out);
             }
             None if self.calls.ended == thread.calls && thread.calls > 0 => return Ok(matching),
@@ -66,7 +66,7 @@ impl Machine {
     /// Decides by its place whether a frame of calls is read. False: it is text.
     pub(super) fn admit(&mut self, gate: &Compiled, thread: &Thread, out: &mut Out<'_, '_>) -> bool {
         let frame = gate.program.frame_of(thread);
-        let record = &gate.records[frame.record].record;
+        let record = &gate.rules.dialects[frame.record].record;
         let surroundings = self.around.regions.surroundings();
         let span = Span::new(self.held.start, self.position);
         let around = &mut self.around;
@@ -152,7 +152,7 @@ impl Around {
         record: &Record,
         surroundings: Surroundings,
     ) -> Admission {
-        let policy = &gate.policy;
+        let policy = &gate.rules.policy;
         if !frame.live && policy.foreign == Foreign::Ignore {
             return Admission::Ignored;
         }

@@ -4,9 +4,9 @@
 use std::mem::take;
 use std::sync::Arc;
 
+use super::super::Compiled;
 use crate::dialect::turn::Turn;
 use crate::finding::{Code, Finding, Span};
-use crate::gate::Compiled;
 use crate::ledger::{Out, Pending};
 
 use super::super::marks::Marks;

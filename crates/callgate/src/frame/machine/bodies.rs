@@ -2,13 +2,13 @@
 
 use std::mem::take;
 
+use super::super::Compiled;
 use crate::attempt::Meaning;
 use crate::dialect::Record;
 use crate::draft::lines::{LineReader, Progress};
 use crate::draft::params::ValueStart;
 use crate::draft::{Draft, DraftBody};
 use crate::finding::{Code, Finding, Span};
-use crate::gate::Compiled;
 use crate::json::{Reader, Repair, RepairCode, State as ReaderState, Syntax};
 use crate::ledger::Out;
 
@@ -53,7 +53,7 @@ pub(super) enum Settled {
 
 impl Inside {
     pub(super) fn record<'g>(&self, gate: &'g Compiled) -> &'g Record {
-        &gate.records[gate.program.frame_of(&self.first).record].record
+        &gate.rules.dialects[gate.program.frame_of(&self.first).record].record
     }
 
     pub(super) fn reads_value(&self) -> bool {
@@ -75,13 +75,13 @@ impl Inside {
     #[inline(never)] // Most chunks come after both are known.
     fn look_at_object(&mut self, gate: &Compiled, out: &mut Out<'_, '_>) {
         let frame = gate.program.frame_of(&self.first);
-        self.draft.look_at_object(&gate.records[frame.record].record);
+        self.draft.look_at_object(&gate.rules.dialects[frame.record].record);
         self.draft.announce(|| Machine::source(gate, frame), out);
     }
 
     /// Takes more of a value or of program text, which ends at the position.
     pub(super) fn value_text(&mut self, gate: &Compiled, text: &str, position: usize) {
-        let limits = &gate.policy.limits;
+        let limits = &gate.rules.policy.limits;
         let draft = &mut self.draft;
         draft.keep(text, limits.raw);
         let so_far = position - draft.body_start.unwrap_or(position);
@@ -111,10 +111,10 @@ impl Machine {
         let body = &program.bodies[body as usize];
         let frame_index = program.owner[first.pc as usize] as usize;
         let frame = &program.frames[frame_index];
-        let record = &gate.records[frame.record].record;
+        let record = &gate.rules.dialects[frame.record].record;
         matching.best = None;
         matching.at_body.retain(|waiting| {
-            let owner = &gate.records[program.frame_of(&waiting.thread).record].record;
+            let owner = &gate.rules.dialects[program.frame_of(&waiting.thread).record].record;
             program.bodies[waiting.body as usize] == *body
                 && waiting.thread.level == first.level
                 && owner.syntax == record.syntax
@@ -156,7 +156,7 @@ impl Machine {
         let position = self.position;
         if !tentative {
             self.announce_name(gate, &mut draft, &first, out);
-            self.held.keep_in(&mut draft, position, gate.policy.limits.raw);
+            self.held.keep_in(&mut draft, position, gate.rules.policy.limits.raw);
             self.held.restart(position);
         }
         if first.malformed {
@@ -178,13 +178,13 @@ impl Machine {
     fn begin_body(&mut self, gate: &Compiled, inside: &mut Inside, body: &Body, out: &mut Out<'_, '_>) {
         let position = self.position;
         let frame = gate.program.frame_of(&inside.first);
-        let record = &gate.records[frame.record].record;
+        let record = &gate.rules.dialects[frame.record].record;
         let draft = &mut inside.draft;
-        let tool = draft.name.as_deref().and_then(|name| gate.tool(name));
+        let tool = draft.name.as_deref().and_then(|name| gate.rules.tool(name));
         match body {
             Body::Object | Body::Arguments { .. } => {
                 let is_object = *body == Body::Object;
-                let depth = gate.policy.limits.depth + usize::from(is_object);
+                let depth = gate.rules.policy.limits.depth + usize::from(is_object);
                 let mut reader = self.pool.reader();
                 reader.begin(record.syntax, record.quote.clone(), depth, inside.stops.first());
                 reader.set_tentative(inside.tentative);
@@ -239,7 +239,7 @@ impl Machine {
         self.pool.keep_matching(matching);
         let stops = self.stops_after(gate, &waiting, None);
         let frame = &gate.program.frames[frame_index];
-        let before = gate.records[frame.record].record.before.len();
+        let before = gate.rules.dialects[frame.record].record.before.len();
         let around = &mut self.around;
         let before = before.max(usize::from(frame.kind != FrameKind::Text) * 2);
         around.claim_space(before, self.held.start, out);
@@ -295,7 +295,7 @@ impl Machine {
         out: &mut Out<'_, '_>,
     ) -> (State, usize) {
         let mut inside = inside;
-        let limits = &gate.policy.limits;
+        let limits = &gate.rules.policy.limits;
         let draft = &mut inside.draft;
         let so_far = self.position - draft.body_start.unwrap_or(self.position);
         let Some((reader, room)) = draft.json_with_room(rest, so_far, limits.arguments) else {
@@ -354,7 +354,7 @@ impl Machine {
             self.pool.leave(inside);
             return self.leave_speculation(gate, at, out);
         }
-        if self.held.text.len() > gate.policy.limits.held {
+        if self.held.text.len() > gate.rules.policy.limits.held {
             out.finding(Finding::new(Code::HeldLimit).at(Span::new(self.held.start, self.position)));
             self.pool.leave(inside);
             return self.held_is_text(gate, out);
@@ -389,7 +389,7 @@ impl Machine {
         out: &mut Out<'_, '_>,
     ) -> Settled {
         let record = inside.record(gate);
-        let is_certain = inside.draft.is_certain(record, |name| gate.knows(name));
+        let is_certain = inside.draft.is_certain(record, |name| gate.rules.knows(name));
         if !is_certain && state != ReaderState::Done {
             return Settled::NotYet;
         }
@@ -410,7 +410,7 @@ impl Machine {
         draft.number = self.calls.next_attempt();
         draft.start = self.calls.markup_before(inside.first.call_start, out);
         draft.make_certain();
-        self.held.keep_in(draft, self.position, gate.policy.limits.raw);
+        self.held.keep_in(draft, self.position, gate.rules.policy.limits.raw);
         self.held.text.clear();
         Settled::Call
     }
@@ -443,7 +443,7 @@ impl Machine {
         out: &mut Out<'_, '_>,
     ) -> (State, usize) {
         let (mut inside, mut lines) = (inside, lines);
-        let limits = &gate.policy.limits;
+        let limits = &gate.rules.policy.limits;
         let record = inside.record(gate);
         let position = self.position;
         let draft = &mut inside.draft;
@@ -459,7 +459,7 @@ impl Machine {
                 draft.too_large(position, limits.arguments);
             }
         }
-        let tool = draft.name.as_deref().and_then(|name| gate.tool(name));
+        let tool = draft.name.as_deref().and_then(|name| gate.rules.tool(name));
         let (used, progress) =
             draft.read_lines(record, tool, |reading| lines.push(&rest[..room], position, reading));
         draft.keep(&rest[..used], limits.raw);
@@ -486,7 +486,7 @@ impl Machine {
                 let can_stop = |stop: &u8| !stop.is_ascii_digit() && !b"-#\"[{tfn".contains(stop);
                 let stops = inside.stops.first().iter().filter(can_stop).collect();
                 let mut reader = self.pool.reader();
-                reader.begin(Syntax::Lines, None, gate.policy.limits.depth, stops);
+                reader.begin(Syntax::Lines, None, gate.rules.policy.limits.depth, stops);
                 inside.draft.begin_json(reader, false, self.position);
                 State::Body(inside)
             }

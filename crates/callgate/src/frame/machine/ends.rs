@@ -1,15 +1,16 @@
 //! Ends: of calls, of frames, and of the input.
 
+use super::super::Compiled;
 use crate::dialect::turn;
 use crate::draft::ending::Source;
 use crate::draft::lines::{LineReader, Progress};
 use crate::draft::{Draft, DraftBody};
 use crate::ending::{FinishReason, Lacks, closing};
 use crate::finding::{Code, Finding, Span};
-use crate::gate::Compiled;
 use crate::json::{RepairCode, State as ReaderState};
 use crate::ledger::{Out, Pending};
 use crate::policy::Foreign;
+use crate::reception::receive;
 
 use super::super::program::{Body, Frame, FrameKind};
 use super::super::threads::Thread;
@@ -39,7 +40,7 @@ impl Machine {
     ) {
         let mut draft = draft;
         let frame = gate.program.frame_of(thread);
-        let record = &gate.records[frame.record].record;
+        let record = &gate.rules.dialects[frame.record].record;
         // Where the next call ends this one, the thread already knows that one's name.
         let is_own = thread.calls == draft.call;
         let span = Span::new(draft.start, draft.start);
@@ -50,7 +51,7 @@ impl Machine {
                 draft.findings.push(Finding::new(Code::MissingWrapper).at(span));
             }
         }
-        if !frame.live && gate.policy.foreign == Foreign::Reject {
+        if !frame.live && gate.rules.policy.foreign == Foreign::Reject {
             let message = format!("the call is written as `{}`, which is not switched on", record.name);
             draft.findings.push(Finding::new(Code::ForeignDialect).at(span).message(message));
         }
@@ -74,7 +75,7 @@ impl Machine {
         self.calls.accounted = end;
         let unmarked = is_unmarked(frame, thread);
         let (mut attempt, reader) = draft.finish(Source::Frame { record, end, closed, unmarked });
-        out.attempt(gate, &mut attempt);
+        receive(&gate.rules, &mut attempt, out);
         self.pool.reuse(draft, attempt, reader);
     }
 
@@ -95,7 +96,7 @@ impl Machine {
             };
             let call_end = thread.call_end.unwrap_or(end);
             if let Some(mut draft) = matching.draft.take() {
-                self.held.keep_in(&mut draft, call_end, gate.policy.limits.raw);
+                self.held.keep_in(&mut draft, call_end, gate.rules.policy.limits.raw);
                 self.end_call(gate, draft, &thread, CallEnd::Seen(call_end), out);
             }
             self.pool.keep_matching(matching);
@@ -279,7 +280,7 @@ impl Machine {
         {
             let (at_all, with_more) = matching.threads.could_go_on(&gate.program);
             if with_more || at_all && reason.is_cut() {
-                let may_close = closing(gate, reason, draft.name.as_deref(), Lacks::Mark);
+                let may_close = closing(&gate.rules, reason, draft.name.as_deref(), Lacks::Mark);
                 draft.end_with(may_close, self.position);
             }
         }
@@ -304,10 +305,10 @@ impl Machine {
             .filter(|thread| has_body || thread.name.is_some() && thread.call_end.is_some());
         let last = matching.threads.lead().copied();
         self.pool.keep_matching(matching);
-        self.held.keep_in(&mut draft, end, gate.policy.limits.raw);
+        self.held.keep_in(&mut draft, end, gate.rules.policy.limits.raw);
         if let Some(thread) = whole {
             let own = thread.name.filter(|_| draft.name.is_none()).map(|name| self.scratch.get(name));
-            let may_close = closing(gate, reason, draft.name.as_deref().or(own), Lacks::Closers);
+            let may_close = closing(&gate.rules, reason, draft.name.as_deref().or(own), Lacks::Closers);
             draft.end_with(may_close, end);
             draft.repaired(RepairCode::MissingTag, end, end);
             return self.abandon(gate, draft, &thread, out);
@@ -336,7 +337,7 @@ impl Machine {
             }
         }
         inside.show(gate, out);
-        inside.draft.end_json(gate, reason, self.position, Some(Lacks::Rest));
+        inside.draft.end_json(&gate.rules, reason, self.position, Some(Lacks::Rest));
         inside.show(gate, out);
         let thread = inside.first;
         let draft = self.pool.leave(inside);
@@ -356,14 +357,14 @@ impl Machine {
         let end = self.position;
         let record = inside.record(gate);
         let draft = &mut inside.draft;
-        let tool = draft.name.as_deref().and_then(|name| gate.tool(name));
+        let tool = draft.name.as_deref().and_then(|name| gate.rules.tool(name));
         let progress = draft.read_lines(record, tool, |reading| lines.finish(end, reading));
         if progress != Progress::Reading {
             return self.lines_came_to(gate, inside, progress, out);
         }
         // Nothing but the provider's word tells the end of a line from a line that was cut off.
         if lines.touches_end() {
-            let may_close = closing(gate, reason, draft.name.as_deref(), Lacks::Mark);
+            let may_close = closing(&gate.rules, reason, draft.name.as_deref(), Lacks::Mark);
             draft.end_with(may_close, end);
         }
         inside.show(gate, out);
@@ -384,7 +385,7 @@ impl Machine {
         let mut draft = self.pool.leave(inside);
         let is_code = matches!(draft.body, DraftBody::Code(_));
         let may_close =
-            if is_code { closing(gate, reason, draft.name.as_deref(), Lacks::Mark) } else { None };
+            if is_code { closing(&gate.rules, reason, draft.name.as_deref(), Lacks::Mark) } else { None };
         draft.end_with(may_close, self.position);
         self.abandon(gate, draft, &thread, out)
     }

@@ -1,9 +1,9 @@
 //! Literals and words: the threads read a header until it is clear what it is, and where it may stand.
 
+use super::super::Compiled;
 use crate::dialect::is_word_character;
 use crate::draft::{Draft, DraftBody};
 use crate::finding::{Code, Finding, Span};
-use crate::gate::Compiled;
 use crate::json::RepairCode;
 use crate::ledger::Out;
 
@@ -76,7 +76,7 @@ impl Matching {
         if only_closers {
             self.closers = held.len();
         }
-        let is_left = |draft: &Box<Draft>| draft.repairs.len() <= gate.policy.limits.repairs;
+        let is_left = |draft: &Box<Draft>| draft.repairs.len() <= gate.rules.policy.limits.repairs;
         only_closers && self.draft.as_ref().is_none_or(is_left)
     }
 }
@@ -120,11 +120,11 @@ pub(super) fn pass(
 pub(super) fn drop_unknown(gate: &Compiled, threads: &mut Threads, scratch: &Scratch) {
     threads.retain(|thread| {
         let frame = gate.program.frame_of(thread);
-        if !gate.records[frame.record].record.known {
+        if !gate.rules.dialects[frame.record].record.known {
             return true;
         }
         let Some(key) = thread.key else { return true };
-        let tool = thread.name.and_then(|name| gate.tool(scratch.get(name)));
+        let tool = thread.name.and_then(|name| gate.rules.tool(scratch.get(name)));
         tool.is_some_and(|tool| tool.has_key(scratch.get(key)))
     });
 }
@@ -287,8 +287,8 @@ impl Machine {
     ) -> Result<Box<Matching>, State> {
         let lead = matching.threads.iter().find(|thread| {
             let frame = gate.program.frame_of(thread);
-            gate.records[frame.record].record.known
-                && thread.name.is_some_and(|name| gate.knows(self.scratch.get(name)))
+            gate.rules.dialects[frame.record].record.known
+                && thread.name.is_some_and(|name| gate.rules.knows(self.scratch.get(name)))
         });
         match lead.copied() {
             Some(lead) if matching.draft.is_none() && !matching.ends_otherwise(gate) => {
@@ -391,7 +391,7 @@ impl Machine {
         let marker = threads.iter().find(|thread| is_marker(gate, thread)).or(last);
         let span = Span::new(self.held.start, self.position);
         if let Some(thread) = marker {
-            let record = &gate.records[gate.program.frame_of(thread).record].record;
+            let record = &gate.rules.dialects[gate.program.frame_of(thread).record].record;
             let code = if record.lines && thread.name.is_some() {
                 Some(Code::IncompleteDirective)
             } else {

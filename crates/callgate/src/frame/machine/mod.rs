@@ -21,11 +21,11 @@ mod value_end;
 use std::mem::take;
 use std::sync::Arc;
 
+use super::Compiled;
 use crate::draft::Draft;
 use crate::ending::FinishReason;
 use crate::event::Choice;
 use crate::finding::{Code, Finding, Span};
-use crate::gate::Compiled;
 use crate::ledger::Out;
 
 use super::openers::Set;
@@ -299,7 +299,7 @@ impl Machine {
             if draft.findings.iter().all(|finding| finding.code != Code::InvalidUtf8Call) {
                 draft.findings.push(broken());
             }
-            draft.keep("\u{FFFD}", gate.policy.limits.raw);
+            draft.keep("\u{FFFD}", gate.rules.policy.limits.raw);
         } else {
             self.around.flush_space(self.position, out);
             out.text("\u{FFFD}", span, self.around.in_reasoning());
@@ -324,6 +324,6 @@ impl Machine {
     /// The dialect that a thread reads, and why that one.
     fn source(gate: &Compiled, frame: &Frame) -> (Arc<str>, Choice) {
         let choice = if frame.chosen { Choice::Named } else { Choice::Marker(frame.marker.clone()) };
-        (gate.records[frame.record].record.name.clone(), choice)
+        (gate.rules.dialects[frame.record].record.name.clone(), choice)
     }
 }

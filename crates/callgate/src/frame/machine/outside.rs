@@ -1,6 +1,6 @@
 //! Outside of frames: text goes by, regions are tracked, openers are looked for.
 
-use crate::gate::Compiled;
+use super::super::Compiled;
 use crate::ledger::Out;
 use crate::shortcuts::Shortcut;
 

@@ -1,8 +1,8 @@
 //! Rejected calls: their text is skipped up to where reading can go on.
 
+use super::super::Compiled;
 use crate::draft::Draft;
 use crate::finding::Finding;
-use crate::gate::Compiled;
 use crate::ledger::Out;
 
 use super::super::threads::Thread;
@@ -61,7 +61,7 @@ impl Machine {
         // The opener that began this call must not end it.
         let from = begin + ends.opener_length(&held[begin..]);
         self.position = self.held.start + from;
-        draft.keep(&held[begin..from], gate.policy.limits.raw);
+        draft.keep(&held[begin..from], gate.rules.policy.limits.raw);
         self.input.read_again(&held[from..]);
         give_back(&mut self.held.text, held);
         State::Skipping(Box::new(Skip { draft, thread, ends, line_start: None }))
@@ -95,7 +95,7 @@ impl Machine {
                 }
                 None => {}
             }
-            skip.draft.keep(c.encode_utf8(&mut buffer), gate.policy.limits.raw);
+            skip.draft.keep(c.encode_utf8(&mut buffer), gate.rules.policy.limits.raw);
             used += c.len_utf8();
             self.position += c.len_utf8();
             if c == '\n' {
@@ -137,7 +137,7 @@ impl Machine {
     ) -> State {
         let Skip { mut draft, thread, .. } = skip;
         self.position += c.len_utf8();
-        draft.keep(c.encode_utf8(&mut [0; 4]), gate.policy.limits.raw);
+        draft.keep(c.encode_utf8(&mut [0; 4]), gate.rules.policy.limits.raw);
         let end = self.position;
         self.held.restart(end);
         self.end_call(gate, draft, &thread, CallEnd::Seen(end), out);

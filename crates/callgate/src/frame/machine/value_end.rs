@@ -2,10 +2,10 @@
 
 use std::mem::{swap, take};
 
+use super::super::Compiled;
 use crate::dialect::is_word_character;
 use crate::draft::{Draft, DraftBody};
 use crate::finding::Span;
-use crate::gate::Compiled;
 use crate::json::{RepairCode, State as ReaderState};
 use crate::ledger::Out;
 
@@ -64,7 +64,7 @@ impl Look {
 fn is_new_key(gate: &Compiled, draft: &Draft, scratch: &Scratch, thread: &Thread) -> bool {
     thread.key.is_some_and(|key| {
         let key = scratch.get(key);
-        let tool = draft.name.as_deref().and_then(|name| gate.tool(name));
+        let tool = draft.name.as_deref().and_then(|name| gate.rules.tool(name));
         tool.is_none_or(|tool| tool.has_key(key)) && !draft.has_parameter(key)
     })
 }
@@ -75,7 +75,7 @@ fn elements(gate: &Compiled, inside: &mut Inside, position: usize) -> Vec<Thread
     let nested = gate.program.frame_of(first).nested.as_ref();
     let (Some(nested), Some(params)) = (nested, inside.draft.params()) else { return Vec::new() };
     let (object, list) = params.may_hold();
-    if (object || list) && params.level() >= gate.policy.limits.depth {
+    if (object || list) && params.level() >= gate.rules.policy.limits.depth {
         inside.draft.too_deep(position);
         return Vec::new();
     }
