@@ -6,11 +6,12 @@
 //! that it could not settle. What it takes is written as it stands, apart from three repairs that need no look either:
 //! single quotes, bare keys and trailing commas. A string that goes on in the next piece of a stream is opened.
 
+use super::escapes::ends_like_path;
+use super::levels::Shape;
 use super::probe::is_word_byte;
 use super::quotes::Style;
 use super::scalars::{Scan, number_length};
-use super::strings::ends_like_path;
-use super::structure::{Place, Shape};
+use super::structure::Place;
 use super::{Cursor, Reader, Syntax};
 use crate::finding::Span;
 use crate::json::repair::{RepairCode, Safety};

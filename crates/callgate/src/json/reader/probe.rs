@@ -3,9 +3,9 @@
 //! A quote ends a string only if what follows can follow a string in that place. In valid JSON it always can, so
 //! the look never changes how valid text is read. It is a small machine of its own, resumed where the input paused.
 
+use super::levels::{Level, OpenBrackets, Shape};
 use super::quotes::{Opening, Style};
-use super::structure::{Level, Shape};
-use super::{Cursor, Grammar, OpenBrackets, Reader};
+use super::{Cursor, Grammar, Reader};
 use crate::json::repair::Safety;
 use crate::json::text::plain_length;
 
