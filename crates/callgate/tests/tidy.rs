@@ -23,7 +23,6 @@ const LONG: &[&str] = &[
     "callgate-agent/tests/redaction.rs",
     "callgate-cli/tests/chat.rs",
     "callgate-cli/tests/cli.rs",
-    "callgate/src/frame/program.rs",
     "callgate/src/frame/region/mod.rs",
     "callgate/src/frame/threads.rs",
     "callgate/tests/holes_judge.rs",
