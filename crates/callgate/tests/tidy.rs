@@ -24,7 +24,6 @@ const LONG: &[&str] = &[
     "callgate-cli/tests/chat.rs",
     "callgate-cli/tests/cli.rs",
     "callgate/src/frame/region/mod.rs",
-    "callgate/src/frame/threads.rs",
     "callgate/tests/holes_judge.rs",
     "callgate/tests/json/main.rs",
     "callgate/tests/laws.rs",
