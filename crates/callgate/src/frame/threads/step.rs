@@ -51,12 +51,22 @@ impl Threads {
             }
             let mut thread = *thread;
             thread.leave_space(byte, position);
-            if continues_word(op, &mut thread, scratch, byte) {
-                took_word = true;
-                if !next.contains(&thread) {
-                    next.push(thread);
+            let is_read = match op {
+                // Nearly all steps are these, so they are taken here and not in `read`.
+                Op::Byte(_) => {
+                    thread.pc += 1;
+                    true
                 }
-            } else if read(program, scratch, &mut thread, byte) {
+                Op::Word(_) | Op::Suffix if continues_word(op, &mut thread, scratch, byte) => {
+                    took_word = true;
+                    if !next.contains(&thread) {
+                        next.push(thread);
+                    }
+                    false
+                }
+                _ => read(program, scratch, &mut thread, byte),
+            };
+            if is_read {
                 follow(program, scratch, &mut next, &thread, position + 1);
             }
         }
@@ -115,30 +125,27 @@ fn refuses(op: Op, byte: u8) -> bool {
 /// Reads a byte of a word or of a suffix that is not bound yet. The thread stays where it is, because only the byte
 /// after the word shows that it has ended. False if no word is read here.
 fn continues_word(op: Op, thread: &mut Thread, scratch: &Scratch, byte: u8) -> bool {
-    let here = scratch.words.len() as u32;
-    let start = thread.word.map_or(here, Start::get);
-    let has_room = ((here - start) as usize) < LONGEST_WORD;
-    let is_read = match op {
-        Op::Word(_) => has_room,
+    let goes_on = match (op, thread.word) {
+        (Op::Word(_), _) => true,
         // A colon starts it, word characters go on with it. `follow` has already gone past it for the case that it is
         // empty.
-        Op::Suffix if thread.repeated(op).is_none() => match thread.word {
-            None => byte == b':',
-            Some(_) => has_room && (byte.is_ascii_alphanumeric() || byte == b'_'),
-        },
+        (Op::Suffix, None) => byte == b':' && thread.repeated(op).is_none(),
+        (Op::Suffix, Some(_)) => byte.is_ascii_alphanumeric() || byte == b'_',
         _ => false,
     };
-    if is_read {
-        thread.word = Some(Start::at(start));
+    if !goes_on {
+        return false;
     }
-    is_read
+    let here = scratch.words.len() as u32;
+    let start = thread.word.map_or(here, Start::get);
+    thread.word = Some(Start::at(start));
+    ((here - start) as usize) < LONGEST_WORD
 }
 
-/// Reads a byte of anything but a word, and moves on behind it where its instruction is done.
+/// Reads a byte of white space, of a fence or of a repeated text, and moves on where its instruction is done.
 fn read(program: &Program, scratch: &Scratch, thread: &mut Thread, byte: u8) -> bool {
     let op = program.ops[thread.pc as usize];
     match op {
-        Op::Byte(_) => thread.pc += 1,
         Op::Space if byte.is_ascii_whitespace() => {}
         // What is needed once is followed by free space, so only the first such byte is read here.
         Op::Space1 | Op::Line if byte.is_ascii_whitespace() => {
