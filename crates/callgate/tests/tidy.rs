@@ -23,7 +23,6 @@ const LONG: &[&str] = &[
     "callgate-agent/tests/redaction.rs",
     "callgate-cli/tests/chat.rs",
     "callgate-cli/tests/cli.rs",
-    "callgate/src/frame/region/mod.rs",
     "callgate/tests/holes_judge.rs",
     "callgate/tests/json/main.rs",
     "callgate/tests/laws.rs",
