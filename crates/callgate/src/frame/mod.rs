@@ -1,5 +1,6 @@
 //! Framing: text in, attempts out. Templates of all listening dialects run as one program over the bytes.
 
+mod closures;
 pub(crate) mod instructions;
 pub(crate) mod machine;
 mod marks;
@@ -9,4 +10,3 @@ mod region;
 mod stops;
 mod thread;
 pub(crate) mod threads;
-mod ways;

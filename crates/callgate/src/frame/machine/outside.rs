@@ -131,7 +131,7 @@ impl Machine {
         if let Some(opener) = opener {
             self.opener = opener;
             self.state = State::Opening;
-            let is_quick = !gate.openers.leaves(opener) && self.threads.are_plain(program);
+            let is_quick = !gate.openers.hands_over(opener) && self.threads.are_plain(program);
             if !is_quick || !Shortcut::Openers.is_on() {
                 self.take_up(gate);
             }
@@ -152,7 +152,7 @@ impl Machine {
         }
         for c in rest[used..].chars() {
             let walk = openers.walk(self.opener, c);
-            if walk == Walk::Dynamic || self.held.len() >= LONGEST_HEADER {
+            if walk == Walk::NotInTable || self.held.len() >= LONGEST_HEADER {
                 self.take_up(gate);
                 break;
             }
@@ -179,7 +179,7 @@ impl Machine {
             match walk {
                 Walk::To(next) => {
                     self.opener = next;
-                    if !openers.leaves(next) && self.threads.are_plain(&gate.program) {
+                    if !openers.hands_over(next) && self.threads.are_plain(&gate.program) {
                         continue;
                     }
                     self.take_up(gate);

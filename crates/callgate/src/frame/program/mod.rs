@@ -15,10 +15,10 @@ use crate::dialect::{Part, Record, Template, turn};
 use crate::draft::lines::LineMarks;
 
 use self::calls::{Section, can_be_bare, without_wrapper};
+use super::closures::Closures;
 pub(crate) use super::instructions::{Body, Frame, FrameKind, Mark, Nested, Op, Pattern, Pc, Program};
 use super::marks::Marks;
 use super::stops::Stops;
-use super::ways::Ways;
 
 /// The shortest literal that says by itself that a value before it has ended.
 const SHORTEST_SIGN: usize = 4;
@@ -38,7 +38,7 @@ pub(crate) fn compile(records: &[Listening]) -> Program {
     let mut compiler = Compiler {
         program: Program {
             ops: Vec::new(),
-            ways: Ways::default(),
+            closures: Closures::default(),
             patterns: Vec::new(),
             bodies: Vec::new(),
             infos: Vec::new(),
@@ -70,7 +70,7 @@ pub(crate) fn compile(records: &[Listening]) -> Program {
     let mut program = compiler.program;
     starts::find(&mut program, records);
     join_spaces(&mut program.ops);
-    program.ways = Ways::of(&program.ops);
+    program.closures = Closures::of(&program.ops);
     program.stops = Stops::of_program(&program);
     program
 }

@@ -1,12 +1,12 @@
 //! Following: from where a thread stands to everything that it can reach without reading a byte.
 
+use super::super::closures::needs_thread;
 use super::super::instructions::{Op, Program};
 use super::super::thread::{Thread, Words};
-use super::super::ways::is_open;
-use super::Scratch;
+use super::scratch::{Scratch, WorkItem};
 
-/// Adds a thread and everything it can reach without reading a byte, the preferred way first. Threads are large, so one
-/// is copied to where it stays and changed there.
+/// Adds a thread and everything it can reach without reading a byte, the preferred first. Threads are large, so one is
+/// copied to where it stays and changed there.
 #[inline(never)]
 pub(super) fn follow(
     program: &Program,
@@ -15,27 +15,27 @@ pub(super) fn follow(
     thread: &Thread,
     position: usize,
 ) {
-    let ways = program.ways.from(thread.pc);
-    if ways.is_empty() {
+    let closure = program.closures.from(thread.pc);
+    if closure.is_empty() {
         arrive(program, scratch, list, thread, position);
         return;
     }
-    for (i, way) in ways.iter().enumerate() {
-        if way.is_open {
-            // What it leads to comes before the ways after it.
-            for way in ways[i..].iter().rev() {
-                scratch.ways.push((*thread, true));
-                if let Some((thread, _)) = scratch.ways.last_mut() {
-                    thread.go(program, way, position);
+    for (i, reached) in closure.iter().enumerate() {
+        if reached.needs_thread {
+            // What it leads to is preferred to the rest of the closure.
+            for reached in closure[i..].iter().rev() {
+                scratch.worklist.push(WorkItem { thread: *thread, expanded: true });
+                if let Some(WorkItem { thread, .. }) = scratch.worklist.last_mut() {
+                    thread.go(program, reached, position);
                 }
             }
-            follow_waiting(program, scratch, list, position);
+            expand(program, scratch, list, position);
             return;
         }
-        if scratch.first_visit(way.pc, way.spaced) {
+        if scratch.first_visit(reached.pc, reached.spaced) {
             list.push(*thread);
             if let Some(thread) = list.last_mut() {
-                thread.go(program, way, position);
+                thread.go(program, reached, position);
             }
         }
     }
@@ -44,21 +44,21 @@ pub(super) fn follow(
 /// Adds everything that the only thread of a set can reach without reading a byte. False if that depends on what it has
 /// read, and nothing is added.
 pub(super) fn spread(program: &Program, list: &mut Vec<Thread>, thread: &Thread, position: usize) -> bool {
-    let ways = program.ways.from(thread.pc);
-    if ways.is_empty() {
-        let is_known = !is_open(program.ops[thread.pc as usize]);
+    let closure = program.closures.from(thread.pc);
+    if closure.is_empty() {
+        let is_known = !needs_thread(program.ops[thread.pc as usize]);
         if is_known {
             list.push(*thread);
         }
         return is_known;
     }
-    if ways.iter().any(|way| way.is_open) {
+    if closure.iter().any(|reached| reached.needs_thread) {
         return false;
     }
-    for way in ways {
+    for reached in closure {
         list.push(*thread);
         if let Some(thread) = list.last_mut() {
-            thread.go(program, way, position);
+            thread.go(program, reached, position);
         }
     }
     true
@@ -72,23 +72,23 @@ fn arrive(
     thread: &Thread,
     position: usize,
 ) {
-    if is_open(program.ops[thread.pc as usize]) {
-        scratch.ways.push((*thread, true));
-        follow_waiting(program, scratch, list, position);
+    if needs_thread(program.ops[thread.pc as usize]) {
+        scratch.worklist.push(WorkItem { thread: *thread, expanded: true });
+        expand(program, scratch, list, position);
     } else if scratch.first_visit(thread.pc, thread.spaced) {
         list.push(*thread);
     }
 }
 
-/// Follows the threads that wait on their ways: those that have arrived, and those that have yet to set out.
-fn follow_waiting(program: &Program, scratch: &mut Scratch, list: &mut Vec<Thread>, position: usize) {
-    while let Some((mut thread, has_arrived)) = scratch.ways.pop() {
-        let ways = program.ways.from(thread.pc);
-        if !has_arrived && !ways.is_empty() {
-            for way in ways.iter().rev() {
+/// Expands what is on the work list until nothing is.
+fn expand(program: &Program, scratch: &mut Scratch, list: &mut Vec<Thread>, position: usize) {
+    while let Some(WorkItem { mut thread, expanded }) = scratch.worklist.pop() {
+        let closure = program.closures.from(thread.pc);
+        if !expanded && !closure.is_empty() {
+            for reached in closure.iter().rev() {
                 let mut next = thread;
-                next.go(program, way, position);
-                scratch.ways.push((next, true));
+                next.go(program, reached, position);
+                scratch.worklist.push(WorkItem { thread: next, expanded: true });
             }
             continue;
         }
@@ -102,11 +102,11 @@ fn follow_waiting(program: &Program, scratch: &mut Scratch, list: &mut Vec<Threa
                 let empty = scratch.words.len() as u32;
                 thread.pc += 1;
                 thread.suffix = Some(Words::new(empty, empty));
-                scratch.ways.push((thread, false));
+                scratch.worklist.push(WorkItem { thread, expanded: false });
             }
             Op::Suffix | Op::Repeat(_) if thread.repeated(op).is_none() => {
                 thread.pc += 1;
-                scratch.ways.push((thread, false));
+                scratch.worklist.push(WorkItem { thread, expanded: false });
             }
             Op::Return => {
                 let Some(holder) = scratch.holders.get((thread.level as usize).wrapping_sub(1)) else {
@@ -115,12 +115,12 @@ fn follow_waiting(program: &Program, scratch: &mut Scratch, list: &mut Vec<Threa
                 // What has been read since the last body counts for those that go on from here.
                 let resume = |mut next: Thread| {
                     next.count_on(&thread);
-                    (next, false)
+                    WorkItem { thread: next, expanded: false }
                 };
-                scratch.ways.extend(holder.waiting.iter().rev().map(|outer| resume(outer.past_body())));
+                scratch.worklist.extend(holder.waiting.iter().rev().map(|outer| resume(outer.past_body())));
                 if let Some(outer) = holder.waiting.first() {
                     let another = holder.elements.iter().rev();
-                    scratch.ways.extend(another.map(|start| resume(outer.into_element(*start))));
+                    scratch.worklist.extend(another.map(|start| resume(outer.into_element(*start))));
                 }
             }
             _ => list.push(thread),

@@ -117,7 +117,8 @@ impl Threads {
     pub(crate) fn are_plain(&self, program: &Program) -> bool {
         self.list.iter().all(|thread| {
             let op = program.ops[thread.pc as usize];
-            !thread.is_set_apart(false) && matches!(op, Op::Byte(_) | Op::Space | Op::Space1 | Op::Line)
+            !thread.depends_on_response(false)
+                && matches!(op, Op::Byte(_) | Op::Space | Op::Space1 | Op::Line)
         })
     }
 

@@ -1,8 +1,8 @@
 //! The shortcuts of threads: a thread that is alone, white space that all pass over, and bytes that all read alike.
 
+use super::super::closures::begins_without_space;
 use super::super::instructions::{Op, Pc, Program};
 use super::super::thread::{LONGEST_WORD, Start, Thread};
-use super::super::ways::begins_without_space;
 use super::{Scratch, Step, Threads, is_word_byte, spread};
 use crate::shortcuts::Shortcut;
 

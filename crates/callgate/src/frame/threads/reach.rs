@@ -2,16 +2,16 @@
 
 use super::super::instructions::{Op, Pc, Program};
 
-/// Whether an instruction that is wanted can be reached from here without going past one that ends the way.
+/// Whether an instruction that is wanted can be reached from here without going past one that ends the path.
 pub(crate) fn reaches(
     program: &Program,
     from: Pc,
     is_wanted: impl Fn(Op) -> bool,
-    ends_way: impl Fn(Op) -> bool,
+    ends_path: impl Fn(Op) -> bool,
 ) -> bool {
-    let mut ways = vec![from];
+    let mut open = vec![from];
     let mut seen = Vec::new();
-    while let Some(pc) = ways.pop() {
+    while let Some(pc) = open.pop() {
         if seen.contains(&pc) {
             continue;
         }
@@ -21,11 +21,11 @@ pub(crate) fn reaches(
             return true;
         }
         match op {
-            _ if ends_way(op) => {}
-            Op::Split(first, second) => ways.extend([first, second]),
-            Op::Prompt(next) => ways.extend([pc + 1, next]),
-            Op::Jump(to) => ways.push(to),
-            _ => ways.push(pc + 1),
+            _ if ends_path(op) => {}
+            Op::Split(first, second) => open.extend([first, second]),
+            Op::Prompt(next) => open.extend([pc + 1, next]),
+            Op::Jump(to) => open.push(to),
+            _ => open.push(pc + 1),
         }
     }
     false

@@ -13,10 +13,18 @@ pub(crate) struct Scratch {
     /// The words of `visited` that are not zero.
     touched: Vec<u32>,
     pub(super) spare: Vec<Thread>,
-    /// Threads on their ways, the preferred last, and whether each has arrived.
-    pub(super) ways: Vec<(Thread, bool)>,
+    /// The work list of a closure that depends on its threads, the preferred last.
+    pub(super) worklist: Vec<WorkItem>,
     /// The values that hold the elements that are being read, the outermost first.
     pub(super) holders: Vec<Holder>,
+}
+
+/// A thread whose closure is still to be added.
+#[derive(Debug)]
+pub(super) struct WorkItem {
+    pub(super) thread: Thread,
+    /// Whether the closure of its instruction has been followed, so that the instruction itself is what remains.
+    pub(super) expanded: bool,
 }
 
 /// A value that holds elements.
