@@ -100,7 +100,7 @@ pub(crate) fn judge(gate: &Compiled, attempt: &mut Attempt, effort: &mut Effort)
         (Some(name), None) if gate.registry.is_some() => findings.push(unknown_tool(gate, name, effort)),
         (_, Some(tool)) => {
             if let Some(text) = arguments.as_ref().filter(|_| !fits) {
-                let knobs = (gate.policy.coerce, gate.policy.extra_args, attempt.text_born);
+                let knobs = (gate.policy.coerce, gate.policy.extra_args, attempt.untyped);
                 let fit = tool.fit_within(text, &tape, knobs, effort);
                 coercions = fit.coercions;
                 let changed = if fit.findings.is_empty() || !findings.is_empty() {
@@ -313,7 +313,7 @@ fn judge_arguments(
                 // What is wrong already may be why there are none, so nothing is said about their absence.
                 return None;
             }
-            if !attempt.text_born {
+            if !attempt.untyped {
                 if gate.policy.blank_args == BlankArgs::Reject {
                     let message = "the call has no arguments, not even an empty object";
                     findings.push(Finding::new(Code::ArgumentsNotObject).message(message));

@@ -88,8 +88,8 @@ pub struct Reader {
     base: usize,
     state: State,
     end: Option<End>,
-    /// Stop bytes before this place of the input are part of the value.
-    passed: usize,
+    /// From which byte of the input on a stop byte may end the value. Those before it are part of it.
+    stops_from: usize,
     /// Whether the value is being closed, so that what touches the end counts.
     closing: bool,
     /// Whether closing had to take a value that touches the end.
@@ -135,7 +135,7 @@ impl Reader {
             base: 0,
             state: State::Reading,
             end: None,
-            passed: 0,
+            stops_from: 0,
             closing: false,
             cut: false,
             place: Place::Start,
@@ -199,7 +199,7 @@ impl Reader {
             base,
             state,
             end,
-            passed,
+            stops_from,
             closing,
             cut,
             place,
@@ -224,7 +224,7 @@ impl Reader {
         levels.clear();
         output.clear();
         repairs.clear();
-        (*base, *passed) = (0, 0);
+        (*base, *stops_from) = (0, 0);
         (*state, *place, *end) = (State::Reading, Place::Start, None);
         (*closing, *cut) = (false, false);
         (*comma, *key, *string, *comment, *probe, *failure) = (None, None, None, None, None, None);
@@ -344,7 +344,7 @@ impl Reader {
             return;
         }
         self.state = State::Reading;
-        self.passed = self.base + self.window.len() + 1;
+        self.stops_from = self.base + self.window.len() + 1;
         if let Some(probe) = &mut self.probe {
             probe.overrule();
         }
@@ -399,7 +399,7 @@ impl Reader {
                 // Every step would ask for more. Only around a value something may be left to do.
                 break;
             }
-            // Where nothing more is plain, trying again would not help: a step comes next.
+            // Once the shortcut has taken all it could, the next byte needs one careful step.
             if self.take_plain(&mut cursor) && (cursor.at == text.len() || self.state != State::Reading) {
                 continue;
             }
@@ -413,7 +413,7 @@ impl Reader {
             }
         }
         if self.state == State::Done {
-            let looked = self.passed.saturating_sub(self.base).min(text.len());
+            let looked = self.stops_from.saturating_sub(self.base).min(text.len());
             if cursor.at < looked {
                 // A quote was taken for data because of what follows, and now the value would end before that.
                 if self.failure.is_none() {
@@ -447,7 +447,8 @@ impl Reader {
 
     /// Whether this byte, at this place of the cursor's text, may start what follows the value.
     fn stops_at(&self, cursor: &Cursor<'_>, at: usize) -> bool {
-        cursor.byte_at(at).is_some_and(|byte| self.grammar.stops.has(byte)) && cursor.base + at >= self.passed
+        cursor.byte_at(at).is_some_and(|byte| self.grammar.stops.has(byte))
+            && cursor.base + at >= self.stops_from
     }
 
     /// Refuses the value for a reason outside of it, at an offset of what was pushed. Its end is still looked for.
