@@ -32,8 +32,8 @@ pub(crate) struct Attempt {
     /// The text of the frame, up to a limit.
     pub(crate) raw: String,
     pub(crate) raw_len: usize,
-    /// Whether the values were written as text.
-    pub(crate) text_born: bool,
+    /// Whether its format writes values as text, without their types.
+    pub(crate) untyped: bool,
     /// Whether the end of the frame was seen.
     pub(crate) closed: bool,
     /// Whether nothing but its shape says that this is a call.

@@ -50,7 +50,7 @@ pub(crate) fn judge(rules: &Rules, attempt: &mut Attempt, effort: &mut Effort) -
         (Some(name), None) if rules.registry.is_some() => findings.push(unknown_tool(rules, name, effort)),
         (_, Some(tool)) => {
             if let Some(text) = arguments.as_ref().filter(|_| !fits) {
-                let knobs = (rules.policy.coerce, rules.policy.extra_args, attempt.text_born);
+                let knobs = (rules.policy.coerce, rules.policy.extra_args, attempt.untyped);
                 let fit = tool.fit_within(text, &tape, knobs, effort);
                 coercions = fit.coercions;
                 let changed = if fit.findings.is_empty() || !findings.is_empty() {
@@ -263,7 +263,7 @@ fn judge_arguments(
                 // What is wrong already may be why there are none, so nothing is said about their absence.
                 return None;
             }
-            if !attempt.text_born {
+            if !attempt.untyped {
                 if rules.policy.blank_args == BlankArgs::Reject {
                     let message = "the call has no arguments, not even an empty object";
                     findings.push(Finding::new(Code::ArgumentsNotObject).message(message));

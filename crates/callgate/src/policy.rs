@@ -24,8 +24,8 @@ pub enum RepairPolicy {
 pub enum Coerce {
     /// Never.
     Off,
-    /// Only values that were written as text (tags, lines), whose type the format cannot say.
-    TextBorn,
+    /// Only values of a format that cannot say a type: text in tags, or lines.
+    Untyped,
     /// Any value, by the closed table, where exactly one change makes it valid.
     Lossless,
 }

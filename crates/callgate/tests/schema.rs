@@ -370,14 +370,14 @@ mod coercion {
         let tool = property(json!({"type": "integer"}));
         let text = r#"{"v": "3"}"#;
         let tape = Tape::parse(text).unwrap();
-        for (coerce, text_born, fits) in [
+        for (coerce, untyped, fits) in [
             (Coerce::Off, true, false),
-            (Coerce::TextBorn, false, false),
-            (Coerce::TextBorn, true, true),
+            (Coerce::Untyped, false, false),
+            (Coerce::Untyped, true, true),
             (Coerce::Lossless, false, true),
         ] {
-            let fit = tool.fit(text, &tape, coerce, ExtraArgs::Reject, text_born);
-            assert_eq!(fit.findings.is_empty(), fits, "{coerce:?} {text_born}");
+            let fit = tool.fit(text, &tape, coerce, ExtraArgs::Reject, untyped);
+            assert_eq!(fit.findings.is_empty(), fits, "{coerce:?} {untyped}");
         }
     }
 

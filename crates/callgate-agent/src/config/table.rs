@@ -378,8 +378,8 @@ pub const ROWS: &[Row] = &[
     ),
     knob(
         "policy.coerce",
-        ranked("off < text-born < lossless"),
-        Kind::Word(&["off", "text-born", "lossless"]),
+        ranked("off < untyped < lossless"),
+        Kind::Word(&["off", "untyped", "lossless"]),
         "whether values may be changed to fit their schema",
     ),
     knob(

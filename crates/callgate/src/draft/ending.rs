@@ -131,7 +131,7 @@ impl Draft {
             strangers: Vec::new(),
             raw: std::mem::take(&mut self.raw),
             raw_len: self.raw_len,
-            text_born: false,
+            untyped: false,
             closed,
             unmarked,
             meaning: Meaning::Call,
@@ -145,7 +145,7 @@ impl Draft {
         match std::mem::replace(&mut self.body, DraftBody::None) {
             DraftBody::None => {}
             DraftBody::Params(params) => {
-                attempt.text_born = true;
+                attempt.untyped = true;
                 attempt.arguments = Arguments::Broken;
                 if let Some((text, tape)) = params.finish() {
                     attempt.arguments = Arguments::Json(text);

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use super::closures::Closures;
 use super::marks::Marks;
 use super::stops::Stops;
 use super::threads::Thread;
-use super::ways::Ways;
 use crate::bytes::ByteSet;
 use crate::dialect::Slot;
 use crate::draft::lines::LineMarks;
@@ -38,7 +38,7 @@ pub(crate) enum Op {
     FenceEnd,
     /// A part that a reader of its own reads.
     Body(u16),
-    /// Both ways, the first preferred.
+    /// Goes on at both, the first preferred.
     Split(Pc, Pc),
     /// What the prompt ends with comes next, or was in the prompt and the text goes on elsewhere.
     Prompt(Pc),
@@ -201,7 +201,7 @@ pub(crate) struct Nested {
 pub(crate) struct Program {
     pub(crate) ops: Vec<Op>,
     /// Where each instruction leads without reading a byte.
-    pub(crate) ways: Ways,
+    pub(crate) closures: Closures,
     pub(crate) patterns: Vec<Pattern>,
     pub(crate) bodies: Vec<Body>,
     /// Info words of fences, in lower case.

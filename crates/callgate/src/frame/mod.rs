@@ -1,5 +1,6 @@
 //! Framing: text in, attempts out. Templates of all listening dialects run as one program over the bytes.
 
+mod closures;
 pub(crate) mod instructions;
 pub(crate) mod machine;
 mod marks;
@@ -9,7 +10,6 @@ mod region;
 mod stops;
 mod thread;
 pub(crate) mod threads;
-mod ways;
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Openers: everything that can begin a frame, worked out beforehand as a table with one step per byte.
+//! Openers: everything that can begin a frame, worked out beforehand as a table with one step per byte (a DFA over the
+//! common prefixes).
 //!
 //! While only literals have been read, all that the threads know follows from the bytes alone. So the sets of threads
 //! are computed once per gate, and a response walks from set to set; the threads themselves are taken up where a word,
@@ -29,8 +30,8 @@ pub(crate) enum Walk {
     To(Set),
     /// Nowhere: no opener goes on like this.
     Dead,
-    /// The threads must read it.
-    Dynamic,
+    /// The table does not say: the threads must read it.
+    NotInTable,
 }
 
 /// Which frames may begin at a place.
@@ -97,8 +98,8 @@ struct Entry {
     /// The threads; their positions count from the first byte of the opener.
     threads: Vec<Thread>,
     edges: Vec<(u8, Set)>,
-    /// Whether the threads must be taken up here.
-    leaves: bool,
+    /// Whether the table ends here, and the threads read on.
+    hands_over: bool,
     /// Whether a byte without an edge means that this is no opener.
     is_closed: bool,
 }
@@ -143,7 +144,7 @@ impl Openers {
         match self.walk_byte(set, first) {
             Walk::To(next) => self.walk_byte(next, second) != Walk::Dead,
             Walk::Dead => false,
-            Walk::Dynamic => true,
+            Walk::NotInTable => true,
         }
     }
 
@@ -166,7 +167,7 @@ impl Openers {
         let (mut at, mut passed) = (set, (set, 0));
         for (i, byte) in text.bytes().enumerate() {
             match self.walk_byte(at, byte) {
-                Walk::To(next) if !self.leaves(next) => at = next,
+                Walk::To(next) if !self.hands_over(next) => at = next,
                 _ => break,
             }
             if text.is_char_boundary(i + 1) {
@@ -176,9 +177,9 @@ impl Openers {
         passed
     }
 
-    /// Whether the threads must be taken up at this set.
-    pub(crate) fn leaves(&self, set: Set) -> bool {
-        self.sets[set as usize].leaves
+    /// Whether the table ends at this set, and the threads read on.
+    pub(crate) fn hands_over(&self, set: Set) -> bool {
+        self.sets[set as usize].hands_over
     }
 
     /// The threads of a set whose opener begins at `start`, the preferred first.
@@ -191,7 +192,7 @@ impl Openers {
         match entry.edges.iter().find(|(on, _)| *on == byte) {
             Some((_, next)) => Walk::To(*next),
             None if entry.is_closed => Walk::Dead,
-            None => Walk::Dynamic,
+            None => Walk::NotInTable,
         }
     }
 }
@@ -215,7 +216,7 @@ impl Builder<'_> {
             .map(|pc| Thread::new(*pc, 0));
         let mut threads = Threads::default();
         threads.start(program, &mut self.scratch, starts, 0);
-        // Those that start with something else would only be in the way.
+        // Without the threads that cannot read the byte, equal sets compare equal.
         threads.retain(|thread| takes(program, thread, byte));
         (!threads.is_empty()).then(|| self.set(&threads, 0))
     }
@@ -234,11 +235,11 @@ impl Builder<'_> {
         let is_literal =
             |thread: &Thread| matches!(op(thread), Op::Byte(_) | Op::Space | Op::Space1 | Op::Line);
         // At the very start nothing can come before a call, so that it begins there is certain.
-        let leaves = threads.iter().any(|thread| {
-            thread.is_set_apart(depth == 0) || !is_literal(thread) && !may_begin_word(op(thread))
+        let hands_over = threads.iter().any(|thread| {
+            thread.depends_on_response(depth == 0) || !is_literal(thread) && !may_begin_word(op(thread))
         });
-        let is_closed = !leaves && depth < LONGEST && threads.iter().all(is_literal);
-        self.openers.sets.push(Entry { threads, edges: Vec::new(), leaves, is_closed });
+        let is_closed = !hands_over && depth < LONGEST && threads.iter().all(is_literal);
+        self.openers.sets.push(Entry { threads, edges: Vec::new(), hands_over, is_closed });
         self.depths.push(depth);
         set
     }
@@ -248,7 +249,7 @@ impl Builder<'_> {
         let mut at = 0;
         while at < self.openers.sets.len() {
             let depth = self.depths[at];
-            if !self.openers.sets[at].leaves && depth < LONGEST {
+            if !self.openers.sets[at].hands_over && depth < LONGEST {
                 let threads = self.openers.sets[at].threads.clone();
                 let mut edges = Vec::new();
                 for byte in self.expected(&threads) {

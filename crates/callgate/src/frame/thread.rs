@@ -4,8 +4,8 @@ use std::num::NonZeroU32;
 
 use crate::dialect::Slot;
 
+use super::closures::Reached;
 use super::instructions::{Mark, Op, Pc, Program};
-use super::ways::Way;
 
 /// The longest name, key or id that is read.
 pub(super) const LONGEST_WORD: usize = 256;
@@ -146,12 +146,12 @@ impl Thread {
         }
     }
 
-    /// Goes to the end of a way.
-    pub(super) fn go(&mut self, program: &Program, way: &Way, position: usize) {
-        self.pc = way.pc;
-        self.spaced = way.spaced;
-        self.malformed |= way.malformed;
-        for mark in program.ways.marks(way) {
+    /// Goes to an instruction of the closure of the one where it stands.
+    pub(super) fn go(&mut self, program: &Program, reached: &Reached, position: usize) {
+        self.pc = reached.pc;
+        self.spaced = reached.spaced;
+        self.malformed |= reached.malformed;
+        for mark in program.closures.marks(reached) {
             self.apply(*mark, position);
         }
     }
@@ -184,8 +184,8 @@ impl Thread {
         self
     }
 
-    /// Whether it knows more than the bytes of an opener tell, so that it differs from response to response.
-    pub(crate) fn is_set_apart(&self, at_start: bool) -> bool {
+    /// Whether it carries state that the bytes of an opener alone do not determine: a word, a commitment, a pending start.
+    pub(crate) fn depends_on_response(&self, at_start: bool) -> bool {
         self.committed || self.word.is_some() || self.start_pending && !at_start
     }
 

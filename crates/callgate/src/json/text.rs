@@ -157,21 +157,25 @@ fn plain_length_at_end(bytes: &[u8], plain: usize, quote: u8) -> usize {
 
 /// Whether plain text ends before this byte.
 fn is_special(byte: u8, quote: u8) -> bool {
-    // With one bit changed the double quote is among the control characters.
+    // `byte ^ 2` maps the double quote (0x22) to 0x20 and control characters to each other, so that one comparison finds
+    // both. The space (0x20) becomes 0x22, which is none of them.
     let is_control_or_quote = byte ^ 2 < b'!';
     is_control_or_quote | (byte == b'\\') | (byte == quote)
 }
 
-/// Marks the high bit of each byte that is special. A byte after such a one may be marked falsely, never one before it.
+/// Marks the high bit of each byte of a word that is special, for all bytes at once: where a byte is less than a bound,
+/// subtracting the bound borrows and sets its high bit. The borrow may mark the bytes after it falsely, never one before
+/// the first that is special.
 #[inline]
 fn specials(word: &[u8; 8], quote: u8) -> u64 {
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
     const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);
-    // A double quote is found among the control characters.
+    // The double quote is found with the control characters (see `is_special`), so any other special byte may be looked
+    // for in its place.
     let quote = if quote == b'"' { b'\\' } else { quote };
     let word = u64::from_le_bytes(*word);
     let changed = |by: u8| word ^ (ONES * u64::from(by));
-    // What is less than this goes below zero, which only means something for ASCII.
+    // Bytes beyond ASCII have their high bit set from the start; `!word` takes their marks out.
     let less = |word: u64, than: u8| word.wrapping_sub(ONES * u64::from(than));
     (less(changed(2), b'!') | less(changed(b'\\'), 1) | less(changed(quote), 1)) & !word & HIGHS
 }

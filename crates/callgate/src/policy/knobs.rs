@@ -32,7 +32,7 @@ positions! {
     repair_lossless repair RepairPolicy::Lossless "Repairs with one possible reading.";
     repair_full repair RepairPolicy::Full "All repairs of the closed list; guesses are reported as such.";
     coerce_off coerce Coerce::Off "No value is changed to fit its schema.";
-    coerce_text_born coerce Coerce::TextBorn "Only values that were written as text are fitted to their schema.";
+    coerce_untyped coerce Coerce::Untyped "Only values of a format that cannot say a type are fitted to their schema.";
     coerce_lossless coerce Coerce::Lossless "Any value is fitted where exactly one change makes it valid.";
     truncated_reject truncated TruncatedPolicy::Reject "A call that runs into the end of the output is refused.";
     truncated_complete truncated TruncatedPolicy::Complete "It is closed, as a guess, where the ending allows it.";

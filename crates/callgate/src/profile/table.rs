@@ -270,7 +270,7 @@ fn strict() -> Policy {
 fn document() -> Policy {
     let mut policy = Policy {
         repair: RepairPolicy::Off,
-        coerce: Coerce::TextBorn,
+        coerce: Coerce::Untyped,
         foreign: Foreign::Ignore,
         max_calls: 64,
         ..Policy::default()

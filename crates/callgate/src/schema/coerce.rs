@@ -37,22 +37,15 @@ impl CompiledTool {
 
     /// Judges arguments, and fits them to the schema as far as the policy allows.
     ///
-    /// `arguments` is valid JSON and `tape` its layout; `text_born` says that the values were written as text. Values
+    /// `arguments` is valid JSON and `tape` its layout; `untyped` says that the format could not say types. Values
     /// are changed only where they fail, only if one change of the closed table makes them valid, and by splicing:
     /// all other bytes stay as they are. If anything remains wrong, nothing is changed and everything that was
     /// wrong is listed.
-    pub fn fit(
-        &self,
-        arguments: &str,
-        tape: &Tape,
-        coerce: Coerce,
-        extra: ExtraArgs,
-        text_born: bool,
-    ) -> Fit {
+    pub fn fit(&self, arguments: &str, tape: &Tape, coerce: Coerce, extra: ExtraArgs, untyped: bool) -> Fit {
         if self.fits_at_sight(arguments, tape) {
             return Fit::default();
         }
-        self.fit_within(arguments, tape, (coerce, extra, text_born), &mut Effort::default())
+        self.fit_within(arguments, tape, (coerce, extra, untyped), &mut Effort::default())
     }
 
     /// The same for arguments that do not fit at sight, as a part of a response with its own budget.
@@ -60,7 +53,7 @@ impl CompiledTool {
         &self,
         arguments: &str,
         tape: &Tape,
-        (coerce, extra, text_born): (Coerce, ExtraArgs, bool),
+        (coerce, extra, untyped): (Coerce, ExtraArgs, bool),
         effort: &mut Effort,
     ) -> Fit {
         let count = tape.nodes().len();
@@ -101,7 +94,7 @@ impl CompiledTool {
         let mut problems = problem::list(&errors, &value, &known, effort);
         let allowed = match coerce {
             Coerce::Off => false,
-            Coerce::TextBorn => text_born,
+            Coerce::Untyped => untyped,
             Coerce::Lossless => true,
         };
         let conversions =

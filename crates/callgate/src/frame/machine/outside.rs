@@ -128,7 +128,7 @@ impl Machine {
         self.calls.accounted = position;
         self.calls.ended = 0;
         let Some(opener) = opener else { return Some(State::Matching(matching)) };
-        let is_quick = !gate.openers.leaves(opener) && threads.are_plain(program);
+        let is_quick = !gate.openers.hands_over(opener) && threads.are_plain(program);
         if is_quick && Shortcut::Openers.is_on() {
             Some(State::Opening(opener, matching))
         } else {
@@ -157,7 +157,7 @@ impl Machine {
         }
         for c in rest[used..].chars() {
             let walk = openers.walk(opener, c);
-            if walk == Walk::Dynamic || self.held.text.len() >= LONGEST_HEADER {
+            if walk == Walk::NotInTable || self.held.text.len() >= LONGEST_HEADER {
                 return (self.take_up(gate, opener, matching), used);
             }
             let threads = &mut matching.threads;
@@ -181,7 +181,7 @@ impl Machine {
             used += c.len_utf8();
             if let Walk::To(next) = walk {
                 opener = next;
-                if !openers.leaves(next) && threads.are_plain(&gate.program) {
+                if !openers.hands_over(next) && threads.are_plain(&gate.program) {
                     continue;
                 }
                 threads.add(openers.threads(opener, self.held.start));

@@ -3,7 +3,14 @@
 //! Each step looks at the input from one place on and either moves on or asks for more; it never looks at how much
 //! there happens to be. What is not decided yet waits in a window, so the cutting of the input cannot matter.
 
+mod content;
+mod cursor;
 mod document;
+mod end;
+mod escapes;
+mod gaps;
+mod grammar;
+mod levels;
 mod output;
 mod plain;
 mod probe;
@@ -16,32 +23,23 @@ mod track;
 use std::fmt;
 use std::sync::Arc;
 
+use self::cursor::{Cursor, Step};
 use self::document::Around;
+pub use self::end::End;
+use self::escapes::Backslashes;
+use self::grammar::Grammar;
+pub use self::grammar::Syntax;
+use self::levels::{Level, OpenBrackets};
 use self::output::Output;
 use self::probe::Probe;
-use self::strings::{Backslashes, OpenString};
-use self::structure::{Level, Place};
+use self::strings::OpenString;
+use self::structure::Place;
 use self::track::Tracker;
 use super::repair::{Repair, RepairCode, Repairs, Safety};
 use super::tape::Tape;
 use super::text::make_room;
 use crate::bytes::ByteSet;
 use crate::finding::{Code, Span};
-
-/// How a value is written: what the reader takes as it is, without listing a repair.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Syntax {
-    /// JSON.
-    Json,
-    /// A Python literal: either quote, `True`, `None`, tuples, trailing commas.
-    Python,
-    /// Python keyword arguments, from after the opening parenthesis up to the closing one, which is left alone.
-    Kwargs,
-    /// Bare keys and a private string delimiter.
-    Bare,
-    /// A line for each member. The lines have a reader of their own; this one reads the values in them, as JSON.
-    Lines,
-}
 
 /// Where the reader is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,21 +50,6 @@ pub enum State {
     Stopped,
     /// The value is complete.
     Done,
-}
-
-/// What the end of the input means for the value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
-    /// It is complete.
-    Whole,
-    /// Everything in it is complete; only closers are missing.
-    Closable,
-    /// Something in it runs into the end, or a key has no value.
-    CutOff,
-    /// There is no value, only white space.
-    Blank,
-    /// It cannot be read.
-    Failed,
 }
 
 /// Why a value cannot be read.
@@ -105,8 +88,8 @@ pub struct Reader {
     base: usize,
     state: State,
     end: Option<End>,
-    /// Stop bytes before this place of the input are part of the value.
-    passed: usize,
+    /// From which byte of the input on a stop byte may end the value. Those before it are part of it.
+    stops_from: usize,
     /// Whether the value is being closed, so that what touches the end counts.
     closing: bool,
     /// Whether closing had to take a value that touches the end.
@@ -122,7 +105,7 @@ pub struct Reader {
     key: Option<(usize, usize)>,
     string: Option<OpenString>,
     backslashes: Backslashes,
-    comment: Option<structure::Comment>,
+    comment: Option<gaps::Comment>,
     probe: Option<Probe>,
     /// How far the word at the window's start has been looked at.
     scan: scalars::Scan,
@@ -131,95 +114,6 @@ pub struct Reader {
     repairs: Repairs,
     failure: Option<Failure>,
     tracker: Tracker,
-}
-
-/// What a reader was told about the value it reads.
-#[derive(Clone, Debug)]
-struct Grammar {
-    syntax: Syntax,
-    quote: Option<Arc<str>>,
-    max_depth: usize,
-    stops: ByteSet,
-    document: bool,
-    object_root: bool,
-    /// Whether reading ends with the first fault, because whoever reads wants a value only if it is one.
-    tentative: bool,
-}
-
-impl Grammar {
-    /// Whether values are written as Python writes them.
-    fn python(&self) -> bool {
-        matches!(self.syntax, Syntax::Python | Syntax::Kwargs)
-    }
-}
-
-/// How many levels each closer could close.
-#[derive(Clone, Copy, Debug, Default)]
-struct OpenBrackets {
-    braces: usize,
-    brackets: usize,
-    parens: usize,
-}
-
-impl OpenBrackets {
-    fn count(&self, closer: u8) -> usize {
-        match closer {
-            b'}' => self.braces,
-            b']' => self.brackets,
-            _ => self.parens,
-        }
-    }
-
-    fn change(&mut self, closer: u8) -> &mut usize {
-        match closer {
-            b'}' => &mut self.braces,
-            b']' => &mut self.brackets,
-            _ => &mut self.parens,
-        }
-    }
-}
-
-/// The input of one run of the machine.
-struct Cursor<'t> {
-    text: &'t str,
-    at: usize,
-    /// Where in the input `text` starts.
-    base: usize,
-    /// Whether nothing follows `text`.
-    last: bool,
-}
-
-impl<'t> Cursor<'t> {
-    fn rest(&self) -> &'t str {
-        &self.text[self.at..]
-    }
-
-    fn byte(&self) -> Option<u8> {
-        self.byte_at(self.at)
-    }
-
-    fn byte_at(&self, at: usize) -> Option<u8> {
-        self.text.as_bytes().get(at).copied()
-    }
-
-    fn offset(&self) -> usize {
-        self.base + self.at
-    }
-
-    /// The place in the input of the next `len` bytes.
-    fn span(&self, len: usize) -> Span {
-        Span::new(self.offset(), self.offset() + len)
-    }
-}
-
-/// What a step of the machine did.
-enum Step {
-    /// It changed the state or moved on.
-    Go,
-    /// It cannot decide before there is more input.
-    More,
-    /// It met a stop byte here.
-    Stop(usize),
 }
 
 impl Reader {
@@ -241,7 +135,7 @@ impl Reader {
             base: 0,
             state: State::Reading,
             end: None,
-            passed: 0,
+            stops_from: 0,
             closing: false,
             cut: false,
             place: Place::Start,
@@ -305,7 +199,7 @@ impl Reader {
             base,
             state,
             end,
-            passed,
+            stops_from,
             closing,
             cut,
             place,
@@ -330,7 +224,7 @@ impl Reader {
         levels.clear();
         output.clear();
         repairs.clear();
-        (*base, *passed) = (0, 0);
+        (*base, *stops_from) = (0, 0);
         (*state, *place, *end) = (State::Reading, Place::Start, None);
         (*closing, *cut) = (false, false);
         (*comma, *key, *string, *comment, *probe, *failure) = (None, None, None, None, None, None);
@@ -450,7 +344,7 @@ impl Reader {
             return;
         }
         self.state = State::Reading;
-        self.passed = self.base + self.window.len() + 1;
+        self.stops_from = self.base + self.window.len() + 1;
         if let Some(probe) = &mut self.probe {
             probe.overrule();
         }
@@ -462,38 +356,6 @@ impl Reader {
             Some(_) => self.tracker.in_string(),
             None => self.string.is_some() && self.probe.is_none(),
         }
-    }
-
-    /// Says that there is no more input, and what that means.
-    pub fn finish(&mut self) -> End {
-        if let Some(end) = self.end {
-            return end;
-        }
-        self.run_window();
-        let end = self.judge_end();
-        if end == End::Whole {
-            self.settle_document();
-            self.state = State::Done;
-        }
-        self.end = Some(end);
-        end
-    }
-
-    /// Ends the value where the input ends or the reader stopped, adding what is missing; `false` if that would
-    /// need a value that was not written.
-    pub fn close(&mut self) -> bool {
-        if self.failure.is_some() || self.state == State::Done {
-            return self.failure.is_none();
-        }
-        self.closing = true;
-        self.run_window();
-        if self.failure.is_some() || !self.close_open_value() {
-            return false;
-        }
-        self.settle_document();
-        self.state = State::Done;
-        self.end = Some(End::Whole);
-        self.failure.is_none()
     }
 
     /// Why the value cannot be read, if it cannot.
@@ -537,7 +399,7 @@ impl Reader {
                 // Every step would ask for more. Only around a value something may be left to do.
                 break;
             }
-            // Where nothing more is plain, trying again would not help: a step comes next.
+            // Once the shortcut has taken all it could, the next byte needs one careful step.
             if self.take_plain(&mut cursor) && (cursor.at == text.len() || self.state != State::Reading) {
                 continue;
             }
@@ -551,7 +413,7 @@ impl Reader {
             }
         }
         if self.state == State::Done {
-            let looked = self.passed.saturating_sub(self.base).min(text.len());
+            let looked = self.stops_from.saturating_sub(self.base).min(text.len());
             if cursor.at < looked {
                 // A quote was taken for data because of what follows, and now the value would end before that.
                 if self.failure.is_none() {
@@ -564,22 +426,6 @@ impl Reader {
         }
         self.base += cursor.at;
         (cursor.at, seen)
-    }
-
-    /// Runs the machine over the window, after which nothing follows.
-    fn run_window(&mut self) {
-        if self.state == State::Done {
-            return;
-        }
-        let stopped = self.state == State::Stopped;
-        self.state = State::Reading;
-        let mut window = std::mem::take(&mut self.window);
-        let (at, _) = self.run(&window, true);
-        window.drain(..at);
-        self.window = window;
-        if stopped && self.state == State::Reading {
-            self.state = State::Stopped;
-        }
     }
 
     fn step(&mut self, cursor: &mut Cursor<'_>) -> Step {
@@ -599,26 +445,10 @@ impl Reader {
         }
     }
 
-    /// What the end of the input means, once everything before it is decided.
-    fn judge_end(&self) -> End {
-        let empty = self.levels.last().is_some_and(|level| level.items == 0);
-        match self.place {
-            _ if self.failure.is_some() => End::Failed,
-            _ if self.state == State::Done => End::Whole,
-            _ if self.string.is_some() || !self.window.is_empty() => End::CutOff,
-            Place::Start => End::Blank,
-            Place::Around if self.around.has_value() => End::Whole,
-            Place::Around => End::Blank,
-            Place::After => End::Closable,
-            Place::Value if self.in_sequence() && !empty => End::Closable,
-            Place::Key if !empty => End::Closable,
-            Place::Value | Place::Key | Place::Colon => End::CutOff,
-        }
-    }
-
     /// Whether this byte, at this place of the cursor's text, may start what follows the value.
     fn stops_at(&self, cursor: &Cursor<'_>, at: usize) -> bool {
-        cursor.byte_at(at).is_some_and(|byte| self.grammar.stops.has(byte)) && cursor.base + at >= self.passed
+        cursor.byte_at(at).is_some_and(|byte| self.grammar.stops.has(byte))
+            && cursor.base + at >= self.stops_from
     }
 
     /// Refuses the value for a reason outside of it, at an offset of what was pushed. Its end is still looked for.

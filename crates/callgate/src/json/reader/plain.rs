@@ -6,11 +6,12 @@
 //! that it could not settle. What it takes is written as it stands, apart from three repairs that need no look either:
 //! single quotes, bare keys and trailing commas. A string that goes on in the next piece of a stream is opened.
 
+use super::escapes::ends_like_path;
+use super::levels::Shape;
 use super::probe::is_word_byte;
 use super::quotes::Style;
 use super::scalars::{Scan, number_length};
-use super::strings::ends_like_path;
-use super::structure::{Place, Shape};
+use super::structure::Place;
 use super::{Cursor, Reader, Syntax};
 use crate::finding::Span;
 use crate::json::repair::{RepairCode, Safety};
@@ -37,14 +38,14 @@ impl Reader {
             // The comma that an earlier step holds back is one too many.
             return false;
         }
-        let mut taken = self.taken(text, cursor.base, start);
+        let mut transfer = self.transfer(text, cursor.base, start);
         // How far everything is taken, and what is expected there.
         let (mut at, mut place) = match (self.place, opener) {
             (Place::Colon, b':') => (first + 1, Place::Value),
             (Place::Colon, _) => return false,
             (place, _) => (start, place),
         };
-        // The same before the last string, while nothing that follows shows that it ends where it seems to.
+        // Where to resume if the last string turns out not to end where it seems to.
         let mut before_string = None;
         // Where a string or key starts that is not plain, and what was expected there.
         let mut odd = None;
@@ -59,9 +60,9 @@ impl Reader {
             if byte == closer(in_object) && !(in_object && expected == Place::Value) {
                 let Some(level) = self.pop_level() else { break };
                 if let Some(comma) = comma {
-                    self.leave_comma(&mut taken, comma);
+                    self.leave_comma(&mut transfer, comma);
                 }
-                self.output.tape.close(level.node(), taken.out(here + 1));
+                self.output.tape.close(level.node(), transfer.out(here + 1));
                 self.count_value();
                 (at, place, before_string) = (here + 1, Place::After, None);
                 in_object = match self.shape() {
@@ -76,7 +77,7 @@ impl Reader {
                     odd = Some((here, Place::Key));
                     break;
                 };
-                self.key = Some(self.take_token(&mut taken, here, key));
+                self.key = Some(self.take_token(&mut transfer, here, key));
                 (at, place, before_string) = (value, Place::Value, None);
                 (here, byte) = token_at(bytes, at);
             } else if expected == Place::After {
@@ -89,11 +90,11 @@ impl Reader {
                         true => (Shape::Brace, Kind::Object, Place::Key),
                         false => (Shape::Bracket, Kind::Array, Place::Value),
                     };
-                    let node = self.output.tape.open(kind, self.key.take(), taken.out(here));
+                    let node = self.output.tape.open(kind, self.key.take(), transfer.out(here));
                     self.push_level(opened, node);
                     (here + 1, inside, None)
                 }
-                b'"' | b'\'' if is_quote_told(&bytes[here..]) => {
+                b'"' | b'\'' if quote_is_unambiguous(&bytes[here..]) => {
                     if byte == b'"' {
                         // In an array nothing more is needed to show that the string before it has ended.
                         before_string = None;
@@ -107,7 +108,7 @@ impl Reader {
                     if !can_be_taken_back && !self.ends_string(text, string.end, in_object) {
                         break;
                     }
-                    let (from, to) = self.take_token(&mut taken, here, string);
+                    let (from, to) = self.take_token(&mut transfer, here, string);
                     self.take_value(Kind::String, from, to);
                     (string.end, Place::After, can_be_taken_back.then_some((at, place)))
                 }
@@ -116,7 +117,7 @@ impl Reader {
                     if self.has_stop(&bytes[here..end]) {
                         break;
                     }
-                    self.take_value(kind, taken.out(here), taken.out(end));
+                    self.take_value(kind, transfer.out(here), transfer.out(end));
                     (end, Place::After, None)
                 }
                 _ => break,
@@ -128,7 +129,7 @@ impl Reader {
         } else if let Some((here, expected)) = odd
             && is_cut_string(&bytes[here..])
         {
-            self.write_up_to(&mut taken, here);
+            self.write_up_to(&mut transfer, here);
             cursor.at = here;
             self.place = expected;
             self.open_cut_string(cursor);
@@ -137,7 +138,7 @@ impl Reader {
         if at == start {
             return false;
         }
-        self.write_up_to(&mut taken, at);
+        self.write_up_to(&mut transfer, at);
         cursor.at = at;
         self.place = place;
         if self.levels.is_empty() {
@@ -160,8 +161,8 @@ impl Reader {
             _ if !has_comma => false,
             _ if in_object => self.plain_key(text, next, byte).is_some(),
             b'{' | b'[' => self.levels.len() < self.grammar.max_depth,
-            b'"' => is_quote_told(&bytes[next..]),
-            b'\'' => is_quote_told(&bytes[next..]) && self.plain_string(text, next, byte).is_some(),
+            b'"' => quote_is_unambiguous(&bytes[next..]),
+            b'\'' => quote_is_unambiguous(&bytes[next..]) && self.plain_string(text, next, byte).is_some(),
             _ => false,
         }
     }
@@ -182,49 +183,49 @@ impl Reader {
     }
 
     /// The text at hand, of which all before `start` is written.
-    fn taken<'t>(&self, text: &'t str, base: usize, start: usize) -> Taken<'t> {
+    fn transfer<'t>(&self, text: &'t str, base: usize, start: usize) -> Transfer<'t> {
         let out = self.output.text.len() + self.gap.len();
-        Taken { text, base, written: start, shift: out.wrapping_sub(start) }
+        Transfer { text, base, written: start, offset: out.wrapping_sub(start) as isize }
     }
 
     /// Writes the text as it stands, up to this place.
     #[inline(always)]
-    fn write_up_to(&mut self, taken: &mut Taken<'_>, at: usize) {
+    fn write_up_to(&mut self, transfer: &mut Transfer<'_>, at: usize) {
         self.flush_gap();
-        self.output.text.push_str(&taken.text[taken.written..at]);
-        taken.go_on_at(at, self.output.text.len());
+        self.output.text.push_str(&transfer.text[transfer.written..at]);
+        transfer.go_on_at(at, self.output.text.len());
     }
 
     /// Leaves out a comma before a closer.
-    fn leave_comma(&mut self, taken: &mut Taken<'_>, at: usize) {
-        self.write_up_to(taken, at);
-        taken.go_on_at(at + 1, self.output.text.len());
-        self.repair(RepairCode::TrailingComma, Span::new(taken.base + at, taken.base + at + 1));
+    fn leave_comma(&mut self, transfer: &mut Transfer<'_>, at: usize) {
+        self.write_up_to(transfer, at);
+        transfer.go_on_at(at + 1, self.output.text.len());
+        self.repair(RepairCode::TrailingComma, Span::new(transfer.base + at, transfer.base + at + 1));
     }
 
     /// Takes a string or key. Says where it stands in the output.
-    fn take_token(&mut self, taken: &mut Taken<'_>, start: usize, token: Token) -> (usize, usize) {
+    fn take_token(&mut self, transfer: &mut Transfer<'_>, start: usize, token: Token) -> (usize, usize) {
         self.backslashes.in_path |= token.path;
         if token.quotes == Quotes::Double {
-            return (taken.out(start), taken.out(token.end));
+            return (transfer.out(start), transfer.out(token.end));
         }
-        self.requote(taken, start, token)
+        self.requote(transfer, start, token)
     }
 
     /// Writes a string or key with double quotes. Says where it stands in the output. It is kept out of line so that
     /// taking what is valid stays small.
     #[inline(never)]
-    fn requote(&mut self, taken: &mut Taken<'_>, start: usize, token: Token) -> (usize, usize) {
+    fn requote(&mut self, transfer: &mut Transfer<'_>, start: usize, token: Token) -> (usize, usize) {
         let end = token.end;
         let (code, marked, content) = match token.quotes {
             Quotes::None => (RepairCode::UnquotedKey, end, start..end),
             _ => (RepairCode::SingleQuotes, start + 1, start + 1..end - 1),
         };
-        let span = Span::new(taken.base + start, taken.base + marked);
+        let span = Span::new(transfer.base + start, transfer.base + marked);
         self.repairs.add(code, Safety::Lossless, span);
-        self.write_up_to(taken, start);
+        self.write_up_to(transfer, start);
         let from = self.output.text.len();
-        let content = &taken.text[content];
+        let content = &transfer.text[content];
         if token.quotes == Quotes::SingleMixed {
             self.output.text.push('"');
             write_requoted(&mut self.output.text, content);
@@ -232,7 +233,7 @@ impl Reader {
         } else {
             write_quoted(&mut self.output.text, content);
         }
-        taken.go_on_at(end, self.output.text.len());
+        transfer.go_on_at(end, self.output.text.len());
         (from, self.output.text.len())
     }
 
@@ -423,27 +424,27 @@ impl Reader {
     }
 }
 
-/// The text at hand.
-struct Taken<'t> {
+/// The text at hand on its way into the output.
+struct Transfer<'t> {
     text: &'t str,
     /// Where in the input it starts.
     base: usize,
     /// How far it has been written.
     written: usize,
     /// How much further on the rest of it will stand in the output; less than zero where something was dropped.
-    shift: usize,
+    offset: isize,
 }
 
-impl Taken<'_> {
+impl Transfer<'_> {
     /// Where a place of the text that is not written yet will stand in the output.
     fn out(&self, at: usize) -> usize {
-        at.wrapping_add(self.shift)
+        at.wrapping_add_signed(self.offset)
     }
 
     /// Says that the text goes on here, where the output ends.
     fn go_on_at(&mut self, at: usize, out: usize) {
         self.written = at;
-        self.shift = out.wrapping_sub(at);
+        self.offset = out.wrapping_sub(at) as isize;
     }
 }
 
@@ -491,8 +492,8 @@ fn write_quoted(out: &mut String, text: &str) {
     out.push('"');
 }
 
-/// Whether it is clear how many quotes stand here: three in a row are another kind of quote.
-fn is_quote_told(bytes: &[u8]) -> bool {
+/// Whether there are enough bytes to tell one quote from three in a row, which open another kind of string.
+fn quote_is_unambiguous(bytes: &[u8]) -> bool {
     match bytes {
         [quote, next, ..] if quote != next => true,
         _ => bytes.len() >= 3,

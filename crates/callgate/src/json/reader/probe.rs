@@ -3,9 +3,9 @@
 //! A quote ends a string only if what follows can follow a string in that place. In valid JSON it always can, so
 //! the look never changes how valid text is read. It is a small machine of its own, resumed where the input paused.
 
+use super::levels::{Level, OpenBrackets, Shape};
 use super::quotes::{Opening, Style};
-use super::structure::{Level, Shape};
-use super::{Cursor, Grammar, OpenBrackets, Reader};
+use super::{Cursor, Grammar, Reader};
 use crate::json::repair::Safety;
 use crate::json::text::plain_length;
 
@@ -71,8 +71,8 @@ struct Setting<'r> {
     shape: Option<Shape>,
     key: bool,
     open_brackets: &'r OpenBrackets,
-    /// Stop bytes nearer than this are part of the value.
-    passed: usize,
+    /// From how far on a stop byte may end the value.
+    stops_from: usize,
     last: bool,
 }
 
@@ -86,7 +86,7 @@ impl Setting<'_> {
     }
 
     fn is_stop(&self, character: char, at: usize) -> bool {
-        at >= self.passed
+        at >= self.stops_from
             && u8::try_from(character).is_ok_and(|byte| byte < 0x80 && self.grammar.stops.has(byte))
     }
 
@@ -123,7 +123,7 @@ impl Reader {
             shape: self.levels.last().map(Level::shape),
             key: self.string.as_ref().is_some_and(|open| open.key),
             open_brackets: &self.open_brackets,
-            passed: self.passed.saturating_sub(cursor.base + from),
+            stops_from: self.stops_from.saturating_sub(cursor.base + from),
             last: cursor.last,
         };
         let probe = self.probe.get_or_insert_with(|| Probe::new(phase));
@@ -131,7 +131,7 @@ impl Reader {
         if !matches!(verdict, Verdict::More | Verdict::Stop(_)) {
             // What the look has gone past was part of its reading, and may have come in an earlier piece of input:
             // it is too late to stop there.
-            self.passed = self.passed.max(cursor.base + from + probe.at);
+            self.stops_from = self.stops_from.max(cursor.base + from + probe.at);
             self.probe = None;
         }
         verdict

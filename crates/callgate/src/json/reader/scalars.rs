@@ -1,8 +1,8 @@
 //! Words: numbers, literals, and bare text that has to become a string.
 
+use super::levels::Shape;
 use super::probe::Verdict;
 use super::quotes::{Opening, Style};
-use super::structure::Shape;
 use super::{Cursor, Reader, Step};
 use crate::finding::Code;
 use crate::json::repair::{RepairCode, Safety};

@@ -1,11 +1,11 @@
-//! Between the values: brackets, commas, colons, keys, comments.
+//! Between the values: brackets, commas, colons, keys.
 
+use super::levels::Shape;
 use super::quotes::{Opening, Style};
 use super::scalars::{Scan, is_identifier};
 use super::{Cursor, Reader, State, Step, Syntax};
 use crate::finding::{Code, Span};
 use crate::json::repair::{RepairCode, Safety};
-use crate::json::tape::Kind;
 use crate::json::text::escape_into;
 
 /// What is expected next.
@@ -23,81 +23,6 @@ pub(super) enum Place {
     Colon,
     /// A comma, or the end of what is open.
     After,
-}
-
-/// What is open.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
-    Brace,
-    Bracket,
-    Paren,
-    /// The keyword arguments as a whole.
-    Kwargs,
-    /// Bare members in parentheses instead of braces.
-    Members,
-    /// A function around a value, of which nothing is written.
-    Wrapper,
-}
-
-/// One open bracket.
-#[derive(Clone, Debug)]
-pub(super) struct Level {
-    shape: Shape,
-    node: usize,
-    /// How many values it holds so far.
-    pub(super) items: usize,
-}
-
-impl Level {
-    pub(super) fn new(shape: Shape, node: usize) -> Self {
-        Level { shape, node, items: 0 }
-    }
-
-    /// Its value on the tape.
-    pub(super) fn node(&self) -> usize {
-        self.node
-    }
-
-    pub(super) fn shape(&self) -> Shape {
-        self.shape
-    }
-}
-
-impl Shape {
-    /// The bracket that closes it in the input.
-    pub(super) fn closer(self) -> u8 {
-        match self {
-            Shape::Brace => b'}',
-            Shape::Bracket => b']',
-            Shape::Paren | Shape::Kwargs | Shape::Members | Shape::Wrapper => b')',
-        }
-    }
-
-    pub(super) fn is_object(self) -> bool {
-        matches!(self, Shape::Brace | Shape::Kwargs | Shape::Members)
-    }
-
-    /// The brackets that are written for it, and the kind of value they make.
-    fn written(self) -> Option<(char, char, Kind)> {
-        match self {
-            Shape::Brace | Shape::Kwargs | Shape::Members => Some(('{', '}', Kind::Object)),
-            Shape::Bracket | Shape::Paren => Some(('[', ']', Kind::Array)),
-            Shape::Wrapper => None,
-        }
-    }
-}
-
-/// An open comment.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Comment {
-    start: usize,
-    block: bool,
-    /// Whether the syntax has such comments.
-    written: bool,
-    /// Whether it stands right after a string.
-    after_string: bool,
-    /// Whether a quote stands in it, so that it may be part of a string after all.
-    quoted: bool,
 }
 
 impl Reader {
@@ -149,115 +74,6 @@ impl Reader {
             Place::Colon => matches!(byte, b':' | b'='),
             Place::After | Place::Start | Place::Around => closes || byte == b',',
         }
-    }
-
-    /// Takes the white space that JSON knows.
-    fn take_space(&mut self, cursor: &mut Cursor<'_>) {
-        let space = |byte: &u8| matches!(byte, b' ' | b'\n' | b'\r' | b'\t');
-        let len = cursor.rest().bytes().take_while(space).count();
-        if len == 0 {
-            return;
-        }
-        self.gap.push_str(&cursor.rest()[..len]);
-        cursor.at += len;
-    }
-
-    /// Skips what JSON does not have between values.
-    fn skip_oddity(&mut self, cursor: &mut Cursor<'_>, byte: u8) -> Option<Step> {
-        let rest = cursor.rest();
-        match byte {
-            b'/' | b'#' => return self.open_comment(cursor),
-            b'.' if self.place == Place::Colon || (self.place == Place::Value && !self.in_sequence()) => {
-                return None;
-            }
-            b'.' if rest.starts_with("...") => return Some(self.skip_ellipsis(cursor, 3)),
-            b'.' if !cursor.last && "...".starts_with(rest) => return Some(Step::More),
-            b'\\' if rest.len() == 1 && !cursor.last => return Some(Step::More),
-            b'\\' if matches!(rest.as_bytes().get(1), Some(b'n' | b'r' | b't')) => {
-                self.repair(RepairCode::EscapedQuotes, cursor.span(2));
-                cursor.at += 2;
-                return Some(Step::Go);
-            }
-            b'.' | b'\\' => return None,
-            _ => {}
-        }
-        let character = rest.chars().next()?;
-        if character == '…' && self.place != Place::Colon {
-            return Some(self.skip_ellipsis(cursor, character.len_utf8()));
-        }
-        let odd = character.is_whitespace()
-            || matches!(character, '\u{feff}' | '\u{200b}'..='\u{200d}' | '\u{2060}');
-        odd.then(|| {
-            self.repair(RepairCode::OddSpace, cursor.span(character.len_utf8()));
-            cursor.at += character.len_utf8();
-            Step::Go
-        })
-    }
-
-    /// Starts a comment, if this is one.
-    pub(super) fn open_comment(&mut self, cursor: &mut Cursor<'_>) -> Option<Step> {
-        let rest = cursor.rest().as_bytes();
-        let (block, len) = match (rest.first(), rest.get(1)) {
-            (Some(b'#'), _) => (false, 1),
-            (Some(b'/'), Some(b'/')) => (false, 2),
-            (Some(b'/'), Some(b'*')) => (true, 2),
-            (Some(b'/'), None) if !cursor.last => return Some(Step::More),
-            _ => return None,
-        };
-        let written = len == 1 && self.grammar.python();
-        let after_string = self.place == Place::After && self.output.text.ends_with('"');
-        self.comment = Some(Comment { start: cursor.offset(), block, written, after_string, quoted: false });
-        cursor.at += len;
-        Some(Step::Go)
-    }
-
-    pub(super) fn read_comment(&mut self, cursor: &mut Cursor<'_>) -> Step {
-        let Some(mut comment) = self.comment else { return Step::Go };
-        let ended = loop {
-            match cursor.byte() {
-                None => break cursor.last,
-                Some(b'\n') if !comment.block => break true,
-                Some(b'*') if comment.block => match cursor.byte_at(cursor.at + 1) {
-                    Some(b'/') => {
-                        cursor.at += 2;
-                        break true;
-                    }
-                    None if !cursor.last => break false,
-                    _ => {}
-                },
-                Some(_) if self.stops_at(cursor, cursor.at) => {
-                    self.comment = Some(comment);
-                    return Step::Stop(cursor.at);
-                }
-                Some(byte) => {
-                    comment.quoted |= byte == b'"' || (byte == b'\'' && comment.after_string);
-                }
-            }
-            cursor.at += 1;
-        };
-        if !ended {
-            self.comment = Some(comment);
-            return Step::More;
-        }
-        self.comment = None;
-        let span = Span::new(comment.start, cursor.offset());
-        match comment {
-            Comment { written: true, .. } => {}
-            Comment { quoted: true, .. } => self.guess(RepairCode::Comment, span),
-            _ => self.repair(RepairCode::Comment, span),
-        }
-        Step::Go
-    }
-
-    /// Drops dots that stand for more values, with the comma before them.
-    fn skip_ellipsis(&mut self, cursor: &mut Cursor<'_>, len: usize) -> Step {
-        self.guess(RepairCode::Ellipsis, cursor.span(len));
-        cursor.at += len;
-        if let Some((at, _)) = self.comma.take() {
-            self.gap.truncate(at);
-            self.place = Place::After;
-        }
-        Step::Go
     }
 
     fn read_value(&mut self, cursor: &mut Cursor<'_>, byte: u8) -> Step {
@@ -549,27 +365,16 @@ impl Reader {
                 self.repair(RepairCode::TrailingComma, Span::new(offset, offset + 1));
             }
         }
-        if let Some((_, closer, _)) = level.shape.written() {
+        if let Some((_, closer, _)) = level.shape().written() {
             self.flush_gap();
             self.output.text.push(closer);
-            self.output.close(level.node);
+            self.output.close(level.node());
         }
-        if level.shape == Shape::Paren && level.items == 1 && comma.is_none() {
+        if level.shape() == Shape::Paren && level.items == 1 && comma.is_none() {
             // Python would read a single value in parentheses as that value.
             self.guess(RepairCode::Tuple, Span::new(closer, closer));
         }
         self.value_done();
-    }
-
-    pub(super) fn push_level(&mut self, shape: Shape, node: usize) {
-        self.levels.push(Level::new(shape, node));
-        *self.open_brackets.change(shape.closer()) += 1;
-    }
-
-    pub(super) fn pop_level(&mut self) -> Option<Level> {
-        let level = self.levels.pop()?;
-        *self.open_brackets.change(level.shape.closer()) -= 1;
-        Some(level)
     }
 
     /// A value is complete.
@@ -582,61 +387,6 @@ impl Reader {
             None if self.grammar.document => self.leave_document_value(),
             None => self.state = State::Done,
         }
-    }
-
-    /// Writes what was held between two values.
-    pub(super) fn flush_gap(&mut self) {
-        if self.gap.is_empty() {
-            return;
-        }
-        self.output.text.push_str(&self.gap);
-        self.gap.clear();
-        self.comma = None;
-    }
-
-    /// Ends what is open at the end of the input; `false` if a value is missing.
-    pub(super) fn close_open_value(&mut self) -> bool {
-        let end = self.base + self.window.len();
-        let here = Span::new(end, end);
-        if let Some(open) = self.string {
-            if open.key {
-                return false;
-            }
-            // Half an escape is not part of the string.
-            self.window.clear();
-            if open.style != Style::Unquoted {
-                self.repair(RepairCode::UnclosedString, here);
-            }
-            self.cut = true;
-            self.close_string();
-        }
-        if !self.window.is_empty() {
-            return false;
-        }
-        self.settle_value(end);
-        let empty = self.levels.last().is_some_and(|level| level.items == 0);
-        match self.place {
-            Place::Around => return self.around.has_value(),
-            Place::Start | Place::Colon => return false,
-            Place::Value if !self.in_sequence() => return false,
-            Place::Value | Place::Key => self.cut |= empty,
-            Place::After => {}
-        }
-        let safety = if self.cut { Safety::Guess } else { Safety::Lossless };
-        while !self.levels.is_empty() {
-            self.close_level(end);
-            self.repairs.add(RepairCode::MissingCloser, safety, here);
-        }
-        self.settle_value(end);
-        true
-    }
-
-    pub(super) fn in_sequence(&self) -> bool {
-        matches!(self.shape(), Some(Shape::Bracket | Shape::Paren))
-    }
-
-    pub(super) fn shape(&self) -> Option<Shape> {
-        self.levels.last().map(Level::shape)
     }
 
     pub(super) fn refuse(&mut self, cursor: &Cursor<'_>, message: &str) -> Step {

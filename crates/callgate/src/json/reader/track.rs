@@ -24,9 +24,8 @@ impl Tracker {
 impl Reader {
     /// Starts tracking at the place of the failure.
     pub(super) fn start_tracking(&mut self) {
-        let open = self.open_brackets;
-        let parens = self.grammar.python() || open.parens > 0;
-        let depth = open.braces + open.brackets + if parens { open.parens } else { 0 };
+        let depth = self.open_brackets.total();
+        let parens = self.grammar.python() || self.open_brackets.count(b')') > 0;
         let quote = self.string.take().and_then(|open| open.style.plain_quote());
         self.tracker = Tracker { depth, quote, escaped: false, parens };
         self.comment = None;

@@ -1,86 +1,87 @@
-//! Ways: from each instruction, where a thread can get to without reading a byte, worked out beforehand.
+//! Closures: for every instruction, the instructions that read something and can be reached from it without reading a
+//! byte, in order of preference (its ε-closure), worked out beforehand.
 
 use super::instructions::{Mark, Op, Pc};
 
-/// One way from an instruction to the next that reads something, or that only the thread can tell.
+/// An instruction that is reached: it reads something, or what can be reached from it depends on the thread.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Way {
-    /// Where it ends.
+pub(crate) struct Reached {
     pub(crate) pc: Pc,
     /// Whether white space may come before what is read there.
     pub(crate) spaced: bool,
     /// Whether a line break that the format needs was left out.
     pub(crate) malformed: bool,
-    /// Whether it depends on the thread what can be reached from there.
-    pub(crate) is_open: bool,
+    /// Whether what can be reached from there depends on what the thread has read.
+    pub(crate) needs_thread: bool,
+    /// What is noted on the path to it, as a range of all marks.
     marks: (u32, u32),
 }
 
-/// The ways of a program.
+/// The closures of a program.
 #[derive(Debug, Default)]
-pub(crate) struct Ways {
-    /// Per instruction, where its ways begin; they end where those of the next begin.
+pub(crate) struct Closures {
+    /// Per instruction, where its closure begins; it ends where that of the next begins.
     starts: Vec<u32>,
-    ways: Vec<Way>,
+    reached: Vec<Reached>,
     marks: Vec<Mark>,
 }
 
-impl Ways {
+impl Closures {
     pub(crate) fn of(ops: &[Op]) -> Self {
-        let mut all = Ways::default();
+        let mut all = Closures::default();
         for pc in 0..ops.len() as Pc {
-            all.starts.push(all.ways.len() as u32);
+            all.starts.push(all.reached.len() as u32);
             if !is_end(ops[pc as usize]) {
                 all.add(ops, pc);
             }
         }
-        all.starts.push(all.ways.len() as u32);
+        all.starts.push(all.reached.len() as u32);
         all
     }
 
-    /// The ways from an instruction, the preferred first; none if it reads something itself and does nothing else.
-    pub(crate) fn from(&self, pc: Pc) -> &[Way] {
-        &self.ways[self.starts[pc as usize] as usize..self.starts[pc as usize + 1] as usize]
+    /// The closure of an instruction, the preferred first; empty if it reads something itself and does nothing else.
+    pub(crate) fn from(&self, pc: Pc) -> &[Reached] {
+        &self.reached[self.starts[pc as usize] as usize..self.starts[pc as usize + 1] as usize]
     }
 
-    /// What a thread passes on a way.
-    pub(crate) fn marks(&self, way: &Way) -> &[Mark] {
-        &self.marks[way.marks.0 as usize..way.marks.1 as usize]
+    /// What a thread passes on the path to an instruction.
+    pub(crate) fn marks(&self, reached: &Reached) -> &[Mark] {
+        &self.marks[reached.marks.0 as usize..reached.marks.1 as usize]
     }
 
     fn add(&mut self, ops: &[Op], from: Pc) {
         let mut seen = Vec::new();
-        let mut open = vec![Walk { pc: from, spaced: false, malformed: false, marks: Vec::new() }];
-        while let Some(mut walk) = open.pop() {
-            // The preferred way is gone to its end; the others wait.
-            while !seen.contains(&(walk.pc, walk.spaced)) {
-                seen.push((walk.pc, walk.spaced));
-                let op = ops[walk.pc as usize];
+        let mut open = vec![Path { pc: from, spaced: false, malformed: false, marks: Vec::new() }];
+        while let Some(mut path) = open.pop() {
+            // The preferred path is followed to its end; the others wait.
+            while !seen.contains(&(path.pc, path.spaced)) {
+                seen.push((path.pc, path.spaced));
+                let op = ops[path.pc as usize];
                 match op {
                     Op::Split(first, second) => {
-                        open.push(Walk { pc: second, ..walk.clone() });
-                        walk.pc = first;
+                        open.push(Path { pc: second, ..path.clone() });
+                        path.pc = first;
                     }
                     Op::Prompt(second) => {
-                        open.push(Walk { pc: second, ..walk.clone() });
-                        walk.pc += 1;
+                        open.push(Path { pc: second, ..path.clone() });
+                        path.pc += 1;
                     }
-                    Op::Jump(to) => walk.pc = to,
+                    Op::Jump(to) => path.pc = to,
                     Op::Mark(mark) => {
-                        walk.marks.push(mark);
-                        walk.pc += 1;
+                        path.marks.push(mark);
+                        path.pc += 1;
                     }
-                    Op::Space if walk.spaced || may_spread(ops, walk.pc) => {
-                        walk.spaced = true;
-                        walk.pc += 1;
+                    Op::Space if path.spaced || may_spread(ops, path.pc) => {
+                        path.spaced = true;
+                        path.pc += 1;
                     }
                     Op::Space | Op::Line => {
-                        self.end(&walk, op);
-                        walk.malformed |= op == Op::Line;
-                        walk.pc += 1;
+                        self.end(&path, op);
+                        path.malformed |= op == Op::Line;
+                        path.pc += 1;
                     }
                     _ => {
-                        self.end(&walk, op);
+                        self.end(&path, op);
                         break;
                     }
                 }
@@ -88,18 +89,18 @@ impl Ways {
         }
     }
 
-    fn end(&mut self, walk: &Walk, op: Op) {
+    fn end(&mut self, path: &Path, op: Op) {
         let first = self.marks.len() as u32;
-        self.marks.extend(&walk.marks);
-        let Walk { pc, spaced, malformed, .. } = *walk;
+        self.marks.extend(&path.marks);
+        let Path { pc, spaced, malformed, .. } = *path;
         let marks = (first, self.marks.len() as u32);
-        self.ways.push(Way { pc, spaced, malformed, is_open: is_open(op), marks });
+        self.reached.push(Reached { pc, spaced, malformed, needs_thread: needs_thread(op), marks });
     }
 }
 
-/// A way that is being followed.
+/// A path through instructions that read nothing.
 #[derive(Clone)]
-struct Walk {
+struct Path {
     pc: Pc,
     spaced: bool,
     malformed: bool,
@@ -139,7 +140,7 @@ fn may_spread(ops: &[Op], space: Pc) -> bool {
 }
 
 /// Whether what can be reached from an instruction depends on what the thread has read.
-pub(super) fn is_open(op: Op) -> bool {
+pub(super) fn needs_thread(op: Op) -> bool {
     matches!(op, Op::Suffix | Op::Repeat(_) | Op::Return)
 }
 

@@ -1,0 +1,193 @@
+//! Frames of calls: a section around them, the calls themselves, and what stands between two of them.
+
+use super::template::opens_fence;
+use super::{Compiler, FrameKind, Listening, Mark, Nested, Op, Pc};
+use crate::dialect::{Part, Record, Slot, Template};
+use crate::json::Syntax;
+
+/// What stands around calls; empty templates where nothing does.
+#[derive(Clone, Copy)]
+pub(super) struct Section<'t> {
+    pub(super) open: &'t Template,
+    pub(super) close: &'t Template,
+    pub(super) kind: FrameKind,
+}
+
+impl Section<'_> {
+    fn is_written(&self) -> bool {
+        !self.open.is_empty() || !self.close.is_empty()
+    }
+
+    /// The calls that are read in it.
+    fn calls<'r>(&self, listening: &'r Listening) -> Vec<&'r Template> {
+        let is_read = |call: &&Template| match self.kind {
+            FrameKind::Calls => listening.chosen || !self.open.is_empty() || Record::is_unmistakable(call),
+            FrameKind::Wrapperless => can_be_bare(listening, call),
+            _ => false,
+        };
+        listening.record.call.iter().filter(is_read).collect()
+    }
+}
+
+impl Compiler {
+    /// A frame of calls: `open (call (join call)*) close`.
+    pub(super) fn calls(&mut self, index: usize, listening: &Listening, section: Section<'_>) {
+        let record = &*listening.record;
+        let Section { open, close, kind } = section;
+        let calls = section.calls(listening);
+        let Some(first_call) = calls.first().copied() else { return };
+        if !open.is_empty() && !listening.chosen && !Record::is_unmistakable(open) {
+            return;
+        }
+        let first = if open.is_empty() { first_call } else { open };
+        let fence = opens_fence(first.head());
+        let unmarked = fence || first.head().trim().len() < 2;
+        self.begin(index, listening, kind, fence, unmarked && !record.known);
+        self.template(record, open, fence);
+        if section.is_written() {
+            self.mark(Mark::Opened);
+            self.gap(record);
+        }
+        let call_start = self.here();
+        self.one_call(record, &calls, fence);
+        let next_call = self.here();
+        self.mark(Mark::CallEnd);
+        self.another_call(record, section, call_start);
+        self.section_end(record, section, fence);
+        self.emit(Op::Match);
+        let nested = record.item.as_ref().map(|item| self.nested(record, item));
+        let tail = if close.is_empty() { first_call } else { close };
+        let Some(frame) = self.program.frames.last_mut() else { return };
+        frame.next_call = next_call;
+        frame.nested = nested;
+        frame.marker = first.head().trim().into();
+        frame.after = tail.literals().last().map_or("", |l| &l[l.trim_end().len()..]).to_owned();
+        frame.openers = openers(record);
+        frame.ends = closers(record, &record.close);
+        frame.call_ends = closers(record, &record.call);
+        if !record.param.is_empty() {
+            frame.closers = closers(record, &record.param);
+            frame.closers.extend(frame.call_ends.iter().cloned());
+        }
+    }
+
+    /// One call, in any of its forms. Each begins with what the section before it has had.
+    fn one_call(&mut self, record: &Record, calls: &[&Template], fence: bool) {
+        self.mark(Mark::CallStart);
+        self.in_call = true;
+        let (pieces, first_literal) = (self.pieces, self.first_literal);
+        self.one_of(calls, |compiler, call| {
+            compiler.template(record, call, fence);
+            (compiler.pieces, compiler.first_literal) = (pieces, first_literal);
+        });
+        self.in_call = false;
+    }
+
+    /// The way back to the start of a call, where several can stand in one frame.
+    fn another_call(&mut self, record: &Record, section: Section<'_>, call_start: Pc) {
+        let join = record.join.to_string();
+        let is_joined = !join.trim().is_empty();
+        if !section.is_written() && !is_joined {
+            return;
+        }
+        self.optional(|compiler| {
+            compiler.gap(record);
+            if is_joined {
+                compiler.optional(|compiler| {
+                    compiler.literal(record, &join, true, true);
+                    compiler.gap(record);
+                });
+            }
+            compiler.emit(Op::Jump(call_start));
+        });
+    }
+
+    fn section_end(&mut self, record: &Record, section: Section<'_>, fence: bool) {
+        if !section.close.is_empty() {
+            self.emit(Op::Space);
+            self.template(record, section.close, fence);
+        }
+        if section.kind == FrameKind::Wrapperless && !record.close.iter().all(Template::is_empty) {
+            // The closer of the missing wrapper may be there all the same.
+            self.optional(|compiler| {
+                compiler.emit(Op::Space);
+                if let Some(close) = record.close.first() {
+                    compiler.template(record, close, false);
+                }
+            });
+        }
+    }
+
+    /// What may stand between calls: white space, and in a format of lines remarks.
+    fn gap(&mut self, record: &Record) {
+        let space = self.emit(Op::Space);
+        if record.syntax == Syntax::Lines {
+            self.optional(|compiler| {
+                compiler.emit(Op::Byte(b'#'));
+                compiler.emit(Op::RestOfLine);
+                compiler.emit(Op::Jump(space));
+            });
+        }
+    }
+
+    /// Elements inside of values: the parameters again, and the elements of lists.
+    fn nested(&mut self, record: &Record, item: &Template) -> Nested {
+        let mut element = |template: &Template| {
+            let start = self.emit(Op::Space);
+            self.template(record, template, false);
+            self.emit(Op::Return);
+            start
+        };
+        let members = record.param.iter().map(&mut element).collect();
+        Nested { members, item: element(item) }
+    }
+}
+
+/// What the sections and calls of a record begin with, in all spellings.
+fn openers(record: &Record) -> Vec<String> {
+    let heads = record.open.iter().chain(&record.call).map(|template| template.head().trim());
+    heads.filter(|head| head.len() > 1).flat_map(|head| spellings(record, head)).collect()
+}
+
+/// What templates end with, in all spellings. A closer that repeats the name keeps its placeholder, to be filled in
+/// where it is needed.
+fn closers(record: &Record, templates: &[Template]) -> Vec<String> {
+    let closer = |template: &Template| match template.parts.as_slice() {
+        [.., Part::Literal(before), Part::Slot(Slot::Name), Part::Literal(after)]
+            if after.trim().len() == 1 =>
+        {
+            Some(format!("{}{{name}}{}", before.trim(), after.trim()))
+        }
+        [.., Part::Literal(last)] if last.trim().len() > 1 => Some(last.trim().to_owned()),
+        _ => None,
+    };
+    templates.iter().filter_map(closer).flat_map(|closer| spellings(record, &closer)).collect()
+}
+
+/// A call from its inner opener on, if that stands behind a wrapper in its first literal.
+pub(super) fn without_wrapper(call: &Template, bare: &str) -> Option<Template> {
+    let at = call.head().find(bare).filter(|at| *at > 0)?;
+    let mut inner = call.clone();
+    if let Some(Part::Literal(first)) = inner.parts.first_mut() {
+        first.drain(..at);
+    }
+    Some(inner)
+}
+
+/// A literal and its other spellings, without the white space around them.
+fn spellings(record: &Record, literal: &str) -> Vec<String> {
+    let mut all = vec![literal.to_owned()];
+    for (key, others) in &record.also {
+        if key.trim() == literal {
+            all.extend(others.iter().map(|o| o.trim().to_owned()).filter(|o| o.len() > 1));
+        }
+    }
+    all
+}
+
+/// Whether a call is read without the section around it: its opener cannot be mistaken, or the record says that it
+/// stands for itself where the dialect was asked for.
+pub(super) fn can_be_bare(listening: &Listening, call: &Template) -> bool {
+    let is_listed = || listening.record.bare.iter().any(|bare| call.head().starts_with(bare.as_str()));
+    Record::is_unmistakable(call) || listening.chosen && is_listed()
+}

@@ -1,0 +1,121 @@
+//! Literals: the fixed text of templates, with free white space in it and with its other spellings.
+
+use super::{Compiler, Mark, Op, SHORTEST_SIGN};
+use crate::dialect::{Record, pieces};
+
+impl Compiler {
+    /// A literal with its other spellings. Seams are free white space, except next to a raw slot.
+    pub(super) fn literal(&mut self, record: &Record, text: &str, left_seam: bool, right_seam: bool) {
+        let mut rest = text;
+        // What the prompt already ends with may be left out at the start of a frame.
+        if self.first_literal && !record.prompt.is_empty() && rest.starts_with(&record.prompt) {
+            let skip = self.emit(Op::Prompt(0));
+            self.plain_text(record, &record.prompt);
+            let next = self.here();
+            // Elsewhere than at the very start, what follows the prompt must be a marker by itself.
+            let after_prompt = rest[record.prompt.len()..].trim_start();
+            let is_marker = after_prompt.starts_with(['<', '[']);
+            self.patch(skip, if is_marker { Op::Prompt(next) } else { Op::Jump(skip + 1) });
+            // Only a dialect that was chosen may take for granted what its prompt ends with.
+            if self.program.frames.last().is_some_and(|frame| frame.chosen) {
+                self.program.prompt_starts.push(next);
+            }
+            rest = &rest[record.prompt.len()..];
+        }
+        self.first_literal = false;
+        let pieces = pieces(rest, &record.also);
+        for (at, piece) in pieces.iter().enumerate() {
+            let is_seam = at > 0 || left_seam;
+            let Some(others) = piece.others else {
+                if is_seam {
+                    self.seam(record);
+                }
+                self.plain_text(record, piece.text);
+                continue;
+            };
+            if is_seam {
+                self.emit(Op::Space);
+            }
+            self.spelled(record, piece.text, others);
+            if at + 1 < pieces.len() && right_seam {
+                self.emit(Op::Space);
+            }
+        }
+    }
+
+    /// One literal with its other spellings, the longest first; an empty one means that it may be absent.
+    fn spelled(&mut self, record: &Record, key: &str, others: &[String]) {
+        let mut spellings: Vec<&str> = others.iter().map(String::as_str).chain([key]).collect();
+        spellings.sort_by_key(|s| usize::MAX - s.len());
+        self.one_of(&spellings, |compiler, spelling| {
+            if spelling.trim().is_empty() {
+                compiler.mark(Mark::Skipped);
+                return;
+            }
+            compiler.bytes(record, spelling);
+            if spelling.trim().len() >= SHORTEST_SIGN {
+                compiler.mark(Mark::Piece);
+            }
+        });
+        self.pieces += 1;
+    }
+
+    fn plain_text(&mut self, record: &Record, text: &str) {
+        self.bytes(record, text);
+        if text.trim().len() >= SHORTEST_SIGN {
+            self.mark(Mark::Piece);
+        }
+        self.pieces += usize::from(!text.trim().is_empty());
+    }
+
+    /// Bytes, with each run of white space made free: some between two word characters, any elsewhere.
+    pub(super) fn bytes(&mut self, record: &Record, text: &str) {
+        let mut chars = text.char_indices().peekable();
+        let mut before = None;
+        while let Some((_, c)) = chars.next() {
+            if !c.is_whitespace() {
+                let mut buffer = [0; 4];
+                for byte in c.encode_utf8(&mut buffer).bytes() {
+                    self.byte(byte);
+                }
+                before = Some(c);
+                continue;
+            }
+            let mut has_break = c == '\n';
+            while let Some((_, next)) = chars.peek().filter(|(_, next)| next.is_whitespace()) {
+                has_break |= *next == '\n';
+                chars.next();
+            }
+            let after = chars.peek().map(|(_, next)| *next);
+            let between_words =
+                before.is_some_and(char::is_alphanumeric) && after.is_some_and(char::is_alphanumeric);
+            // What is needed once is followed by free space.
+            if record.lines && has_break && self.in_call {
+                self.emit(Op::Line);
+            } else if between_words {
+                self.emit(Op::Space1);
+            }
+            self.emit(Op::Space);
+        }
+    }
+
+    fn byte(&mut self, byte: u8) {
+        if !self.any_case || !byte.is_ascii_alphabetic() {
+            self.emit(Op::Byte(byte));
+            return;
+        }
+        let split = self.emit(Op::Split(0, 0));
+        self.emit(Op::Byte(byte.to_ascii_lowercase()));
+        let jump = self.emit(Op::Jump(0));
+        let other = self.emit(Op::Byte(byte.to_ascii_uppercase()));
+        self.patch(split, Op::Split(split + 1, other));
+        self.patch(jump, Op::Jump(other + 1));
+    }
+
+    /// Free white space, except where line breaks mean something.
+    pub(super) fn seam(&mut self, record: &Record) {
+        if !record.lines {
+            self.emit(Op::Space);
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! Compiling records to a program: one small instruction list for all templates of all listening dialects.
+//!
+//! The program is run by [`super::threads`] as a set of threads that read the same bytes in step, so dialects that
+//! begin alike need no order: the first byte in which they differ decides.
+
+mod calls;
+mod literal;
+mod starts;
+mod template;
+
+use std::sync::Arc;
+
+use crate::bytes::ByteSet;
+use crate::dialect::{Part, Record, Template, turn};
+use crate::draft::lines::LineMarks;
+use crate::rules::Listening;
+
+use self::calls::{Section, can_be_bare, without_wrapper};
+use super::closures::Closures;
+pub(crate) use super::instructions::{Body, Frame, FrameKind, Mark, Nested, Op, Pattern, Pc, Program};
+use super::marks::Marks;
+use super::stops::Stops;
+
+/// The shortest literal that says by itself that a value before it has ended.
+const SHORTEST_SIGN: usize = 4;
+
+/// Compiles the records that listen.
+pub(crate) fn compile(records: &[Listening]) -> Program {
+    let mut compiler = Compiler {
+        program: Program {
+            ops: Vec::new(),
+            closures: Closures::default(),
+            patterns: Vec::new(),
+            bodies: Vec::new(),
+            infos: Vec::new(),
+            frames: Vec::new(),
+            owner: Vec::new(),
+            stops: Vec::new(),
+            starts: vec![Vec::new(); 256],
+            prompt_starts: Vec::new(),
+            anchors: ByteSet::default(),
+            marks: Marks::new([]),
+            before: 0,
+            markers: Vec::new(),
+        },
+        any_case: false,
+        marks: Arc::new(LineMarks::of(
+            records.iter().filter(|listening| listening.chosen).map(|listening| &*listening.record),
+        )),
+        pieces: 0,
+        first_literal: false,
+        in_call: false,
+    };
+    let mut seen_texts: Vec<String> = Vec::new();
+    for (index, listening) in records.iter().enumerate() {
+        compiler.record(index, listening, &mut seen_texts);
+    }
+    if let Some(first) = records.first() {
+        compiler.shared(first);
+    }
+    let mut program = compiler.program;
+    starts::find(&mut program, records);
+    join_spaces(&mut program.ops);
+    program.closures = Closures::of(&program.ops);
+    program.stops = Stops::of_program(&program);
+    program
+}
+
+struct Compiler {
+    program: Program,
+    /// What ends arguments that are written as lines.
+    marks: Arc<LineMarks>,
+    /// How many literal pieces the current frame has had.
+    pieces: usize,
+    /// Whether the next literal is the first of its frame, so that the prompt may have taken its start.
+    first_literal: bool,
+    in_call: bool,
+    /// Whether letters are read in either case.
+    any_case: bool,
+}
+
+impl Compiler {
+    /// What is read alike whichever dialects listen. The frames belong to the first of them.
+    fn shared(&mut self, listening: &Listening) {
+        for turn in turn::ENDS.iter().chain(turn::OTHERS) {
+            for marker in [Some(turn.marker), turn.closer].into_iter().flatten() {
+                self.plain(0, listening, &Template::parse(marker), FrameKind::Turn);
+            }
+        }
+        self.any_case = true;
+        for name in turn::THOUGHTS {
+            let template = Template::parse(&format!("<{name}>\n{{text}}\n</{name}>\n\n"));
+            self.thought(0, listening, &template);
+        }
+        self.any_case = false;
+    }
+
+    fn thought(&mut self, index: usize, listening: &Listening, template: &Template) {
+        self.plain(index, listening, template, FrameKind::Reasoning);
+        if let Some(end) = closing_tag(template) {
+            self.plain(index, listening, &Template::parse(end), FrameKind::ReasoningEnd);
+        }
+    }
+
+    fn record(&mut self, index: usize, listening: &Listening, seen: &mut Vec<String>) {
+        let record = &listening.record;
+        self.program.before = self.program.before.max(record.before.len());
+        let pairs: Vec<(Template, Template)> = if record.open.is_empty() && record.close.is_empty() {
+            vec![(Template::default(), Template::default())]
+        } else {
+            let longest = record.open.len().max(record.close.len());
+            let at = |list: &[Template], i: usize| list.get(i).cloned().unwrap_or_default();
+            (0..longest).map(|i| (at(&record.open, i), at(&record.close, i))).collect()
+        };
+        for (open, close) in &pairs {
+            self.calls(index, listening, Section { open, close, kind: FrameKind::Calls });
+        }
+        let none = Template::default();
+        let bare = Section { open: &none, close: &none, kind: FrameKind::Wrapperless };
+        let has_bare = record.call.iter().any(|call| can_be_bare(listening, call));
+        if !record.open.iter().all(Template::is_empty) && has_bare {
+            self.calls(index, listening, bare);
+        }
+        // Where the wrapper is part of the call itself, the call without it begins at its inner opener.
+        let inner: Vec<Template> = record
+            .bare
+            .iter()
+            .flat_map(|bare| record.call.iter().filter_map(|call| without_wrapper(call, bare)))
+            .collect();
+        if !inner.is_empty() {
+            let inner = Listening {
+                record: Arc::new(Record { call: inner, ..(**record).clone() }),
+                chosen: listening.chosen,
+                live: listening.live,
+            };
+            self.calls(index, &inner, bare);
+        }
+        for (templates, kind) in [
+            (&record.text, FrameKind::Text),
+            (&record.reasoning, FrameKind::Reasoning),
+            (&record.noise, FrameKind::Noise),
+        ] {
+            for template in templates {
+                // The same `<think>` stands in many records: one frame of it is enough.
+                let key = format!("{kind:?} {template}");
+                if template.head().is_empty() || seen.contains(&key) {
+                    continue;
+                }
+                if !listening.chosen && !Record::is_unmistakable(template) {
+                    continue;
+                }
+                seen.push(key);
+                if kind == FrameKind::Reasoning {
+                    self.thought(index, listening, template);
+                } else {
+                    self.plain(index, listening, template, kind);
+                }
+            }
+        }
+    }
+
+    /// A frame around text, reasoning, or nothing.
+    fn plain(&mut self, index: usize, listening: &Listening, template: &Template, kind: FrameKind) {
+        self.begin(index, listening, kind, false, false);
+        self.template(&listening.record, template, false);
+        self.emit(Op::Match);
+        let after = match template.parts.last() {
+            Some(Part::Literal(l)) => l[l.trim_end().len()..].to_owned(),
+            _ => String::new(),
+        };
+        if let Some(frame) = self.program.frames.last_mut() {
+            frame.after = after;
+            frame.marker = template.head().trim().into();
+        }
+    }
+
+    fn begin(&mut self, index: usize, listening: &Listening, kind: FrameKind, fence: bool, unmarked: bool) {
+        self.pieces = 0;
+        self.first_literal = true;
+        self.in_call = false;
+        let frame = Frame {
+            record: index,
+            kind,
+            start: self.here(),
+            marker: "".into(),
+            after: String::new(),
+            fence,
+            unmarked,
+            line_start: listening.record.lines || fence,
+            live: listening.live,
+            chosen: listening.chosen,
+            nested: None,
+            next_call: 0,
+            call_ends: Vec::new(),
+            closers: Vec::new(),
+            ends: Vec::new(),
+            openers: Vec::new(),
+        };
+        self.program.frames.push(frame);
+    }
+
+    /// What may be left out; that it is there is preferred.
+    fn optional(&mut self, write: impl FnOnce(&mut Self)) {
+        let split = self.emit(Op::Split(0, 0));
+        write(self);
+        let next = self.here();
+        self.patch(split, Op::Split(split + 1, next));
+    }
+
+    /// One of several, the first preferred.
+    fn one_of<T>(&mut self, choices: &[T], mut write: impl FnMut(&mut Self, &T)) {
+        let mut jumps = Vec::new();
+        for (i, choice) in choices.iter().enumerate() {
+            let is_last = i + 1 == choices.len();
+            let split = (!is_last).then(|| self.emit(Op::Split(0, 0)));
+            write(self, choice);
+            jumps.push(self.emit(Op::Jump(0)));
+            if let Some(split) = split {
+                let next = self.here();
+                self.patch(split, Op::Split(split + 1, next));
+            }
+        }
+        let end = self.here();
+        for jump in jumps {
+            self.patch(jump, Op::Jump(end));
+        }
+    }
+
+    fn here(&self) -> Pc {
+        self.program.ops.len() as Pc
+    }
+
+    fn emit(&mut self, op: Op) -> Pc {
+        let pc = self.here();
+        self.program.ops.push(op);
+        self.program.owner.push(self.program.frames.len().saturating_sub(1) as u16);
+        pc
+    }
+
+    fn mark(&mut self, mark: Mark) {
+        self.emit(Op::Mark(mark));
+    }
+
+    fn patch(&mut self, pc: Pc, op: Op) {
+        self.program.ops[pc as usize] = op;
+    }
+}
+
+/// The closer of a template if it is the opener with a slash in it (`<think>`, `</think>`): such a closer means the
+/// end of reasoning even where its start was in the prompt.
+fn closing_tag(template: &Template) -> Option<&str> {
+    let opener = template.head().trim();
+    let closer = template.literals().last()?.trim();
+    (closer.len() == opener.len() + 1 && closer.replacen('/', "", 1) == opener).then_some(closer)
+}
+
+/// Where free white space follows free white space and nothing but counts stand between, once is enough: each would be
+/// a thread.
+fn join_spaces(ops: &mut [Op]) {
+    for pc in 0..ops.len() {
+        let mut next = pc + 1;
+        while let Some(Op::Mark(Mark::Piece | Mark::Literal)) = ops.get(next) {
+            next += 1;
+        }
+        if ops[pc] == Op::Space && ops.get(next) == Some(&Op::Space) {
+            ops[pc] = Op::Jump(pc as Pc + 1);
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! Templates: one string of a record, compiled part by part.
+
+use super::{Body, Compiler, FrameKind, Mark, Op, Pattern, SHORTEST_SIGN};
+use crate::dialect::{Part, Record, Slot, Template, is_word_character};
+use crate::json::Syntax;
+
+/// What the parts of a template that are compiled so far mean for those that follow.
+#[derive(Default)]
+struct Passed {
+    /// The slots that are bound. After a body they are not read again, but repeated.
+    bound: Vec<Slot>,
+    has_body: bool,
+    /// How many bytes the literal has so far that may go on in the next part.
+    literal: usize,
+}
+
+impl Passed {
+    fn repeats(&self, slot: Slot) -> bool {
+        self.has_body && slot.is_word() && self.bound.contains(&slot)
+    }
+}
+
+impl Compiler {
+    /// One template. In a `fence` the literals with backticks are the lines of the fence.
+    pub(super) fn template(&mut self, record: &Record, template: &Template, fence: bool) {
+        let parts = &template.parts;
+        let mut passed = Passed::default();
+        let mut i = 0;
+        while i < parts.len() {
+            match &parts[i] {
+                Part::Literal(text) => {
+                    passed.literal += self.literal_part(record, parts, i, text, fence);
+                }
+                Part::Slot(Slot::Suffix) => {
+                    self.emit(Op::Suffix);
+                }
+                Part::Slot(slot) if passed.repeats(*slot) => {
+                    self.emit(Op::Repeat(*slot));
+                    passed.literal += 2;
+                }
+                Part::Slot(slot) if slot.is_word() => {
+                    i = self.word(record, parts, i, &mut passed.bound);
+                }
+                Part::Slot(Slot::Params) => {
+                    self.params(record);
+                    passed.has_body = true;
+                }
+                Part::Slot(slot) => {
+                    self.body_part(record, parts, i, *slot, fence);
+                    passed.has_body = true;
+                }
+            }
+            i += 1;
+            // A literal may be made of several parts; what counts is its end, and whether it can be mistaken.
+            let goes_on = match parts.get(i) {
+                Some(Part::Literal(_) | Part::Slot(Slot::Suffix)) => true,
+                Some(Part::Slot(slot)) => passed.repeats(*slot),
+                None => false,
+            };
+            if !goes_on {
+                if passed.literal >= SHORTEST_SIGN {
+                    self.mark(Mark::Literal);
+                }
+                passed.literal = 0;
+            }
+        }
+    }
+
+    /// A literal between the parts around it. Says how many visible bytes it has.
+    fn literal_part(&mut self, record: &Record, parts: &[Part], i: usize, text: &str, fence: bool) -> usize {
+        let before = i.checked_sub(1).map(|before| &parts[before]);
+        let left_raw = before.is_some_and(is_raw);
+        let right_raw = parts.get(i + 1).is_some_and(|next| is_raw(next) || reads_lines(record, next));
+        let is_last = i + 1 == parts.len();
+        let mut text = if fence && self.pieces == 0 { self.fence_line(text) } else { text };
+        let closes_fence = fence && is_last && text.ends_with("```");
+        if closes_fence {
+            text = text.trim_end_matches('`').trim_end();
+        }
+        // White space next to a raw slot belongs to the slot; at the end of a frame it is layout.
+        if left_raw {
+            text = text.trim_start();
+        }
+        if right_raw || is_last {
+            text = text.trim_end();
+        }
+        let pieces = self.pieces;
+        // White space at the end comes after what the literal means, so that the meaning does not wait.
+        let (text, gap) = text.split_at(text.trim_end().len());
+        self.literal(record, text, !left_raw, !right_raw);
+        if before == Some(&Part::Slot(Slot::Suffix)) {
+            self.pieces = pieces;
+        } else if self.pieces > 1 && self.in_call && !record.known && !text.is_empty() {
+            self.mark(Mark::Commit);
+        }
+        if !gap.is_empty() {
+            self.bytes(record, gap);
+        }
+        if closes_fence {
+            self.emit(Op::FenceEnd);
+            self.mark(Mark::Literal);
+        }
+        text.trim().len()
+    }
+
+    /// The opening line of a fence, if the literal has one. Returns what follows it.
+    fn fence_line<'t>(&mut self, text: &'t str) -> &'t str {
+        let Some((info, rest)) = fence_info(text) else { return text };
+        self.program.infos.push(info.to_ascii_lowercase());
+        self.emit(Op::Fence((self.program.infos.len() - 1) as u16));
+        self.mark(Mark::Piece);
+        self.pieces = 1;
+        self.first_literal = false;
+        rest
+    }
+
+    /// A slot that a reader of its own reads.
+    fn body_part(&mut self, record: &Record, parts: &[Part], i: usize, slot: Slot, fence: bool) {
+        let body = self.body_of(record, parts, i, slot);
+        self.program.bodies.push(body);
+        if !slot.is_raw() && !reads_lines(record, &parts[i]) {
+            self.emit(Op::Space);
+        }
+        self.emit(Op::Body((self.program.bodies.len() - 1) as u16));
+        // The closing line of a fence reads the white space before it, to see the line break.
+        let fence_next = fence && matches!(parts.get(i + 1), Some(Part::Literal(l)) if l.trim() == "```");
+        if !slot.is_raw() && !fence_next && i + 1 < parts.len() {
+            self.emit(Op::Space);
+        }
+    }
+
+    fn body_of(&self, record: &Record, parts: &[Part], i: usize, slot: Slot) -> Body {
+        let lead = match i.checked_sub(1).map(|before| &parts[before]) {
+            Some(Part::Literal(l)) => l[l.trim_end().len()..].to_owned(),
+            _ => String::new(),
+        };
+        let trail = match parts.get(i + 1) {
+            Some(Part::Literal(l)) => l[..l.len() - l.trim_start().len()].to_owned(),
+            _ => String::new(),
+        };
+        let kind = self.program.frames.last().map(|frame| frame.kind);
+        match slot {
+            Slot::Object => Body::Object,
+            Slot::Arguments if record.syntax == Syntax::Lines => Body::Lines(self.marks.clone()),
+            Slot::Arguments => Body::Arguments { kwargs: record.syntax == Syntax::Kwargs },
+            Slot::Value => Body::Value { lead, trail },
+            Slot::Code => Body::Code,
+            Slot::Text if kind == Some(FrameKind::Reasoning) => Body::Reasoning { lead, trail },
+            Slot::Text => Body::Text,
+            _ => Body::Skip,
+        }
+    }
+
+    /// `param*`: after each parameter either another or what follows.
+    fn params(&mut self, record: &Record) {
+        let again = self.emit(Op::Space);
+        for param in &record.param {
+            self.optional(|compiler| {
+                compiler.template(record, param, false);
+                compiler.emit(Op::Jump(again));
+            });
+        }
+    }
+
+    /// A word: one slot, or several with literals of word characters between them. Returns the last part it took.
+    fn word(&mut self, record: &Record, parts: &[Part], mut i: usize, bound: &mut Vec<Slot>) -> usize {
+        let mut slots = Vec::new();
+        while let Some(Part::Slot(slot)) = parts.get(i) {
+            bound.push(*slot);
+            let literal = match parts.get(i + 1) {
+                Some(Part::Literal(text)) => text.as_str(),
+                _ => "",
+            };
+            let inner: usize =
+                literal.chars().take_while(|c| is_word_character(*c)).map(char::len_utf8).sum();
+            if inner == 0 {
+                slots.push((*slot, String::new()));
+                break;
+            }
+            slots.push((*slot, literal[..inner].to_owned()));
+            let next_is_word = matches!(parts.get(i + 2), Some(Part::Slot(s)) if s.is_word());
+            if inner == literal.len() && next_is_word {
+                i += 2;
+                continue;
+            }
+            self.pattern(record, slots);
+            // What is left of the literal after its word characters.
+            for byte in literal[inner..].trim_start().bytes() {
+                self.emit(Op::Byte(byte));
+            }
+            self.mark(Mark::Piece);
+            self.mark(Mark::Commit);
+            return i + 1;
+        }
+        self.pattern(record, slots);
+        i
+    }
+
+    fn pattern(&mut self, record: &Record, slots: Vec<(Slot, String)>) {
+        self.program.patterns.push(Pattern { slots });
+        self.seam(record);
+        self.emit(Op::Word((self.program.patterns.len() - 1) as u16));
+        self.seam(record);
+    }
+}
+
+/// Whether a literal opens a code fence.
+pub(super) fn opens_fence(literal: &str) -> bool {
+    fence_info(literal).is_some()
+}
+
+/// The info string of the code fence that a literal opens, and what follows its line.
+fn fence_info(literal: &str) -> Option<(&str, &str)> {
+    let (info, rest) = literal.strip_prefix("```")?.split_once('\n')?;
+    Some((info.trim(), rest))
+}
+
+/// Whether this part is read line by line, white space included.
+fn reads_lines(record: &Record, part: &Part) -> bool {
+    record.syntax == Syntax::Lines && *part == Part::Slot(Slot::Arguments)
+}
+
+fn is_raw(part: &Part) -> bool {
+    matches!(part, Part::Slot(slot) if slot.is_raw())
+}

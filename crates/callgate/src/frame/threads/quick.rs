@@ -1,0 +1,124 @@
+//! The shortcuts of threads: a thread that is alone, white space that all pass over, and bytes that all read alike.
+
+use super::super::closures::begins_without_space;
+use super::super::instructions::{Op, Pc, Program};
+use super::super::thread::{LONGEST_WORD, Start, Thread};
+use super::{Scratch, Step, Threads, is_word_byte, spread};
+use crate::shortcuts::Shortcut;
+
+impl Threads {
+    /// Reads one byte where there is only one thread: nothing has to be compared with what others have come to. Nothing if
+    /// what it reads depends on more than the byte.
+    pub(super) fn step_alone(
+        &mut self,
+        program: &Program,
+        scratch: &Scratch,
+        byte: u8,
+        position: usize,
+    ) -> Option<Step> {
+        let [thread] = &mut self.list[..] else { return None };
+        match program.ops[thread.pc as usize] {
+            Op::Body(_) | Op::Match => return Some(Step::Dead),
+            Op::Byte(wanted) if wanted != byte => return Some(Step::Dead),
+            Op::Byte(_) => {
+                let mut next = *thread;
+                next.leave_space(byte, position);
+                next.pc += 1;
+                self.list.clear();
+                if !spread(program, &mut self.list, &next, position + 1) {
+                    next.pc -= 1;
+                    self.list.push(next);
+                    return None;
+                }
+                self.in_word = false;
+            }
+            Op::Word(_) if thread.word.is_none() => {
+                if !is_word_byte(byte) {
+                    return Some(Step::Dead);
+                }
+                thread.leave_space(byte, position);
+                thread.word = Some(Start::at(scratch.words.len() as u32));
+                self.in_word = true;
+            }
+            _ => return None,
+        }
+        self.settled = false;
+        Some(Step::Alive)
+    }
+
+    /// Reads white space where every thread either passes over it as it stands or cannot read it at all.
+    pub(super) fn step_over_space(&mut self, program: &Program) -> Option<Step> {
+        let refuses = |thread: &Thread| {
+            let op = program.ops[thread.pc as usize];
+            op == Op::Match || begins_without_space(op)
+        };
+        if !self.list.iter().all(|thread| thread.spaced || refuses(thread)) {
+            return None;
+        }
+        if !self.list.iter().any(|thread| thread.spaced) {
+            return Some(Step::Dead);
+        }
+        self.settled = false;
+        self.list.retain(|thread| thread.spaced);
+        Some(Step::Alive)
+    }
+
+    /// Reads what all threads read alike without anything to decide: white space that they pass over, the middle of words,
+    /// and the middle of literals, whose last byte is not a part of it. Says how many bytes that is; none, unless they
+    /// are settled.
+    pub(crate) fn pass(&mut self, program: &Program, scratch: &mut Scratch, text: &str) -> usize {
+        if !self.settled || self.list.is_empty() || !Shortcut::Threads.is_on() {
+            return 0;
+        }
+        if self.in_word {
+            let run = self.word_run(program, scratch, text.as_bytes());
+            scratch.words.push_str(&text[..run]);
+            return run;
+        }
+        let mut space = text.bytes().take_while(u8::is_ascii_whitespace).count();
+        if space > 0 && !self.list.iter().all(|thread| thread.passes_space(program)) {
+            space = 0;
+        }
+        let rest = &text[space..];
+        let mut run = self.literal_run(program, rest.as_bytes());
+        while !rest.is_char_boundary(run) {
+            run -= 1;
+        }
+        if run > 0 {
+            for thread in &mut self.list {
+                thread.pc += run as Pc;
+                thread.spaced = false;
+            }
+        }
+        space + run
+    }
+
+    fn word_run(&self, program: &Program, scratch: &Scratch, bytes: &[u8]) -> usize {
+        let is_word = |byte: &u8| byte.is_ascii() && is_word_byte(*byte);
+        let mut run = bytes.iter().copied().take_while(is_word).count();
+        for thread in &self.list {
+            let (Some(word), Op::Word(_)) = (thread.word, program.ops[thread.pc as usize]) else { return 0 };
+            let room = LONGEST_WORD.saturating_sub(scratch.words.len() - word.get() as usize);
+            run = run.min(room);
+        }
+        run
+    }
+
+    fn literal_run(&self, program: &Program, bytes: &[u8]) -> usize {
+        let mut run = bytes.len();
+        for thread in &self.list {
+            if thread.start_pending {
+                return 0;
+            }
+            let ops = &program.ops[thread.pc as usize..];
+            let same =
+                ops.iter().zip(&bytes[..run]).take_while(|(op, byte)| **op == Op::Byte(**byte)).count();
+            let goes_on = matches!(ops.get(same), Some(Op::Byte(_)));
+            run = if goes_on { same } else { same.saturating_sub(1) };
+            if run == 0 {
+                break;
+            }
+        }
+        run
+    }
+}

@@ -1,0 +1,126 @@
+//! The end of the input: what it means for the value, and what closing the value adds.
+
+use super::quotes::Style;
+use super::structure::Place;
+use super::{Reader, State};
+use crate::finding::Span;
+use crate::json::repair::{RepairCode, Safety};
+
+/// What the end of the input means for the value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// It is complete.
+    Whole,
+    /// Everything in it is complete; only closers are missing.
+    Closable,
+    /// Something in it runs into the end, or a key has no value.
+    CutOff,
+    /// There is no value, only white space.
+    Blank,
+    /// It cannot be read.
+    Failed,
+}
+
+impl Reader {
+    /// Says that there is no more input, and what that means.
+    pub fn finish(&mut self) -> End {
+        if let Some(end) = self.end {
+            return end;
+        }
+        self.run_window();
+        let end = self.judge_end();
+        if end == End::Whole {
+            self.settle_document();
+            self.state = State::Done;
+        }
+        self.end = Some(end);
+        end
+    }
+
+    /// Ends the value where the input ends or the reader stopped, adding what is missing; `false` if that would
+    /// need a value that was not written.
+    pub fn close(&mut self) -> bool {
+        if self.failure.is_some() || self.state == State::Done {
+            return self.failure.is_none();
+        }
+        self.closing = true;
+        self.run_window();
+        if self.failure.is_some() || !self.close_open_value() {
+            return false;
+        }
+        self.settle_document();
+        self.state = State::Done;
+        self.end = Some(End::Whole);
+        self.failure.is_none()
+    }
+
+    /// What the end of the input means, once everything before it is decided.
+    fn judge_end(&self) -> End {
+        let empty = self.levels.last().is_some_and(|level| level.items == 0);
+        match self.place {
+            _ if self.failure.is_some() => End::Failed,
+            _ if self.state == State::Done => End::Whole,
+            _ if self.string.is_some() || !self.window.is_empty() => End::CutOff,
+            Place::Start => End::Blank,
+            Place::Around if self.around.has_value() => End::Whole,
+            Place::Around => End::Blank,
+            Place::After => End::Closable,
+            Place::Value if self.in_sequence() && !empty => End::Closable,
+            Place::Key if !empty => End::Closable,
+            Place::Value | Place::Key | Place::Colon => End::CutOff,
+        }
+    }
+
+    /// Ends what is open at the end of the input; `false` if a value is missing.
+    fn close_open_value(&mut self) -> bool {
+        let end = self.base + self.window.len();
+        let here = Span::new(end, end);
+        if let Some(open) = self.string {
+            if open.key {
+                return false;
+            }
+            // Half an escape is not part of the string.
+            self.window.clear();
+            if open.style != Style::Unquoted {
+                self.repair(RepairCode::UnclosedString, here);
+            }
+            self.cut = true;
+            self.close_string();
+        }
+        if !self.window.is_empty() {
+            return false;
+        }
+        self.settle_value(end);
+        let empty = self.levels.last().is_some_and(|level| level.items == 0);
+        match self.place {
+            Place::Around => return self.around.has_value(),
+            Place::Start | Place::Colon => return false,
+            Place::Value if !self.in_sequence() => return false,
+            Place::Value | Place::Key => self.cut |= empty,
+            Place::After => {}
+        }
+        let safety = if self.cut { Safety::Guess } else { Safety::Lossless };
+        while !self.levels.is_empty() {
+            self.close_level(end);
+            self.repairs.add(RepairCode::MissingCloser, safety, here);
+        }
+        self.settle_value(end);
+        true
+    }
+
+    /// Runs the machine over the window, after which nothing follows.
+    fn run_window(&mut self) {
+        if self.state == State::Done {
+            return;
+        }
+        let stopped = self.state == State::Stopped;
+        self.state = State::Reading;
+        let mut window = std::mem::take(&mut self.window);
+        let (at, _) = self.run(&window, true);
+        window.drain(..at);
+        self.window = window;
+        if stopped && self.state == State::Reading {
+            self.state = State::Stopped;
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! Escapes: valid ones are copied, those of other languages become characters, and what escapes nothing is kept.
+
+use super::quotes::Style;
+use super::strings::{OpenString, write_escaped};
+use super::{Cursor, Reader, Step, Syntax};
+use crate::finding::{Code, Span};
+use crate::json::repair::{RepairCode, Safety};
+use crate::json::text::{code_unit, hex, pair};
+
+/// What makes it doubtful that backslashes were read as they were meant, in all strings of a value: where some
+/// stand for themselves, `\n` in `C:\new` may do so too.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Backslashes {
+    pub(super) kept: bool,
+    pub(super) in_path: bool,
+}
+
+impl Reader {
+    /// Reads a backslash in a raw string: it stands for itself, and hides a quote after it.
+    pub(super) fn read_raw_backslash(&mut self, cursor: &mut Cursor<'_>) -> Step {
+        let next = cursor.rest().chars().nth(1);
+        if next.is_none() && !cursor.last {
+            return Step::More;
+        }
+        self.write_character(cursor, '\\');
+        if let Some(quote @ ('"' | '\'')) = next {
+            self.write_character(cursor, quote);
+        }
+        Step::Go
+    }
+
+    /// Reads an escape, which may be valid, foreign, or none at all.
+    pub(super) fn read_escape(&mut self, cursor: &mut Cursor<'_>, open: &OpenString) -> Step {
+        let rest = cursor.rest();
+        let python = self.grammar.python();
+        let Some(next) = rest.chars().nth(1) else { return Step::More };
+        match next {
+            'b' | 'f' | 'n' | 'r' | 't' | '"' | '\\' => {
+                self.note_escape(next, cursor.span(2));
+                self.copy(cursor, 2)
+            }
+            '/' if !python => self.copy(cursor, 2),
+            'u' => self.read_unicode_escape(cursor),
+            '\'' | '`' | '$' if next != '$' || open.style == Style::Backtick => {
+                let own = open.style.may_close(next)
+                    || open.style == Style::Backtick
+                    || open.style == Style::Triple(b'\'');
+                if !own && !python {
+                    self.repair(RepairCode::InvalidEscape, cursor.span(2));
+                }
+                self.replace(cursor, 2, next)
+            }
+            _ if open.style.may_close(next) => self.replace(cursor, 1 + next.len_utf8(), next),
+            'x' => {
+                let digits = rest.as_bytes().get(2..4);
+                if digits.is_none() && !cursor.last {
+                    return Step::More;
+                }
+                match digits.and_then(hex).and_then(char::from_u32) {
+                    Some(character) => self.replace_foreign(cursor, 4, character),
+                    None => self.keep_backslash(cursor, Safety::Guess),
+                }
+            }
+            _ if python => self.read_python_escape(cursor, next),
+            _ => {
+                let safety =
+                    if next.is_ascii_graphic() && next != '0' { Safety::Lossless } else { Safety::Guess };
+                self.keep_backslash(cursor, safety)
+            }
+        }
+    }
+
+    /// Reads an escape that only Python has.
+    fn read_python_escape(&mut self, cursor: &mut Cursor<'_>, next: char) -> Step {
+        let rest = cursor.rest();
+        match next {
+            '\n' => {
+                cursor.at += 2;
+                Step::Go
+            }
+            'a' => self.replace(cursor, 2, '\u{7}'),
+            'v' => self.replace(cursor, 2, '\u{b}'),
+            '0'..='7' => {
+                let digits =
+                    rest.bytes().skip(1).take(3).take_while(|byte| (b'0'..=b'7').contains(byte)).count();
+                if digits < 3 && rest.len() == digits + 1 && !cursor.last {
+                    return Step::More;
+                }
+                let value = u32::from_str_radix(&rest[1..=digits], 8).ok().and_then(char::from_u32);
+                self.replace(cursor, 1 + digits, value.unwrap_or('\u{fffd}'))
+            }
+            'U' => {
+                let digits = rest.as_bytes().get(2..10);
+                if digits.is_none() && !cursor.last {
+                    return Step::More;
+                }
+                match digits.and_then(hex).and_then(char::from_u32) {
+                    Some(character) => self.replace(cursor, 10, character),
+                    None => self.keep_backslash(cursor, Safety::Guess),
+                }
+            }
+            'N' => {
+                let at = cursor.offset();
+                cursor.at += 2;
+                self.fail(Code::BadJson, at, "an escape that names a character cannot be read");
+                Step::Go
+            }
+            // Python keeps the backslash of an escape that it does not know.
+            _ => self.replace(cursor, 1, '\\'),
+        }
+    }
+
+    /// Reads `\u` and its digits, with the second half of a surrogate pair.
+    fn read_unicode_escape(&mut self, cursor: &mut Cursor<'_>) -> Step {
+        let rest = cursor.rest().as_bytes();
+        let known = rest.iter().skip(2).take(4).take_while(|byte| byte.is_ascii_hexdigit()).count();
+        if known < 4 {
+            return match rest.len() == 2 + known && !cursor.last {
+                true => Step::More,
+                false if cursor.last && rest.len() == 2 + known => Step::More,
+                false => self.keep_backslash(cursor, Safety::Guess),
+            };
+        }
+        let unit = code_unit(rest, 2).unwrap_or(0xFFFD);
+        if char::from_u32(unit).is_some() {
+            return self.copy(cursor, 6);
+        }
+        let second = &rest[6..];
+        let prefix = second.iter().zip(b"\\u").take_while(|(a, b)| a == b).count();
+        let digits = match prefix {
+            2 => second.iter().skip(2).take(4).take_while(|byte| byte.is_ascii_hexdigit()).count(),
+            _ => 0,
+        };
+        if prefix + digits == second.len() && second.len() < 6 && (0xD800..0xDC00).contains(&unit) {
+            // What is here could still become the second half.
+            return Step::More;
+        }
+        if prefix == 2 && code_unit(second, 2).and_then(|low| pair(unit, low)).is_some() {
+            return self.copy(cursor, 12);
+        }
+        self.guess(RepairCode::LoneSurrogate, cursor.span(6));
+        self.output.text.push_str("\\ufffd");
+        cursor.at += 6;
+        Step::Go
+    }
+
+    /// Reads a backslash in a string that was escaped once too often.
+    pub(super) fn read_doubled_escape(&mut self, cursor: &mut Cursor<'_>) -> Step {
+        let rest = cursor.rest().as_bytes();
+        let Some(next) = rest.get(1).copied() else { return Step::More };
+        match next {
+            b'"' => {
+                let Some(open) = self.string else { return Step::Go };
+                self.read_quote(cursor, &open, 2)
+            }
+            b'n' | b'r' | b't' => self.copy(cursor, 2),
+            b'\\' => match (rest.get(2), rest.get(3)) {
+                (None, _) | (Some(b'\\'), None) if !cursor.last => Step::More,
+                (Some(b'\\'), Some(b'"' | b'\\')) => {
+                    cursor.at += 2;
+                    self.copy(cursor, 2)
+                }
+                (Some(b'n' | b'r' | b't' | b'b' | b'f' | b'/'), _) => {
+                    cursor.at += 1;
+                    self.copy(cursor, 2)
+                }
+                _ => {
+                    cursor.at += 1;
+                    self.replace(cursor, 1, '\\')
+                }
+            },
+            b'u' => self.read_unicode_escape(cursor),
+            _ => self.keep_backslash(cursor, Safety::Guess),
+        }
+    }
+
+    /// Remembers what an escape that JSON has says about the string.
+    pub(super) fn note_escape(&mut self, escape: char, span: Span) {
+        if let Some(open) = &mut self.string {
+            open.doubts.note_escape(escape);
+        }
+        if !self.backslashes.in_path && !matches!(escape, '"' | '\\') && ends_like_path(&self.output.text) {
+            self.backslashes.in_path = true;
+            self.doubt_backslashes(span);
+        }
+    }
+
+    /// Writes a backslash that escapes nothing.
+    fn keep_backslash(&mut self, cursor: &mut Cursor<'_>, safety: Safety) -> Step {
+        self.repairs.add(RepairCode::InvalidEscape, safety, cursor.span(1));
+        if let Some(open) = &mut self.string {
+            open.doubts.note_kept_backslash();
+        }
+        if !self.backslashes.kept {
+            self.backslashes.kept = true;
+            self.doubt_backslashes(cursor.span(1));
+        }
+        self.replace(cursor, 1, '\\')
+    }
+
+    /// Lists a guess if backslashes are used in two ways.
+    fn doubt_backslashes(&mut self, span: Span) {
+        if self.backslashes.kept && self.backslashes.in_path {
+            self.guess(RepairCode::InvalidEscape, span);
+        }
+    }
+
+    /// Copies `len` bytes as they are.
+    fn copy(&mut self, cursor: &mut Cursor<'_>, len: usize) -> Step {
+        self.output.text.push_str(&cursor.rest()[..len]);
+        cursor.at += len;
+        Step::Go
+    }
+
+    /// Writes a character for `len` bytes.
+    fn replace(&mut self, cursor: &mut Cursor<'_>, len: usize, character: char) -> Step {
+        write_escaped(&mut self.output.text, character);
+        cursor.at += len;
+        Step::Go
+    }
+
+    /// Writes a character for an escape that JSON does not have.
+    fn replace_foreign(&mut self, cursor: &mut Cursor<'_>, len: usize, character: char) -> Step {
+        if matches!(self.grammar.syntax, Syntax::Json | Syntax::Bare) {
+            self.repair(RepairCode::InvalidEscape, cursor.span(len));
+        }
+        self.replace(cursor, len, character)
+    }
+}
+
+/// Whether what was written so far ends like a path of which another part could follow.
+pub(super) fn ends_like_path(text: &str) -> bool {
+    const LONGEST_PART: usize = 64;
+    let part = |character: &char| character.is_alphanumeric() || matches!(character, '_' | '-' | '.' | ' ');
+    let before = text.chars().rev().take(LONGEST_PART).find(|character| !part(character));
+    matches!(before, Some(':' | '\\'))
+}

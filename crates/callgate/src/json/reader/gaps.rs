@@ -1,0 +1,140 @@
+//! Gaps: what stands between the tokens of a value and means nothing: white space, comments, dots.
+
+use super::structure::Place;
+use super::{Cursor, Reader, Step};
+use crate::finding::Span;
+use crate::json::repair::RepairCode;
+
+/// An open comment.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Comment {
+    start: usize,
+    block: bool,
+    /// Whether the syntax has such comments.
+    written: bool,
+    /// Whether it stands right after a string.
+    after_string: bool,
+    /// Whether a quote stands in it, so that it may be part of a string after all.
+    quoted: bool,
+}
+
+impl Reader {
+    /// Takes the white space that JSON knows.
+    pub(super) fn take_space(&mut self, cursor: &mut Cursor<'_>) {
+        let space = |byte: &u8| matches!(byte, b' ' | b'\n' | b'\r' | b'\t');
+        let len = cursor.rest().bytes().take_while(space).count();
+        if len == 0 {
+            return;
+        }
+        self.gap.push_str(&cursor.rest()[..len]);
+        cursor.at += len;
+    }
+
+    /// Skips what JSON does not have between values.
+    pub(super) fn skip_oddity(&mut self, cursor: &mut Cursor<'_>, byte: u8) -> Option<Step> {
+        let rest = cursor.rest();
+        match byte {
+            b'/' | b'#' => return self.open_comment(cursor),
+            b'.' if self.place == Place::Colon || (self.place == Place::Value && !self.in_sequence()) => {
+                return None;
+            }
+            b'.' if rest.starts_with("...") => return Some(self.skip_ellipsis(cursor, 3)),
+            b'.' if !cursor.last && "...".starts_with(rest) => return Some(Step::More),
+            b'\\' if rest.len() == 1 && !cursor.last => return Some(Step::More),
+            b'\\' if matches!(rest.as_bytes().get(1), Some(b'n' | b'r' | b't')) => {
+                self.repair(RepairCode::EscapedQuotes, cursor.span(2));
+                cursor.at += 2;
+                return Some(Step::Go);
+            }
+            b'.' | b'\\' => return None,
+            _ => {}
+        }
+        let character = rest.chars().next()?;
+        if character == '…' && self.place != Place::Colon {
+            return Some(self.skip_ellipsis(cursor, character.len_utf8()));
+        }
+        let odd = character.is_whitespace()
+            || matches!(character, '\u{feff}' | '\u{200b}'..='\u{200d}' | '\u{2060}');
+        odd.then(|| {
+            self.repair(RepairCode::OddSpace, cursor.span(character.len_utf8()));
+            cursor.at += character.len_utf8();
+            Step::Go
+        })
+    }
+
+    /// Starts a comment, if this is one.
+    pub(super) fn open_comment(&mut self, cursor: &mut Cursor<'_>) -> Option<Step> {
+        let rest = cursor.rest().as_bytes();
+        let (block, len) = match (rest.first(), rest.get(1)) {
+            (Some(b'#'), _) => (false, 1),
+            (Some(b'/'), Some(b'/')) => (false, 2),
+            (Some(b'/'), Some(b'*')) => (true, 2),
+            (Some(b'/'), None) if !cursor.last => return Some(Step::More),
+            _ => return None,
+        };
+        let written = len == 1 && self.grammar.python();
+        let after_string = self.place == Place::After && self.output.text.ends_with('"');
+        self.comment = Some(Comment { start: cursor.offset(), block, written, after_string, quoted: false });
+        cursor.at += len;
+        Some(Step::Go)
+    }
+
+    pub(super) fn read_comment(&mut self, cursor: &mut Cursor<'_>) -> Step {
+        let Some(mut comment) = self.comment else { return Step::Go };
+        let ended = loop {
+            match cursor.byte() {
+                None => break cursor.last,
+                Some(b'\n') if !comment.block => break true,
+                Some(b'*') if comment.block => match cursor.byte_at(cursor.at + 1) {
+                    Some(b'/') => {
+                        cursor.at += 2;
+                        break true;
+                    }
+                    None if !cursor.last => break false,
+                    _ => {}
+                },
+                Some(_) if self.stops_at(cursor, cursor.at) => {
+                    self.comment = Some(comment);
+                    return Step::Stop(cursor.at);
+                }
+                Some(byte) => {
+                    comment.quoted |= byte == b'"' || (byte == b'\'' && comment.after_string);
+                }
+            }
+            cursor.at += 1;
+        };
+        if !ended {
+            self.comment = Some(comment);
+            return Step::More;
+        }
+        self.comment = None;
+        let span = Span::new(comment.start, cursor.offset());
+        match comment {
+            Comment { written: true, .. } => {}
+            Comment { quoted: true, .. } => self.guess(RepairCode::Comment, span),
+            _ => self.repair(RepairCode::Comment, span),
+        }
+        Step::Go
+    }
+
+    /// Drops dots that stand for more values, with the comma before them.
+    fn skip_ellipsis(&mut self, cursor: &mut Cursor<'_>, len: usize) -> Step {
+        self.guess(RepairCode::Ellipsis, cursor.span(len));
+        cursor.at += len;
+        if let Some((at, _)) = self.comma.take() {
+            self.gap.truncate(at);
+            self.place = Place::After;
+        }
+        Step::Go
+    }
+
+    /// Writes what was held between two values.
+    pub(super) fn flush_gap(&mut self) {
+        if self.gap.is_empty() {
+            return;
+        }
+        self.output.text.push_str(&self.gap);
+        self.gap.clear();
+        self.comma = None;
+    }
+}

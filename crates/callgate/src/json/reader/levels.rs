@@ -1,0 +1,118 @@
+//! Levels: the brackets that are open, and which closers could close them.
+
+use super::Reader;
+use crate::json::tape::Kind;
+
+/// One open bracket.
+#[derive(Clone, Debug)]
+pub(super) struct Level {
+    shape: Shape,
+    node: usize,
+    /// How many values it holds so far.
+    pub(super) items: usize,
+}
+
+impl Level {
+    fn new(shape: Shape, node: usize) -> Self {
+        Level { shape, node, items: 0 }
+    }
+
+    /// Its value on the tape.
+    pub(super) fn node(&self) -> usize {
+        self.node
+    }
+
+    pub(super) fn shape(&self) -> Shape {
+        self.shape
+    }
+}
+
+/// What is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shape {
+    Brace,
+    Bracket,
+    Paren,
+    /// The keyword arguments as a whole.
+    Kwargs,
+    /// Bare members in parentheses instead of braces.
+    Members,
+    /// A function around a value, of which nothing is written.
+    Wrapper,
+}
+
+impl Shape {
+    /// The bracket that closes it in the input.
+    pub(super) fn closer(self) -> u8 {
+        match self {
+            Shape::Brace => b'}',
+            Shape::Bracket => b']',
+            Shape::Paren | Shape::Kwargs | Shape::Members | Shape::Wrapper => b')',
+        }
+    }
+
+    pub(super) fn is_object(self) -> bool {
+        matches!(self, Shape::Brace | Shape::Kwargs | Shape::Members)
+    }
+
+    /// The brackets that are written for it, and the kind of value they make.
+    pub(super) fn written(self) -> Option<(char, char, Kind)> {
+        match self {
+            Shape::Brace | Shape::Kwargs | Shape::Members => Some(('{', '}', Kind::Object)),
+            Shape::Bracket | Shape::Paren => Some(('[', ']', Kind::Array)),
+            Shape::Wrapper => None,
+        }
+    }
+}
+
+/// How many levels each closer could close.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct OpenBrackets {
+    braces: usize,
+    brackets: usize,
+    parens: usize,
+}
+
+impl OpenBrackets {
+    pub(super) fn count(&self, closer: u8) -> usize {
+        match closer {
+            b'}' => self.braces,
+            b']' => self.brackets,
+            _ => self.parens,
+        }
+    }
+
+    /// How many levels are open.
+    pub(super) fn total(&self) -> usize {
+        self.braces + self.brackets + self.parens
+    }
+
+    fn change(&mut self, closer: u8) -> &mut usize {
+        match closer {
+            b'}' => &mut self.braces,
+            b']' => &mut self.brackets,
+            _ => &mut self.parens,
+        }
+    }
+}
+
+impl Reader {
+    pub(super) fn push_level(&mut self, shape: Shape, node: usize) {
+        self.levels.push(Level::new(shape, node));
+        *self.open_brackets.change(shape.closer()) += 1;
+    }
+
+    pub(super) fn pop_level(&mut self) -> Option<Level> {
+        let level = self.levels.pop()?;
+        *self.open_brackets.change(level.shape.closer()) -= 1;
+        Some(level)
+    }
+
+    pub(super) fn in_sequence(&self) -> bool {
+        matches!(self.shape(), Some(Shape::Bracket | Shape::Paren))
+    }
+
+    pub(super) fn shape(&self) -> Option<Shape> {
+        self.levels.last().map(Level::shape)
+    }
+}
