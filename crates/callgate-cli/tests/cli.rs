@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use callgate_agent::audit::{AuditLog, AuditSettings, Entry, EntryKind, Redaction, Status, Sync};
+use callgate_agent::written::Written;
 use serde_json::{Value, json};
 
 const TOOLS: &str = r#"[
@@ -764,11 +765,12 @@ fn audit_lists_shows_counts_and_verifies_what_the_agent_recorded() {
     let accepted = Entry::new(EntryKind::Response, "look", Status::Warn)
         .message("fine \u{1b}[31mred")
         .tied("corr-1")
-        .detail("verdict", "accepted".into())
+        .detail("verdict", "accepted")
+        .detail("arguments", Written::parse("{\"n\": 12345678901234567890123, \"b\": 1.0}").unwrap())
         .detail("repairs", repairs);
     log.record(accepted).unwrap();
     let refused = Entry::new(EntryKind::Safety, "put", Status::Error)
-        .detail("verdict", "refused".into())
+        .detail("verdict", "refused")
         .detail("findings", serde_json::json!(["unknown-tool"]));
     log.record(refused).unwrap();
     let audit = |rest: &[&str]| callgate(&[&["audit", "--folder", folder.path()], rest].concat(), "");
@@ -787,6 +789,9 @@ fn audit_lists_shows_counts_and_verifies_what_the_agent_recorded() {
         assert_eq!(json_lines(&found).len(), count, "{filter:?}: {found}");
     }
     assert!(audit(&["show", "corr-1"]).stdout.contains("\"action\": \"look\""));
+    assert!(audit(&["show", "2"]).stdout.contains("\"n\": 12345678901234567890123"), "every digit");
+    assert!(audit(&["show", "2", "--json"]).stdout.contains("\"b\":1.0"), "a float stays one");
+    assert!(audit(&["list", "--json"]).stdout.contains("12345678901234567890123"));
     assert!(audit(&["show", "3"]).stdout.contains("\"action\": \"put\""));
     assert_usage_error(&audit(&["show", "corr-9"]), &["corr-9", "audit list"]);
     let stats: Value = serde_json::from_str(&audit(&["stats", "--json"]).stdout).unwrap();
