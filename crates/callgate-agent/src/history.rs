@@ -9,6 +9,8 @@ use callgate::{Profile, Record, RenderCall, Response};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::written::Written;
+
 /// One message of a conversation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -252,15 +254,18 @@ pub fn replayable(messages: &[Message]) -> Replay {
 ///
 /// What follows each other in the role of the user becomes one message: many servers' templates want the roles to take
 /// turns, and refuse everything else.
-pub fn to_wire(messages: &[Message], style: &CallStyle, wire: Wire) -> Vec<Value> {
-    let mut sent: Vec<Value> = Vec::new();
+pub fn to_wire(messages: &[Message], style: &CallStyle, wire: Wire) -> Vec<Written> {
+    let mut sent: Vec<Written> = Vec::new();
     for message in &replayable(messages).messages {
         let next = message.to_wire(style, wire);
-        let is_users = |message: &Value| message["role"] == "user";
+        let text = |message: &Written, key: &str| {
+            message.get(key).and_then(Written::as_str).unwrap_or_default().to_owned()
+        };
+        let is_users = |message: &Written| text(message, "role") == "user";
         match sent.last_mut().filter(|last| is_users(last) && is_users(&next)) {
             Some(last) => {
-                let text = |message: &Value| message["content"].as_str().unwrap_or_default().to_owned();
-                last["content"] = format!("{}\n\n{}", text(last), text(&next)).into();
+                let both = format!("{}\n\n{}", text(last, "content"), text(&next, "content"));
+                *last = json!({"role": "user", "content": both}).into();
             }
             None => sent.push(next),
         }
@@ -277,8 +282,8 @@ impl Message {
         message
     }
 
-    fn to_wire(&self, style: &CallStyle, wire: Wire) -> Value {
-        match self {
+    fn to_wire(&self, style: &CallStyle, wire: Wire) -> Written {
+        let said = match self {
             Message::SystemContext { text } => json!({"role": "system", "content": text}),
             Message::User { text } => json!({"role": "user", "content": text}),
             Message::AssistantText { text } => json!({"role": "assistant", "content": text}),
@@ -287,8 +292,9 @@ impl Message {
             }
             Message::AssistantAction { text, calls } => match style {
                 CallStyle::Native => {
-                    let calls: Vec<Value> = calls.iter().map(|call| call.to_wire(wire)).collect();
-                    json!({"role": "assistant", "content": text, "tool_calls": calls})
+                    let calls = calls.iter().map(|call| call.to_wire(wire)).collect();
+                    let said = Written::from(json!({"role": "assistant", "content": text}));
+                    return said.with("tool_calls", Written::Array(calls));
                 }
                 CallStyle::Text(_) | CallStyle::Dialect(_) => {
                     json!({"role": "assistant", "content": written(style, text, calls)})
@@ -300,22 +306,27 @@ impl Message {
             Message::ToolError { call_id, name, content } => {
                 result(style, wire, call_id, name, content, "Error")
             }
-        }
+        };
+        said.into()
     }
 }
 
 impl PastCall {
-    fn to_wire(&self, wire: Wire) -> Value {
+    fn to_wire(&self, wire: Wire) -> Written {
         match wire {
             Wire::Ollama => {
-                let arguments: Value = serde_json::from_str(&self.arguments).unwrap_or_default();
-                json!({"function": {"name": self.name, "arguments": arguments}})
+                // By the model's own digits, which a `Value` would round.
+                let arguments = Written::parse(&self.arguments).unwrap_or(Written::Null);
+                let function =
+                    Written::object([("name", self.name.as_str().into()), ("arguments", arguments)]);
+                Written::object([("function", function)])
             }
             Wire::OpenAi => json!({
                 "id": self.id,
                 "type": "function",
                 "function": {"name": self.name, "arguments": self.arguments},
-            }),
+            })
+            .into(),
         }
     }
 }
@@ -446,8 +457,11 @@ mod tests {
     #[test]
     fn each_server_gets_its_own_form() {
         let messages = [action(&[call("a", "{\"q\": 1}")]), result_of("a")];
+        let sent = |wire| -> Vec<Value> {
+            to_wire(&messages, &CallStyle::Native, wire).iter().map(Written::to_value).collect()
+        };
         assert_eq!(
-            to_wire(&messages, &CallStyle::Native, Wire::Ollama),
+            sent(Wire::Ollama),
             [
                 json!({"role": "assistant", "content": "On it.",
                     "tool_calls": [{"function": {"name": "look", "arguments": {"q": 1}}}]}),
@@ -455,7 +469,7 @@ mod tests {
             ]
         );
         assert_eq!(
-            to_wire(&messages, &CallStyle::Native, Wire::OpenAi),
+            sent(Wire::OpenAi),
             [
                 json!({"role": "assistant", "content": "On it.", "tool_calls": [
                     {"id": "a", "type": "function", "function": {"name": "look", "arguments": "{\"q\": 1}"}}]}),
@@ -478,7 +492,7 @@ mod tests {
             let gate = callgate::Gate::builder().profile(profile).tools(tools.unwrap()).build().unwrap();
             let wire =
                 to_wire(&[action(&[call("a", "{\"q\": 1}")])], &CallStyle::Text(profile), Wire::OpenAi);
-            let response = gate.parse(wire[0]["content"].as_str().unwrap());
+            let response = gate.parse(wire[0].get("content").and_then(Written::as_str).unwrap());
             assert_eq!(response.calls.len(), 1, "{name}: {}", wire[0]);
             assert_eq!(response.calls[0].value(), json!({"q": 1}), "{name}");
         }

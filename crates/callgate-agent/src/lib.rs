@@ -49,6 +49,7 @@
 //! - [`retry`]: what was refused is asked for again; an engine without I/O, and its driver.
 //! - [`tools`]: files of one folder, and running what was approved.
 //! - [`visible`]: text made safe to look at.
+//! - [`written`]: JSON that keeps how it was written.
 
 pub mod approval;
 pub mod audit;
@@ -64,6 +65,7 @@ pub mod retry;
 mod script;
 pub mod tools;
 pub mod visible;
+pub mod written;
 
 /// Bytes as lower-case hexadecimal digits.
 fn hex(bytes: &[u8]) -> String {

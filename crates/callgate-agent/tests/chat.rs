@@ -139,14 +139,14 @@ async fn examples_stand_before_the_first_question_as_if_they_had_been_called() {
             &request.style,
             callgate_agent::history::Wire::OpenAi,
         );
-        assert!(wire[2]["content"].as_str().unwrap().contains(shown), "{profile}: {wire:?}");
+        assert!(wire[2].to_value()["content"].as_str().unwrap().contains(shown), "{profile}: {wire:?}");
     }
 }
 
 #[tokio::test]
 async fn structured_calls_get_their_tools_as_a_list_and_their_results_by_id() {
     let calls = json!([{"id": "x1", "function": {"name": "read_file", "arguments": {"file_path": "a.txt"}}}]);
-    let turns = vec![ScriptedTurn::pieces([Piece::Calls(calls)]), says("Alpha.")];
+    let turns = vec![ScriptedTurn::pieces([Piece::Calls(calls.to_string())]), says("Alpha.")];
     let mut talk = talk(Wanted { profile: "structured", ..Wanted::default() }, turns);
     assert_eq!(talk.ask("Read it.").await.end, End::Answered);
     let requests = talk.model.0.requests();

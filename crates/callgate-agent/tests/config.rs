@@ -10,7 +10,7 @@ use callgate::{Profile, Registry};
 use callgate_agent::approval::{ApprovalPolicy, Otherwise, Rule, Standing};
 use callgate_agent::audit::{Style, Sync};
 use callgate_agent::config::{
-    Config, ConfigError, ConfigErrorCode, ConfigErrors, Kind, Origin, PROVIDERS, ROWS, Row, Value, variable,
+    Config, ConfigError, ConfigErrorCode, ConfigErrors, Kind, Origin, PROVIDERS, Row, Value, rows, variable,
 };
 use callgate_agent::model::{Parameters, Timeouts};
 use callgate_agent::retry::Backoff;
@@ -68,8 +68,8 @@ fn every_key_has_a_value_of_its_type_in_every_profile() {
     for name in Profile::NAMES {
         let config = good(&format!("profile: {name}\n"));
         let settings: Vec<_> = config.settings().collect();
-        assert_eq!(settings.len(), ROWS.iter().flat_map(Row::keys).count());
-        for row in ROWS {
+        assert_eq!(settings.len(), rows().flat_map(Row::keys).count());
+        for row in rows() {
             for key in row.keys() {
                 let fits = matches!(
                     (row.kind, config.value(&key)),
@@ -98,12 +98,11 @@ fn every_knob_of_the_policy_is_a_key_and_reaches_it() {
             None => knobs.push(format!("policy.{key}")),
         }
     }
-    let mut keys: Vec<&str> =
-        ROWS.iter().map(|row| row.key).filter(|key| key.starts_with("policy.")).collect();
+    let mut keys: Vec<&str> = rows().map(|row| row.key).filter(|key| key.starts_with("policy.")).collect();
     keys.sort_unstable();
     knobs.sort();
     assert_eq!(keys, knobs);
-    for row in ROWS.iter().filter(|row| row.key.starts_with("policy.")) {
+    for row in rows().filter(|row| row.key.starts_with("policy.")) {
         // Each value that differs from the default must be seen in the policy.
         let values: Vec<String> = match row.kind {
             Kind::Word(words) => words.iter().map(|word| (*word).to_owned()).collect(),
@@ -277,7 +276,7 @@ fn a_misspelt_variable_is_refused_and_foreign_ones_are_not() {
 
 #[test]
 fn no_two_keys_share_a_variable() {
-    let mut names: Vec<String> = ROWS.iter().flat_map(Row::keys).map(|key| variable(&key)).collect();
+    let mut names: Vec<String> = rows().flat_map(Row::keys).map(|key| variable(&key)).collect();
     let count = names.len();
     names.sort();
     names.dedup();

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use callgate::Profile;
-use callgate_agent::config::{Class, Config, Fallback, Kind, Order, Origin, ROWS, Row, variable};
+use callgate_agent::config::{Class, Config, Fallback, Kind, Order, Origin, Row, rows, variable};
 
 const PAGE: &str = "docs/configuration.md";
 
@@ -176,7 +176,7 @@ fn page() -> String {
     page.push_str(
         "| key | class | value | otherwise | what it decides | tightest first |\n|---|---|---|---|---|---|\n",
     );
-    for row in ROWS {
+    for row in rows() {
         let key =
             row.key.replacen("keys.*", "keys.HOST", 1).replacen('*', "NAME", 1).replace('*', "VARIABLE");
         let key = key.replace("headers.VARIABLE", "headers.HEADER");

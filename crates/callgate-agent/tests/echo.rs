@@ -108,7 +108,7 @@ async fn a11_an_echo_is_refused_where_the_policy_says_so() {
 async fn a11_an_echo_of_a_dangerous_call_asks_although_a_rule_allows_it() {
     let native = json!([{"id": "x", "function": {
         "name": "fs.write", "arguments": {"path": "a.txt", "content": "all yours"}}}]);
-    for turn in [ScriptedTurn::text(WRITE), ScriptedTurn::pieces([Piece::Calls(native)])] {
+    for turn in [ScriptedTurn::text(WRITE), ScriptedTurn::pieces([Piece::Calls(native.to_string())])] {
         let talk = talk(&page(WRITE), |_| {}, turn.clone()).await;
         assert_eq!(talk.codes[1], [Code::Echo]);
         let why = Code::Echo.message();

@@ -354,7 +354,7 @@ async fn drive(
 }
 
 fn broken() -> ScriptedTurn {
-    ScriptedTurn::pieces([Piece::Calls(json!([call("a", "look", BROKEN)]))])
+    ScriptedTurn::pieces([Piece::Calls(json!([call("a", "look", BROKEN)]).to_string())])
 }
 
 #[tokio::test(start_paused = true)]
@@ -396,10 +396,10 @@ async fn stopping_while_the_model_answers_ends_it_at_once() {
 async fn the_conversation_that_is_sent_again_is_valid_and_holds_what_was_said() {
     let first = ScriptedTurn::pieces([
         Piece::Text("On it.".to_owned()),
-        Piece::Calls(json!([call("a", "put", "{\"text\":\"x\"}"), call("b", "look", BROKEN)])),
+        Piece::Calls(json!([call("a", "put", "{\"text\":\"x\"}"), call("b", "look", BROKEN)]).to_string()),
     ]);
     let prose = ScriptedTurn::text("Sorry.");
-    let fixed = ScriptedTurn::pieces([Piece::Calls(json!([call("b", "look", "{\"q\":\"x\"}")]))]);
+    let fixed = ScriptedTurn::pieces([Piece::Calls(json!([call("b", "look", "{\"q\":\"x\"}")]).to_string())]);
     let model = Scripted::new([first, prose, fixed]);
     let settled = drive(&model, &gate("structured"), RetrySettings::default(), &Cancel::new()).await.unwrap();
     assert_eq!(called(&settled.response), ["a:put{\"text\":\"x\"}", "b:look{\"q\":\"x\"}"]);

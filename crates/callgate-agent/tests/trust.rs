@@ -5,7 +5,7 @@
 
 use callgate::Profile;
 use callgate_agent::config::{
-    Class, Config, ConfigError, ConfigErrorCode, ConfigErrors, Kind, Order, ROWS, Row, Value,
+    Class, Config, ConfigError, ConfigErrorCode, ConfigErrors, Kind, Order, Row, Value, rows,
 };
 
 const FILE: &str = ".agent/config.yml";
@@ -82,7 +82,7 @@ fn loosened(before: &Config, after: &Config) -> Vec<String> {
     let json = |config: &Config| serde_json::to_value(config.policy()).unwrap_or_default();
     let (policy_before, policy_after) = (json(before), json(after));
     let mut loosened = Vec::new();
-    for row in ROWS {
+    for row in rows() {
         let Class::Trusting(order) = row.class else { continue };
         for key in row.keys() {
             let is_loose = match key.strip_prefix("policy.") {
@@ -114,7 +114,7 @@ fn a02_no_key_of_an_unnamed_file_loosens_anything_unasked() {
     for profile in Profile::NAMES {
         let own = format!("profile: {profile}\n");
         let before = good(Config::builder().text("own.yml", &own).build());
-        for row in ROWS {
+        for row in rows() {
             for (key, value) in keys(row)
                 .into_iter()
                 .flat_map(|key| values(row).into_iter().map(move |value| (key.clone(), value)))
@@ -152,7 +152,7 @@ fn a02_no_two_keys_of_an_unnamed_file_loosen_anything_together() {
         for own in [format!("profile: {profile}\n"), format!("profile: {profile}\nprovider: ollama\n")] {
             let before = good(Config::builder().text("own.yml", &own).build());
             let mut lines: Vec<String> = Vec::new();
-            for row in ROWS {
+            for row in rows() {
                 let is_policy = row.key == "profile"
                     || row.key.starts_with("policy.")
                     || row.key.starts_with("providers.*.tool_call_retry.");
@@ -178,7 +178,7 @@ fn a02_no_two_keys_of_an_unnamed_file_loosen_anything_together() {
 
 #[test]
 fn a02_a_yes_lets_trusting_keys_hold_and_own_keys_never() {
-    for row in ROWS {
+    for row in rows() {
         for key in keys(row) {
             for value in values(row) {
                 let text = format!("{key}: {value}\n");
@@ -426,7 +426,7 @@ fn the_wishes_of_a_file_come_in_its_order_with_their_classes() {
 
 #[test]
 fn every_order_names_every_word_of_its_key_once() {
-    for row in ROWS {
+    for row in rows() {
         let (Class::Trusting(Order::Ranks(ranks)), kind) = (row.class, row.kind) else { continue };
         let mut ranked: Vec<&str> = ranks.split(" < ").flat_map(|rank| rank.split(", ")).collect();
         let mut words: Vec<&str> = match kind {

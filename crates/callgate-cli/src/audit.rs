@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use crate::args::{AuditAction, AuditArgs, AuditFilter};
 use crate::exit::{Outcome, Stop};
+use crate::json_text::{Strings, indented};
 use crate::paint::{Breaks, Paint, Tone, one_line, padded, visible};
 use crate::replay::{self, Rules};
 
@@ -28,7 +29,8 @@ pub(crate) fn run(args: &AuditArgs, paint: Paint, out: &mut dyn Write) -> Result
         AuditAction::Replay { record, profile, tools, config, set } => {
             let (profile, tools, config) = (profile.as_deref(), tools.as_deref(), config.as_deref());
             let rules = Rules { profile, tools, config, set };
-            replay::run(&records(&files)?, record.as_deref(), &rules, args.json, paint, out)
+            let records: Vec<Value> = records(&files)?.into_iter().map(|line| line.record).collect();
+            replay::run(&records, record.as_deref(), &rules, args.json, paint, out)
         }
         AuditAction::Verify { .. } => Ok(Outcome::Fine),
     }
@@ -59,16 +61,23 @@ fn folder(args: &AuditArgs) -> Result<PathBuf, Stop> {
     Ok(config.audit().map_or_else(|| ".agent/audit".into(), |audit| audit.folder))
 }
 
-/// Every record of the files, with its file. A line that is no record is passed over: `verify` is there to name it.
-fn records(files: &[PathBuf]) -> Result<Vec<Value>, Stop> {
+/// A record, and the line of the log that it is: arguments are printed from the line, by the model's own digits.
+struct Line {
+    record: Value,
+    text: String,
+}
+
+/// Every record of the files. A line that is no record is passed over: `verify` is there to name it.
+fn records(files: &[PathBuf]) -> Result<Vec<Line>, Stop> {
     let mut records = Vec::new();
     for path in files {
         let unreadable =
             |error: std::io::Error| Stop::usage(format!("{}: {error}", path.display()), "check the path");
         let file = File::open(path).map_err(unreadable)?;
         for line in BufReader::new(file).split(b'\n') {
-            let line = line.map_err(unreadable)?;
-            records.extend(serde_json::from_slice::<Value>(&line).ok().filter(Value::is_object));
+            let Ok(text) = String::from_utf8(line.map_err(unreadable)?) else { continue };
+            let record = serde_json::from_str(&text).ok().filter(Value::is_object);
+            records.extend(record.map(|record| Line { record, text }));
         }
     }
     Ok(records)
@@ -81,7 +90,7 @@ fn list(
     paint: Paint,
     out: &mut dyn Write,
 ) -> Result<Outcome, Stop> {
-    let fits = |record: &Value| {
+    let fits = |Line { record, .. }: &Line| {
         let is = |member: &str, wanted: &Option<String>| {
             wanted.as_ref().is_none_or(|word| record[member] == *word)
         };
@@ -91,13 +100,13 @@ fn list(
             && is("status", &filter.status)
             && record["ts"].as_str().unwrap_or_default() >= since
     };
-    let mut found: Vec<Value> = records(files)?.into_iter().filter(fits).collect();
+    let mut found: Vec<Line> = records(files)?.into_iter().filter(fits).collect();
     if let Some(limit) = filter.limit {
         found.drain(..found.len().saturating_sub(limit));
     }
-    for record in &found {
+    for Line { record, text } in &found {
         if json {
-            writeln!(out, "{}", paint.json(&record.to_string()))?;
+            writeln!(out, "{}", paint.json(text))?;
             continue;
         }
         let text = |member: &str| record[member].as_str().unwrap_or("-").to_owned();
@@ -129,18 +138,18 @@ fn show(
     paint: Paint,
     out: &mut dyn Write,
 ) -> Result<Outcome, Stop> {
-    let fits = |record: &Value| {
+    let fits = |Line { record, .. }: &Line| {
         record["correlation_id"] == wanted
             || record["seq"].as_u64().is_some_and(|seq| seq.to_string() == wanted)
     };
-    let found: Vec<Value> = records(files)?.into_iter().filter(fits).collect();
+    let found: Vec<Line> = records(files)?.into_iter().filter(fits).collect();
     if found.is_empty() {
         let message = format!("no record has the number or correlation id `{wanted}`");
         return Err(Stop::usage(message, "see `callgate audit list`"));
     }
-    for record in &found {
-        let text = if json { record.to_string() } else { format!("{record:#}") };
-        writeln!(out, "{}", paint.json(&text))?;
+    for Line { text, .. } in &found {
+        let shown = if json { text.clone() } else { indented(text, Strings::Whole) };
+        writeln!(out, "{}", paint.json(&shown))?;
     }
     Ok(Outcome::Fine)
 }
@@ -151,7 +160,7 @@ fn stats(files: &[PathBuf], json: bool, paint: Paint, out: &mut dyn Write) -> Re
     let mut count = |group: &'static str, word: &str| {
         *counts.entry(group).or_default().entry(word.to_owned()).or_default() += 1;
     };
-    for record in &all {
+    for Line { record, .. } in &all {
         count("status", record["status"].as_str().unwrap_or("-"));
         count("type", record["type"].as_str().unwrap_or("-"));
         let details = &record["details"];

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use callgate::{Gate, GateBuilder, Record};
 use callgate_agent::config::{
-    Config, ConfigBuilder, ConfigErrors, FILE, FolderFile, Kind, Places, ROWS, Row, Setting, Value,
+    Config, ConfigBuilder, ConfigErrors, FILE, FolderFile, Kind, Places, Row, Setting, Value, rows,
 };
 use serde_json::json;
 
@@ -43,7 +43,7 @@ pub(crate) fn show(args: &ConfigShowArgs, paint: Paint, out: &mut dyn Write) -> 
     let head = |name: &str| paint.tone(Tone::Strong, padded(name, 10)).to_string();
     writeln!(out, "{}{}: {}", head("profile"), profile.name(), profile.summary())?;
     writeln!(out, "{}{}", head("dialects"), dialects.join(", "))?;
-    for row in ROWS {
+    for row in rows() {
         for key in config.keys(row).into_iter().filter(|key| args.all || is_in_use(key, &config)) {
             let setting = Setting { value: config.value(&key).clone(), origin: config.origin(&key).clone() };
             line(&key, row, &setting, paint, out)?;

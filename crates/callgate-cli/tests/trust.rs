@@ -13,7 +13,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use callgate_agent::config::{Class, Kind, ROWS, Row};
+use callgate_agent::config::{Class, Kind, Row, rows};
 use serde_json::Value;
 
 /// What a hostile file wants to have, in the environment of every run.
@@ -176,7 +176,7 @@ fn a02_no_key_that_needs_more_than_the_folder_takes_effect() {
         Kind::Text | Kind::Template => vec!["DATABASE_PASSWORD".to_owned()],
     };
     let mut refused = 0;
-    for row in ROWS.iter().filter(|row| row.class != Class::Plain) {
+    for row in rows().filter(|row| row.class != Class::Plain) {
         let key = row.key.replacen("providers.*", "providers.ollama", 1).replace('*', "a");
         for value in value(row) {
             // A setting of a server is one only together with a way to reach it.

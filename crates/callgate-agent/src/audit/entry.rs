@@ -1,9 +1,10 @@
 //! Entries: what is recorded about each decision, from the values in which it was made.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use callgate::{Call, Gate, Rejected, Response};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::{AuditSettings, Style};
@@ -11,6 +12,7 @@ use crate::approval::{Decision, hash};
 use crate::hex;
 use crate::retry::AttemptRecord;
 use crate::tools::ToolError;
+use crate::written::Written;
 
 /// What a record is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +78,7 @@ pub struct Entry {
     pub(super) status: Status,
     pub(super) message: String,
     pub(super) correlation_id: Option<String>,
-    pub(super) details: Map<String, Value>,
+    pub(super) details: BTreeMap<String, Written>,
 }
 
 impl Entry {
@@ -88,7 +90,7 @@ impl Entry {
             status,
             message: String::new(),
             correlation_id: None,
-            details: Map::new(),
+            details: BTreeMap::new(),
         }
     }
 
@@ -105,8 +107,8 @@ impl Entry {
     }
 
     /// Adds one detail.
-    pub fn detail(mut self, key: &str, value: Value) -> Self {
-        self.details.insert(key.to_owned(), value);
+    pub fn detail(mut self, key: &str, value: impl Into<Written>) -> Self {
+        self.details.insert(key.to_owned(), value.into());
         self
     }
 
@@ -150,7 +152,7 @@ impl Entry {
             .detail("dialect", json!(&*rejected.dialect))
             .detail("span", json!(rejected.span))
             .detail("raw_bytes", json!(rejected.raw_len))
-            .detail("raw", settings.redaction.arguments(&json!(rejected.raw)))
+            .detail("raw", settings.redaction.arguments(&rejected.raw.as_str().into()))
     }
 
     /// A response as a whole: what came of it, and what the host was told to do about it.
@@ -235,10 +237,12 @@ impl Entry {
 
     /// Which call it is about.
     fn about(self, call: &Call, settings: &AuditSettings) -> Self {
+        // By the model's own digits; a text that no other reader takes, as it was judged.
+        let arguments = Written::parse(&call.arguments).unwrap_or_else(|| call.value().into());
         self.detail("call_id", json!(call.id))
             .detail("dialect", json!(&*call.dialect))
             .detail("span", json!(call.span))
-            .detail("arguments", settings.redaction.arguments(&call.value()))
+            .detail("arguments", settings.redaction.arguments(&arguments))
             .detail("arguments_sha256", json!(hash(call)))
     }
 }

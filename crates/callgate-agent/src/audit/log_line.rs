@@ -29,7 +29,7 @@ pub fn error_line(
         "error_code": code.map(|code| profile.code(code).unwrap_or_else(|| code.word())),
         "message": code.map(|code| profile.sentence(code)),
         "tool_name": rejected.name,
-        "raw_arguments": redaction.arguments(&json!(rejected.raw)),
+        "raw_arguments": redaction.arguments(&rejected.raw.as_str().into()).as_str(),
         "repair_attempted": was_tried,
         "repair_success": false,
         "request_id": request_id,

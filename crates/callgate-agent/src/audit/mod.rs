@@ -29,7 +29,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use sha2::{Digest, Sha256};
 
 pub use chain::{Checkpoint, Fault, FaultKind, Known, LogEnd, Opening, Report, Sealed, verify, verify_file};
@@ -41,6 +41,7 @@ pub use log_line::error_line;
 pub use redact::{REDACTED, Redaction, Style};
 
 use crate::clock::timestamp;
+use crate::written::Written;
 use folder::{Chain, Pruning};
 use key::RecordKey;
 use tape::{Tape, TapeFault};
@@ -275,6 +276,8 @@ impl AuditLog {
     /// The line of a record and its hash.
     fn line(&self, entry: Entry, opening: Option<&Opening>, now: SystemTime) -> (String, String) {
         let redaction = &self.settings.redaction;
+        let details = entry.details.iter().map(|(key, value)| (key.as_str(), value.clone()));
+        let details = redaction.everything(&Written::object(details));
         let mut body = json!({
             "seq": self.seq + 1,
             "ts": timestamp(now),
@@ -285,13 +288,13 @@ impl AuditLog {
             "cwd": self.cwd,
             "session_id": self.session_id,
             "correlation_id": entry.correlation_id,
-            "details": redaction.everything(&Value::Object(entry.details)),
             "version": VERSION,
             "prev": self.hash,
         });
         if let Some(opening) = opening {
             body["opening"] = json!(opening);
         }
+        let body = Written::from(body).with("details", details);
         chain::seal(&body.to_string(), &self.hash, self.key.as_ref())
     }
 }

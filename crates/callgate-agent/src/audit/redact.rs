@@ -1,11 +1,10 @@
 //! Redaction: what a record must not hold, found by the words of a key and by the look of a value.
 
-use serde_json::{Map, Value, json};
-
 use super::secrets::{
     holds_key_id, is_name_of_name, is_name_of_value, is_small, secret_flags, without_secrets,
 };
 use super::words::{Strength, strength};
+use crate::written::{Spelled, Written};
 
 /// What stands in place of a secret.
 pub const REDACTED: &str = "***redacted***";
@@ -40,9 +39,11 @@ pub struct Redaction {
 
 impl Redaction {
     /// What is kept of the arguments of a call.
-    pub fn arguments(&self, arguments: &Value) -> Value {
-        let Value::Object(members) = arguments else { return self.value(arguments, self.style, 0) };
-        self.object(members, self.style, 0)
+    pub fn arguments(&self, arguments: &Written) -> Written {
+        match arguments {
+            Written::Object(members) => self.object(members, self.style, 0),
+            other => self.value(other, self.style, 0),
+        }
     }
 
     /// A text without its secrets.
@@ -50,53 +51,61 @@ impl Redaction {
         self.read(text, false)
     }
 
-    /// A whole value without its secrets, and otherwise as it is.
-    pub fn everything(&self, value: &Value) -> Value {
+    /// A whole value without its secrets, and otherwise as it was written.
+    pub fn everything(&self, value: &Written) -> Written {
         self.value(value, Style::Full, 0)
     }
 
     /// Whether the value of a key is a secret.
-    pub fn is_secret(&self, key: &str, value: &Value) -> bool {
-        strength(key, &self.words, value.as_f64().is_some_and(is_small)).is_some()
+    pub fn is_secret(&self, key: &str, value: &Written) -> bool {
+        let is_count = match value {
+            Written::Number(digits) => digits.parse().is_ok_and(is_small),
+            _ => false,
+        };
+        strength(key, &self.words, is_count).is_some()
     }
 
-    fn object(&self, members: &Map<String, Value>, style: Style, depth: usize) -> Value {
+    fn object(&self, members: &[(Spelled, Written)], style: Style, depth: usize) -> Written {
         let room = room(style);
         let is_named = self.is_pair(members);
-        let beside = members.values().filter_map(Value::as_str).any(holds_key_id);
-        let mut kept = Map::new();
+        let beside = members.iter().filter_map(|(_, value)| value.as_str()).any(holds_key_id);
+        let mut kept = Vec::with_capacity(members.len().min(room));
         for (key, value) in members.iter().take(room) {
-            let is_secret = self.is_secret(key, value) || (is_named && is_name_of_value(key));
+            let is_secret = self.is_secret(key.text(), value) || (is_named && is_name_of_value(key.text()));
             let value = match value {
-                _ if is_secret => json!(REDACTED),
-                Value::String(text) if beside => self.value(&json!(self.read(text, true)), style, depth + 1),
+                _ if is_secret => REDACTED.into(),
+                Written::String(spelled) if beside => {
+                    let clean = Written::String(unless_changed(spelled, self.read(spelled.text(), true)));
+                    self.value(&clean, style, depth + 1)
+                }
                 _ => self.value(value, style, depth + 1),
             };
-            kept.insert(self.text(key), value);
+            kept.push((unless_changed(key, self.text(key.text())), value));
         }
         if members.len() > room {
-            kept.insert("…".to_owned(), json!(format!("{} more", members.len() - room)));
+            kept.push(("…".into(), format!("{} more", members.len() - room).as_str().into()));
         }
-        Value::Object(kept)
+        Written::Object(kept)
     }
 
     /// Whether one member says that another is a secret: `{"name": "API_KEY", "value": …}`.
-    fn is_pair(&self, members: &Map<String, Value>) -> bool {
-        let names =
-            members.iter().filter(|(key, _)| is_name_of_name(key)).filter_map(|(_, value)| value.as_str());
-        let is_secret = |name: &str| !name.contains(' ') && strength(name, &self.words, false).is_some();
-        names.into_iter().any(is_secret)
+    fn is_pair(&self, members: &[(Spelled, Written)]) -> bool {
+        let mut names = members
+            .iter()
+            .filter(|(key, _)| is_name_of_name(key.text()))
+            .filter_map(|(_, value)| value.as_str());
+        names.any(|name| !name.contains(' ') && strength(name, &self.words, false).is_some())
     }
 
     /// Which items of a list are secrets because of the one before: a pair of name and value, a flag of a program.
-    fn after_names(&self, items: &[Value]) -> Vec<bool> {
+    fn after_names(&self, items: &[Written]) -> Vec<bool> {
         let mut flags = "";
         let mut is_next = false;
         let mut found = Vec::with_capacity(items.len());
-        let beside = items.iter().filter_map(Value::as_str).any(holds_key_id);
+        let beside = items.iter().filter_map(Written::as_str).any(holds_key_id);
         for item in items {
             let text = item.as_str().unwrap_or_default();
-            let is_secret = is_next && (item.is_string() || item.is_number());
+            let is_secret = is_next && matches!(item, Written::String(_) | Written::Number(_));
             let looks = beside && !text.is_empty() && self.read(text, true) != text;
             found.push(is_secret || looks);
             flags = secret_flags(text).unwrap_or(flags);
@@ -117,47 +126,51 @@ impl Redaction {
         found
     }
 
-    fn value(&self, value: &Value, style: Style, depth: usize) -> Value {
+    fn value(&self, value: &Written, style: Style, depth: usize) -> Written {
         // Arguments are at most this deep, by the policy; whatever else is deeper is only counted.
         let is_deep = depth > 128;
+        let counted = |word: &str, count: usize| Written::from(format!("{word}[{count}]").as_str());
         match (value, style) {
-            (Value::Null | Value::Bool(_), _) => value.clone(),
-            (Value::Number(_), Style::None) => json!("number"),
-            (Value::Number(_), _) => value.clone(),
-            (Value::String(text), Style::None) => json!(format!("string[{}]", text.chars().count())),
-            (Value::String(text), style) => json!(self.short(text, style)),
-            (Value::Array(items), Style::None | Style::Summaries) => json!(format!("array[{}]", items.len())),
-            (Value::Object(members), Style::None | Style::Summaries)
+            (Written::Null | Written::Bool(_), _) => value.clone(),
+            (Written::Number(_), Style::None) => "number".into(),
+            (Written::Number(_), _) => value.clone(),
+            (Written::String(spelled), Style::None) => counted("string", spelled.text().chars().count()),
+            (Written::String(spelled), style) => {
+                Written::String(unless_changed(spelled, self.short(spelled.text(), style)))
+            }
+            (Written::Array(items), Style::None | Style::Summaries) => counted("array", items.len()),
+            (Written::Object(members), Style::None | Style::Summaries)
                 if depth > 0 && !self.holds_plain(members) =>
             {
-                json!(format!("object[{}]", members.len()))
+                counted("object", members.len())
             }
-            (Value::Array(items), _) if is_deep => json!(format!("array[{}]", items.len())),
-            (Value::Object(members), _) if is_deep => json!(format!("object[{}]", members.len())),
-            (Value::Array(items), style) => {
+            (Written::Array(items), _) if is_deep => counted("array", items.len()),
+            (Written::Object(members), _) if is_deep => counted("object", members.len()),
+            (Written::Array(items), style) => {
                 let room = room(style);
                 let secret = self.after_names(items);
-                let mut kept: Vec<Value> = items
+                let mut kept: Vec<Written> = items
                     .iter()
                     .zip(secret)
                     .take(room)
                     .map(|(item, secret)| match secret {
-                        true => json!(REDACTED),
+                        true => REDACTED.into(),
                         false => self.value(item, style, depth + 1),
                     })
                     .collect();
                 if items.len() > room {
-                    kept.push(json!(format!("… {} more", items.len() - room)));
+                    kept.push(format!("… {} more", items.len() - room).as_str().into());
                 }
-                Value::Array(kept)
+                Written::Array(kept)
             }
-            (Value::Object(members), style) => self.object(members, style, depth),
+            (Written::Object(members), style) => self.object(members, style, depth),
         }
     }
 
     /// Whether a nested object is small enough to be written with its members: few, and none of them nested.
-    fn holds_plain(&self, members: &Map<String, Value>) -> bool {
-        members.len() <= 5 && members.values().all(|value| !value.is_object() && !value.is_array())
+    fn holds_plain(&self, members: &[(Spelled, Written)]) -> bool {
+        let is_nested = |value: &Written| matches!(value, Written::Object(_) | Written::Array(_));
+        members.len() <= 5 && !members.iter().any(|(_, value)| is_nested(value))
     }
 
     fn short(&self, text: &str, style: Style) -> String {
@@ -182,15 +195,19 @@ impl Redaction {
     pub(super) fn read(&self, text: &str, beside: bool) -> String {
         let scanned = without_secrets(text, self, beside);
         let is_json = text.len() <= WHOLE && text.trim_start().starts_with(['{', '[', '"']);
-        let parse = |text: &str| serde_json::from_str::<Value>(text).ok();
-        let Some(value) = is_json.then(|| parse(text)).flatten() else { return scanned };
+        let Some(value) = is_json.then(|| Written::parse(text)).flatten() else { return scanned };
         let clean = self.value(&value, Style::Full, 0);
         // As it was written, if that hides as much.
-        if clean == value || parse(&scanned).as_ref() == Some(&clean) {
+        if clean == value || Written::parse(&scanned).as_ref() == Some(&clean) {
             return scanned;
         }
         without_secrets(&clean.to_string(), self, beside)
     }
+}
+
+/// A string or key as it was spelled, if nothing was taken out of it.
+fn unless_changed(before: &Spelled, after: String) -> Spelled {
+    if before.text() == after { before.clone() } else { after.as_str().into() }
 }
 
 fn room(style: Style) -> usize {
@@ -203,6 +220,8 @@ fn room(style: Style) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn full() -> Redaction {
@@ -211,7 +230,7 @@ mod tests {
 
     #[test]
     fn c_17_keys_count_by_whole_words() {
-        let secret = |key: &str| full().is_secret(key, &json!("x"));
+        let secret = |key: &str| full().is_secret(key, &"x".into());
         for key in [
             "token",
             "api_token",
@@ -250,11 +269,11 @@ mod tests {
         ] {
             assert!(!secret(key), "{key}");
         }
-        assert!(!full().is_secret("max_tokens", &json!(100)), "a count");
-        assert!(full().is_secret("password", &json!(1234)));
+        assert!(!full().is_secret("max_tokens", &json!(100).into()), "a count");
+        assert!(full().is_secret("password", &json!(1234).into()));
         let more = Redaction { words: vec!["Badge".to_owned()], ..full() };
         assert!(
-            more.is_secret("badge_number", &json!("x")) && !full().is_secret("badge_number", &json!("x"))
+            more.is_secret("badge_number", &"x".into()) && !full().is_secret("badge_number", &"x".into())
         );
     }
 
@@ -305,7 +324,7 @@ mod tests {
     fn g_51_each_style_keeps_its_share() {
         let arguments =
             json!({"path": "x".repeat(300), "n": 5, "list": [1, 2, 3, 4, 5, 6, 7], "deep": {"a": {"b": 1}}});
-        let kept = |style| Redaction { style, words: Vec::new() }.arguments(&arguments);
+        let kept = |style| Redaction { style, words: Vec::new() }.arguments(&(&arguments).into()).to_value();
         assert_eq!(
             kept(Style::None),
             json!({"path": "string[300]", "n": "number", "list": "array[7]", "deep": "object[1]"})
@@ -320,7 +339,8 @@ mod tests {
         assert_eq!(kept(Style::Long)["path"], format!("{}… (300 characters)", "x".repeat(200)));
         assert_eq!(kept(Style::Full), arguments);
         let large = Redaction { style: Style::Full, words: Vec::new() }
-            .arguments(&json!({"c": "y".repeat(10 << 20)}));
+            .arguments(&json!({"c": "y".repeat(10 << 20)}).into())
+            .to_value();
         let large = large["c"].as_str().unwrap();
         assert!(large.starts_with("10485760 bytes, sha256 ") && large.len() < 100, "{large}");
     }
@@ -329,7 +349,7 @@ mod tests {
     fn a_secret_in_an_object_goes_in_every_style() {
         let arguments = json!({"path": "a", "api_token": "zzz", "nested": {"password": "p"}, "list": [{"secret": {"x": "zzz"}}]});
         for style in [Style::None, Style::Summaries, Style::Short, Style::Long, Style::Full] {
-            let kept = Redaction { style, words: Vec::new() }.arguments(&arguments).to_string();
+            let kept = Redaction { style, words: Vec::new() }.arguments(&(&arguments).into()).to_string();
             assert!(!kept.contains("zzz") && !kept.contains("\"p\""), "{style:?}: {kept}");
         }
     }

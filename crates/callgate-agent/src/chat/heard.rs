@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use callgate::{FinishReason, Gate, NativeDelta, Response};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use crate::model::{ChatRequest, Model, ModelFault, Pending, Piece, Pieces};
@@ -23,8 +23,9 @@ pub struct Heard {
 pub enum HeardPiece {
     /// Text.
     Text(String),
-    /// Whole structured calls.
-    Calls(Value),
+    /// Whole structured calls: the JSON text of the list. Logs of earlier versions hold the list itself.
+    #[serde(deserialize_with = "text_of_calls")]
+    Calls(String),
     /// A piece of one structured call.
     Delta {
         /// Which call.
@@ -56,7 +57,7 @@ impl Heard {
             let mut take = |event: callgate::Event<'_>| collector.push(event);
             match piece {
                 HeardPiece::Text(text) => session.push(text, &mut take),
-                HeardPiece::Calls(calls) => session.native_calls(calls, &mut take),
+                HeardPiece::Calls(calls) => session.native_calls_text(calls, &mut take),
                 HeardPiece::Delta { index, id, name, arguments } => {
                     let delta = NativeDelta {
                         index: *index,
@@ -112,6 +113,14 @@ impl Heard {
             Piece::End { reason, .. } => self.finish_reason = reason.word().to_owned(),
         }
     }
+}
+
+/// A list of calls, written as text or as the list itself.
+fn text_of_calls<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    Ok(match Value::deserialize(from)? {
+        Value::String(text) => text,
+        list => list.to_string(),
+    })
 }
 
 /// A model that is listened to.

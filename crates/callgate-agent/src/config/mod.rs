@@ -21,6 +21,7 @@
 mod error;
 mod folder;
 mod places;
+mod row;
 mod secrets;
 mod servers;
 mod state;
@@ -41,9 +42,10 @@ use crate::approval::Rule;
 pub use error::{ConfigError, ConfigErrorCode, ConfigErrors, Origin};
 pub use folder::{FILE, FolderFile, check_way};
 pub use places::Places;
+pub use row::{Class, Fallback, Kind, Order, PROVIDERS, Row, Value};
 pub use state::StateFolder;
+pub use table::rows;
 use table::{ALIASES, STRICT_SWITCH};
-pub use table::{Class, Fallback, Kind, Order, PROVIDERS, ROWS, Row, Value};
 pub use trust::{Answer, Change, Remembered, TrustStore};
 pub use wish::Wish;
 use yaml::Content;
@@ -75,7 +77,7 @@ impl Config {
 
     /// Every key with its value and its origin, in the order of the documentation.
     pub fn settings(&self) -> impl Iterator<Item = (String, &Setting)> {
-        let keys = ROWS.iter().flat_map(|row| self.keys(row));
+        let keys = rows().flat_map(|row| self.keys(row));
         keys.filter_map(|key| self.settings.get(&key).map(|setting| (key, setting)))
     }
 
@@ -309,7 +311,7 @@ impl Config {
         };
         let profile = profile.unwrap_or_else(Profile::standard);
         let policy = serde_json::to_value(profile.policy()).unwrap_or_default();
-        for row in ROWS {
+        for row in rows() {
             let (value, is_profiles) = row.fallback_of(&profile, &policy);
             let origin = if is_profiles { Origin::Profile } else { Origin::Default };
             for key in row.keys() {
@@ -326,13 +328,13 @@ pub fn variable(key: &str) -> String {
 }
 
 fn all_keys() -> impl Iterator<Item = String> {
-    ROWS.iter().flat_map(Row::keys)
+    rows().flat_map(Row::keys)
 }
 
 /// Every key that could be meant: where a name is the user's own, with the one that stands there.
 fn keys_near(key: &str) -> Vec<String> {
     let own = key.split('.').nth(2).filter(|own| !own.is_empty()).unwrap_or("NAME");
-    let open = ROWS.iter().filter(|row| row.is_open());
+    let open = rows().filter(|row| row.is_open());
     let open = open.map(|row| row.key.replacen('*', own, 1).replace('*', "NAME"));
     all_keys().chain(open).collect()
 }

@@ -7,6 +7,7 @@ use super::{Config, ConfigError, ConfigErrorCode, Setting, Value};
 use crate::audit::Redaction;
 use crate::model::Secret;
 use crate::tools::mcp::{McpServer, McpWay, is_server_name};
+use crate::written::Written;
 
 /// What the keys of servers start with.
 const SECTION: &str = "mcp.servers.";
@@ -61,8 +62,7 @@ pub(super) fn check(settings: &BTreeMap<String, Setting>) -> Vec<ConfigError> {
             match variables(text) {
                 None => fault(key, "`${` is never closed".to_owned(), "write ${NAME}"),
                 Some(variables)
-                    if variables.is_empty()
-                        && Redaction::default().is_secret(name, &serde_json::Value::Null) =>
+                    if variables.is_empty() && Redaction::default().is_secret(name, &Written::Null) =>
                 {
                     let help = "put it into an environment variable and write ${NAME}";
                     fault(key, "a secret does not stand in a file".to_owned(), help);

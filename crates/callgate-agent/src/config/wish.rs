@@ -2,8 +2,8 @@
 
 use super::servers::variables;
 use super::{
-    Class, Config, ConfigError, ConfigErrorCode, Giver, Kind, Layer, Origin, ROWS, Row, Setting, Settings,
-    Value,
+    Class, Config, ConfigError, ConfigErrorCode, Giver, Kind, Layer, Origin, Row, Setting, Settings, Value,
+    rows,
 };
 
 /// One setting that a file of the folder asks for.
@@ -96,7 +96,7 @@ fn class(row: &Row, value: &Value) -> Class {
 fn is_looser(before: &Config, after: &Config) -> bool {
     let [policy, new_policy] =
         [before, after].map(|config| serde_json::to_value(config.policy()).unwrap_or_default());
-    ROWS.iter().any(|row| match row.class {
+    rows().any(|row| match row.class {
         Class::Trusting(order) if row.key.starts_with("policy.") => {
             order.is_looser(&row.knob(&policy), &row.knob(&new_policy))
         }

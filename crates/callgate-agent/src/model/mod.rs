@@ -125,8 +125,8 @@ pub enum Piece {
     Text(String),
     /// A thought that the server keeps apart from the text.
     Reasoning(String),
-    /// Whole structured calls, in the server's own form.
-    Calls(Value),
+    /// Whole structured calls: the JSON text of the list, as the server wrote it.
+    Calls(String),
     /// A piece of one structured call.
     Delta {
         /// Which call, as the server counts.
@@ -196,7 +196,7 @@ pub async fn respond(
         match piece {
             Piece::Text(text) => session.push(&text, &mut take),
             Piece::Reasoning(text) => session.reasoning(&text, &mut take),
-            Piece::Calls(calls) => session.native_calls(&calls, &mut take),
+            Piece::Calls(calls) => session.native_calls_text(&calls, &mut take),
             Piece::Delta { index, id, name, arguments } => {
                 let delta = NativeDelta {
                     index,

@@ -6,9 +6,10 @@ use callgate::FinishReason;
 use serde_json::{Value, json};
 
 use super::http::Http;
-use super::reading::{Format, Framing, Reading};
+use super::reading::{Format, Framing, Part, Reading};
 use super::{ChatRequest, Model, ModelFault, Pending, Piece, Pieces, Server, Usage};
 use crate::history::{Wire, to_wire};
+use crate::written::Written;
 
 /// Where Ollama listens unless told otherwise.
 pub const OLLAMA: &str = "http://127.0.0.1:11434";
@@ -36,7 +37,7 @@ impl Model for Ollama {
     }
 }
 
-fn body(request: &ChatRequest) -> Value {
+fn body(request: &ChatRequest) -> Written {
     let parameters = &request.parameters;
     let mut options = json!({});
     for (key, value) in [
@@ -50,14 +51,14 @@ fn body(request: &ChatRequest) -> Value {
     }
     let mut body = json!({
         "model": parameters.model,
-        "messages": to_wire(&request.messages, &request.style, Wire::Ollama),
         "stream": request.stream,
         "options": options,
     });
     if let Some(tools) = &request.tools {
         body["tools"] = tools.clone();
     }
-    body
+    let messages = to_wire(&request.messages, &request.style, Wire::Ollama);
+    Written::from(body).with("messages", Written::Array(messages))
 }
 
 #[derive(Debug, Default)]
@@ -66,13 +67,15 @@ struct Lines {
 }
 
 impl Format for Lines {
-    fn value(&mut self, value: &Value, pieces: &mut VecDeque<Piece>) {
+    fn value(&mut self, part: &Part<'_>, pieces: &mut VecDeque<Piece>) {
+        let value = &part.value;
         let message = &value["message"];
         let text = |key: &str| message[key].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
         pieces.extend(text("thinking").map(Piece::Reasoning));
         pieces.extend(text("content").map(Piece::Text));
         if let Some(calls) = message.get("tool_calls").filter(|calls| !calls.is_null()) {
-            pieces.push_back(Piece::Calls(calls.clone()));
+            let written = part.written("/message/tool_calls");
+            pieces.push_back(Piece::Calls(written.unwrap_or_else(|| calls.to_string())));
         }
         if value["done"] == true {
             // A server that says nothing else says that it is done.

@@ -6,9 +6,10 @@ use callgate::FinishReason;
 use serde_json::{Value, json};
 
 use super::http::Http;
-use super::reading::{Format, Framing, Reading};
+use super::reading::{Format, Framing, Part, Reading};
 use super::{ChatRequest, Model, ModelFault, Pending, Piece, Pieces, Server, Usage};
 use crate::history::{Wire, to_wire};
+use crate::written::Written;
 
 /// Where servers of local models usually listen.
 pub const OPENAI: &str = "http://127.0.0.1:8080/v1";
@@ -37,11 +38,10 @@ impl Model for OpenAi {
     }
 }
 
-fn body(request: &ChatRequest) -> Value {
+fn body(request: &ChatRequest) -> Written {
     let parameters = &request.parameters;
     let mut body = json!({
         "model": parameters.model,
-        "messages": to_wire(&request.messages, &request.style, Wire::OpenAi),
         "stream": request.stream,
     });
     if request.stream {
@@ -57,7 +57,8 @@ fn body(request: &ChatRequest) -> Value {
             body[key] = value;
         }
     }
-    body
+    let messages = to_wire(&request.messages, &request.style, Wire::OpenAi);
+    Written::from(body).with("messages", Written::Array(messages))
 }
 
 #[derive(Debug, Default)]
@@ -67,23 +68,28 @@ struct Choices {
 }
 
 impl Format for Choices {
-    fn value(&mut self, value: &Value, pieces: &mut VecDeque<Piece>) {
+    fn value(&mut self, part: &Part<'_>, pieces: &mut VecDeque<Piece>) {
+        let value = &part.value;
         let count = |key: &str| value["usage"][key].as_u64();
         if let (Some(prompt), Some(completion)) = (count("prompt_tokens"), count("completion_tokens")) {
             self.usage = Usage { prompt, completion };
         }
         // Only one answer was asked for, so only one is read.
-        let choices = value["choices"].as_array().into_iter().flatten();
-        for choice in choices.filter(|choice| choice["index"].as_u64().unwrap_or(0) == 0) {
+        let choices = value["choices"].as_array().into_iter().flatten().enumerate();
+        for (number, choice) in choices.filter(|(_, choice)| choice["index"].as_u64().unwrap_or(0) == 0) {
             if let Some(message) = choice.get("message").filter(|message| message.is_object()) {
                 words(message, pieces);
                 if let Some(calls) = message.get("tool_calls").filter(|calls| !calls.is_null()) {
-                    pieces.push_back(Piece::Calls(calls.clone()));
+                    let written = part.written(&format!("/choices/{number}/message/tool_calls"));
+                    pieces.push_back(Piece::Calls(written.unwrap_or_else(|| calls.to_string())));
                 }
             } else {
                 words(&choice["delta"], pieces);
                 let calls = choice["delta"]["tool_calls"].as_array().into_iter().flatten();
-                pieces.extend(calls.map(delta));
+                pieces.extend(calls.enumerate().map(|(call_number, call)| {
+                    let function = format!("/choices/{number}/delta/tool_calls/{call_number}/function");
+                    delta(call, || part.written(&format!("{function}/arguments")))
+                }));
             }
             if let Some(word) = choice["finish_reason"].as_str() {
                 self.reason = Some(FinishReason::from_word(word));
@@ -117,8 +123,8 @@ fn words(message: &Value, pieces: &mut VecDeque<Piece>) {
     }
 }
 
-/// One delta of a structured call. Arguments that come as an object are written out.
-fn delta(call: &Value) -> Piece {
+/// One delta of a structured call. Arguments that come as an object are taken as they were written.
+fn delta(call: &Value, written: impl FnOnce() -> Option<String>) -> Piece {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let function = &call["function"];
     Piece::Delta {
@@ -128,7 +134,7 @@ fn delta(call: &Value) -> Piece {
         arguments: match &function["arguments"] {
             Value::Null => None,
             Value::String(text) => Some(text.clone()),
-            other => Some(other.to_string()),
+            other => Some(written().unwrap_or_else(|| other.to_string())),
         },
     }
 }

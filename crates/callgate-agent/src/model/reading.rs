@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 
+use callgate::internal::json::{Kind, Tape};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::http::{Answer, error_message};
 use super::lines::Lines;
@@ -11,13 +13,35 @@ use super::{FaultCode, ModelFault, Pending, Piece, Pieces};
 /// A server's format: what one JSON value of an answer means.
 pub(crate) trait Format: Send {
     /// Takes one value.
-    fn value(&mut self, value: &Value, pieces: &mut VecDeque<Piece>);
+    fn value(&mut self, part: &Part<'_>, pieces: &mut VecDeque<Piece>);
 
     /// The end of the answer, once enough has come to say so. `closed` says that nothing more will come.
     fn end(&self, closed: bool) -> Option<Piece>;
 
     /// The server says in its own words that nothing more will come.
     fn closed_by(&self, data: &str) -> bool;
+}
+
+/// One JSON value of an answer, and its text for whatever has to be kept as it was written.
+pub(crate) struct Part<'t> {
+    pub(crate) value: Value,
+    text: &'t str,
+}
+
+impl Part<'_> {
+    /// The text of the value at a JSON pointer without escapes. A `Value` has lost the digits of long numbers, the order
+    /// of keys and those that came twice, so what holds arguments is taken from here.
+    pub(crate) fn written(&self, pointer: &str) -> Option<String> {
+        let tape = Tape::parse(self.text)?;
+        let mut node = 0;
+        for step in pointer.split('/').skip(1) {
+            node = match tape.nodes().get(node)?.kind {
+                Kind::Array => tape.children(node).nth(step.parse().ok()?)?,
+                _ => tape.member(self.text, node, step)?,
+            };
+        }
+        Some(tape.raw(self.text, node).to_owned())
+    }
 }
 
 /// How values are told apart.
@@ -127,19 +151,21 @@ impl<F: Format> Reading<F> {
     /// Reads the JSON values of a line or an event; a server that forgets the empty line between two events sends two.
     fn values(&mut self, text: &str) -> Result<(), ModelFault> {
         let values =
-            serde_json::Deserializer::from_str(text.trim_start_matches('\u{feff}')).into_iter::<Value>();
-        for value in values {
-            let value = value.map_err(|error| match (self.framing, error.is_eof()) {
+            serde_json::Deserializer::from_str(text.trim_start_matches('\u{feff}')).into_iter::<&RawValue>();
+        for raw in values {
+            let part =
+                raw.and_then(|raw| Ok(Part { value: serde_json::from_str(raw.get())?, text: raw.get() }));
+            let part = part.map_err(|error| match (self.framing, error.is_eof()) {
                 (Framing::Whole, true) => ModelFault::new(FaultCode::EndedEarly, "the answer stops inside"),
                 _ => unreadable(text, &format!("no JSON: {error}")),
             })?;
-            if let Some(message) = error_message(&value) {
+            if let Some(message) = error_message(&part.value) {
                 return Err(ModelFault::new(FaultCode::ServerError, message));
             }
-            if !value.is_object() {
+            if !part.value.is_object() {
                 return Err(unreadable(text, "no object"));
             }
-            self.format.value(&value, &mut self.pieces);
+            self.format.value(&part, &mut self.pieces);
         }
         self.finish(false)
     }

@@ -107,7 +107,7 @@ impl Rehearsed {
 /// A call in the style of the request. Arguments that are no JSON go out as they are, as a model would send them.
 fn written(style: &CallStyle, name: &str, arguments: &str) -> Piece {
     if *style == CallStyle::Native {
-        return Piece::Calls(json!([{"function": {"name": name, "arguments": arguments}}]));
+        return Piece::Calls(json!([{"function": {"name": name, "arguments": arguments}}]).to_string());
     }
     let is_object = serde_json::from_str::<Value>(arguments).is_ok_and(|value| value.is_object());
     let render = |arguments| {

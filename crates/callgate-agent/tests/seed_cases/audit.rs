@@ -47,7 +47,7 @@ pub(crate) fn faults(case: &Value) -> Vec<String> {
     let mut faults: Vec<String> = unknown.map(|(key, _)| format!("nothing checks `{key}`")).collect();
     if let Some(arguments) = input.get("audit_args") {
         let redaction = Redaction { style: Style::Summaries, words: Vec::new() };
-        faults.extend(fault(expect, "audit_args", redaction.arguments(arguments)));
+        faults.extend(fault(expect, "audit_args", redaction.arguments(&arguments.into()).to_value()));
         return faults;
     }
     let gate = gate(case);

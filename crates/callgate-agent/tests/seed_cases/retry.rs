@@ -154,7 +154,7 @@ fn run(case: &Value) -> Run {
         let turns = [&retry["first"]].into_iter().chain(replies).enumerate().map(|(at, reply)| {
             let piece = match reply.as_str() {
                 Some(prose) => Piece::Text(prose.to_owned()),
-                None => Piece::Calls(reply.clone()),
+                None => Piece::Calls(reply.to_string()),
             };
             ScriptedTurn::pieces([piece]).costing(usage(at).0, usage(at).1)
         });
