@@ -41,7 +41,7 @@ const PAID: u64 = 8;
 
 /// The untrusted texts of a session, and what was compared with them.
 #[derive(Debug, Default)]
-pub(crate) struct Guard {
+pub(crate) struct EchoGuard {
     /// Texts that no call has been compared with yet: a response without a call needs none of their words.
     texts: Vec<String>,
     /// How many bytes were taken.
@@ -77,7 +77,7 @@ enum Sighting {
     Unknown,
 }
 
-impl Guard {
+impl EchoGuard {
     /// Takes a text, up to `limit` bytes of all texts.
     pub(crate) fn take(&mut self, text: &str, limit: usize) {
         let room = limit.min(u32::MAX as usize / 2).saturating_sub(self.taken);

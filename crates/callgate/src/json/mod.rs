@@ -9,7 +9,7 @@ mod repair;
 mod tape;
 mod text;
 
-pub use reader::{End, Failure, Reader, State, Syntax};
+pub use reader::{End, Failure, Reader, ReaderState, Syntax};
 pub use repair::{Repair, RepairCode, RepairEntry, Repaired, Safety, repair};
 pub use tape::{Kind, Node, Tape, canonical};
 pub(crate) use text::make_room;

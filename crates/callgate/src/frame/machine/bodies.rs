@@ -6,7 +6,7 @@ use crate::draft::lines::Progress;
 use crate::draft::params::ValueStart;
 use crate::finding::{Code, Finding, Span};
 use crate::gate::Compiled;
-use crate::json::{Reader, Repair, RepairCode, State as ReaderState, Syntax};
+use crate::json::{Reader, ReaderState, Repair, RepairCode, Syntax};
 use crate::ledger::Out;
 
 use super::super::marks::Marks;

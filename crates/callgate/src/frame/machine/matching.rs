@@ -9,7 +9,7 @@ use crate::ledger::Out;
 
 use super::super::program::{FrameKind, Op};
 use super::super::region::Change;
-use super::super::threads::{Step, Survey, Thread};
+use super::super::threads::{Fate, Survey, Thread};
 use super::{LONGEST_HEADER, Machine, State, give_back};
 
 impl Machine {
@@ -92,7 +92,7 @@ impl Machine {
     pub(super) fn step(&mut self, gate: &Compiled, c: char) -> bool {
         let mut buffer = [0; 4];
         for (position, byte) in (self.position..).zip(c.encode_utf8(&mut buffer).bytes()) {
-            if self.threads.step(&gate.program, &mut self.scratch, byte, position) == Step::Dead {
+            if self.threads.step(&gate.program, &mut self.scratch, byte, position) == Fate::Dead {
                 return false;
             }
         }

@@ -5,8 +5,8 @@ use crate::gate::Compiled;
 use crate::ledger::{Out, Pending};
 use crate::shortcuts::Shortcut;
 
-use super::super::marks::Search;
-use super::super::openers::{Place, Walk};
+use super::super::marks::MarkSearch;
+use super::super::openers::{FrameFilter, Walk};
 use super::super::program::{Body, Op};
 use super::super::region::{Change, Regions, Surroundings};
 use super::super::threads::Thread;
@@ -62,7 +62,7 @@ impl Machine {
     }
 
     /// The next byte from here on at which something may begin or end, or the end of the bytes.
-    fn next_mark(&self, gate: &Compiled, marks: &mut Search<'_>, from: usize, reasoning: bool) -> usize {
+    fn next_mark(&self, gate: &Compiled, marks: &mut MarkSearch<'_>, from: usize, reasoning: bool) -> usize {
         let mut from = from;
         loop {
             let at = marks.find(from);
@@ -110,7 +110,7 @@ impl Machine {
             self.threads.start(program, &mut self.scratch, starts, position);
         }
         let around = self.regions.surroundings();
-        let place = Place {
+        let place = FrameFilter {
             reasoning: self.in_reasoning() || self.may_think(around),
             nothing_open: self.context.is_none(),
             only_calls: around.is_dead() || around.backticks > 0,

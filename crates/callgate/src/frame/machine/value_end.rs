@@ -4,11 +4,11 @@ use crate::dialect::is_word_character;
 use crate::draft::{Draft, DraftBody};
 use crate::finding::{Code, Finding, Span};
 use crate::gate::Compiled;
-use crate::json::{RepairCode, State as ReaderState};
+use crate::json::{ReaderState, RepairCode};
 use crate::ledger::Out;
 
 use super::super::program::Op;
-use super::super::threads::{Holder, Thread};
+use super::super::threads::{OuterValue, Thread};
 use super::{LONGEST_HEADER, Machine, State, give_back};
 
 impl Machine {
@@ -213,6 +213,6 @@ impl Machine {
             params.open_holder(is_list);
         }
         let elements = if is_list { vec![nested.item] } else { nested.members };
-        self.scratch.hold(Holder { waiting: std::mem::take(&mut self.waiting), elements });
+        self.scratch.hold(OuterValue { waiting: std::mem::take(&mut self.waiting), elements });
     }
 }
