@@ -27,7 +27,6 @@ use outline::Outline;
 use quick::Quick;
 
 pub use coerce::Fit;
-pub(crate) use graph::escape_pointer;
 pub use problem::{ProblemKind, SchemaProblem};
 pub use text::type_text;
 pub use types::TypeSet;

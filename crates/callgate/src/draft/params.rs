@@ -4,9 +4,9 @@ use std::collections::HashSet;
 
 use crate::dialect::{Record, Slot};
 use crate::finding::{Code, Finding, Span};
-use crate::json::{Kind, Repair, RepairCode, Safety, Tape, escape_into, make_room};
+use crate::json::{Kind, Repair, RepairCode, Safety, Tape, escape_into, escape_pointer, make_room};
 use crate::schema::outline::OutlinePlace;
-use crate::schema::{CompiledTool, TypeSet, escape_pointer, type_text};
+use crate::schema::{CompiledTool, TypeSet, type_text};
 
 /// The types of a value that its header says is no string.
 const NOT_STRING: TypeSet =

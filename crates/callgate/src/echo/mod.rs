@@ -11,6 +11,7 @@ mod words;
 
 use std::collections::HashMap;
 
+use crate::bytes::character_start;
 use crate::dialect::{Record, RenderCall};
 use crate::event::Call;
 use crate::finding::{Code, Finding};
@@ -81,11 +82,7 @@ impl EchoGuard {
     /// Takes a text, up to `limit` bytes of all texts.
     pub(crate) fn take(&mut self, text: &str, limit: usize) {
         let room = limit.min(u32::MAX as usize / 2).saturating_sub(self.taken);
-        let mut end = room.min(text.len());
-        while !text.is_char_boundary(end) {
-            end -= 1;
-        }
-        let kept = &text[..end];
+        let kept = &text[..character_start(text, room)];
         self.is_over |= kept.len() < text.len();
         self.taken += kept.len();
         if !kept.is_empty() {

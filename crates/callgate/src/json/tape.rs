@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use serde_json::{Map, Number, Value};
 
 use super::reader::{End, Reader, Syntax};
-use super::text::{escape_into, plain_length, unescape, unescape_body};
+use super::text::{escape_into, escape_pointer, plain_length, unescape, unescape_body};
 
 /// The place of something that has not ended yet.
 const OPEN: u32 = u32::MAX;
@@ -327,7 +327,7 @@ impl Tape {
             let Some((position, child)) = self.children(container).enumerate().find(inside) else { break };
             pointer.push('/');
             match self.key(text, child) {
-                Some(key) => pointer.push_str(&key.replace('~', "~0").replace('/', "~1")),
+                Some(key) => pointer.push_str(&escape_pointer(&key)),
                 None => pointer.push_str(&position.to_string()),
             }
             container = child;

@@ -6,14 +6,14 @@ use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind;
 use serde_json::Value;
 
-use super::graph::{Extras, escape_pointer};
+use super::graph::Extras;
 use super::problem::{self, SchemaProblem, branches, types_of};
 use super::types::TypeSet;
 use super::{CompiledTool, Extent, Validity, text};
 use crate::effort::Effort;
 use crate::event::{Coercion, CoercionCode};
 use crate::finding::{Code, Finding};
-use crate::json::{Kind, Tape, escape_into};
+use crate::json::{Kind, Tape, escape_into, escape_pointer};
 use crate::policy::{Coerce, ExtraArgs};
 use crate::shortcuts::Shortcut;
 

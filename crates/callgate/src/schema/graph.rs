@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::outline::{self, Outline};
 use super::types::TypeSet;
+use crate::json::escape_pointer;
 use crate::registry::{RegistryError, RegistryErrorCode};
 
 /// The largest schema, counted in bytes of its keys and strings and a few for each value.
@@ -403,16 +404,6 @@ impl<'a> Graph<'a> {
             _ => Vec::new(),
         }
     }
-}
-
-/// A key as one step of a JSON pointer.
-pub(crate) fn escape_pointer(key: &str) -> String {
-    key.replace('~', "~0").replace('/', "~1")
-}
-
-/// A step of a JSON pointer as the key it stands for.
-pub(super) fn unescape_pointer(step: &str) -> String {
-    step.replace("~1", "/").replace("~0", "~")
 }
 
 /// The schema that a reference names, with its place.

@@ -4,6 +4,7 @@ use super::super::closures::begins_without_space;
 use super::super::instructions::{Op, Pc, Program};
 use super::super::thread::{LONGEST_WORD, Thread, WordStart};
 use super::{Fate, Scratch, Threads, is_word_byte, spread};
+use crate::bytes::character_start;
 use crate::shortcuts::Shortcut;
 
 impl Threads {
@@ -80,10 +81,7 @@ impl Threads {
             space = 0;
         }
         let rest = &text[space..];
-        let mut run = self.literal_run(program, rest.as_bytes());
-        while !rest.is_char_boundary(run) {
-            run -= 1;
-        }
+        let run = character_start(rest, self.literal_run(program, rest.as_bytes()));
         if run > 0 {
             for thread in &mut self.list {
                 thread.pc += run as Pc;

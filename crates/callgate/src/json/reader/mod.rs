@@ -38,7 +38,7 @@ use self::track::Tracker;
 use super::repair::{Repair, RepairCode, Repairs, Safety};
 use super::tape::Tape;
 use super::text::make_room;
-use crate::bytes::ByteSet;
+use crate::bytes::{ByteSet, character_start};
 use crate::finding::{Code, Span};
 
 /// Where the reader is.
@@ -284,10 +284,7 @@ impl Reader {
         if text.len() <= room {
             return self.take(text);
         }
-        let mut cut = room;
-        while !text.is_char_boundary(cut) {
-            cut -= 1;
-        }
+        let cut = character_start(text, room);
         let used = self.take(&text[..cut]);
         if self.state != ReaderState::Reading {
             return used;
