@@ -23,10 +23,7 @@ const LONG: &[&str] = &[
     "callgate-agent/tests/redaction.rs",
     "callgate-cli/tests/chat.rs",
     "callgate-cli/tests/cli.rs",
-    "callgate/tests/holes_judge.rs",
     "callgate/tests/json/main.rs",
-    "callgate/tests/laws.rs",
-    "callgate/tests/schema.rs",
     "callgate/tests/seed_cases.rs",
     "callgate/tests/sizes.rs",
 ];
