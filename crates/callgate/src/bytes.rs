@@ -1,4 +1,13 @@
-//! A set of bytes.
+//! Bytes: a set of them, and where a text of them may be cut.
+
+/// The last place up to `at`, or to the end of the text, before which it may be cut: where a character begins.
+pub(crate) fn character_start(text: &str, at: usize) -> usize {
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
 
 /// Bytes, one bit for each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

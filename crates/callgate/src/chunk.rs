@@ -106,7 +106,7 @@ impl Session {
         I: IntoIterator,
         I::Item: Into<Chunk<'c>>,
     {
-        let mut reading = Reading::new(self);
+        let mut reading = Pump::new(self);
         let mut chunks = chunks.into_iter().fuse();
         std::iter::from_fn(move || {
             while reading.events.is_empty() && !reading.is_over() {
@@ -159,13 +159,13 @@ impl Session {
         S: futures_core::Stream,
         S::Item: Into<Chunk<'c>>,
     {
-        stream::Events::new(Reading::new(self), chunks)
+        stream::Events::new(Pump::new(self), chunks)
     }
 }
 
 /// A session on its way from chunks to events.
 #[derive(Debug)]
-struct Reading {
+struct Pump {
     /// Absent once the response is over.
     session: Option<Session>,
     reason: FinishReason,
@@ -173,9 +173,9 @@ struct Reading {
     events: VecDeque<Event<'static>>,
 }
 
-impl Reading {
+impl Pump {
     fn new(session: Session) -> Self {
-        Reading { session: Some(session), reason: FinishReason::default(), events: VecDeque::new() }
+        Pump { session: Some(session), reason: FinishReason::default(), events: VecDeque::new() }
     }
 
     fn is_over(&self) -> bool {
@@ -210,17 +210,17 @@ mod stream {
 
     use futures_core::Stream;
 
-    use super::{Chunk, Event, Reading};
+    use super::{Chunk, Event, Pump};
 
     /// The events of a stream of chunks. The chunks are boxed, so that this can be moved while they must not be.
     pub(super) struct Events<'c, S> {
-        reading: Reading,
+        reading: Pump,
         chunks: Pin<Box<S>>,
         chunk: PhantomData<fn(Chunk<'c>)>,
     }
 
     impl<S> Events<'_, S> {
-        pub(super) fn new(reading: Reading, chunks: S) -> Self {
+        pub(super) fn new(reading: Pump, chunks: S) -> Self {
             Events { reading, chunks: Box::pin(chunks), chunk: PhantomData }
         }
     }

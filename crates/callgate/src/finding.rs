@@ -177,7 +177,7 @@ pub(crate) fn is_once(count: &usize) -> bool {
 
 /// One row of the table: what a code means wherever it appears.
 #[derive(Debug)]
-pub struct Entry {
+pub struct CodeEntry {
     /// The stable word, as it stands in JSON and on the command line.
     pub word: &'static str,
     /// The group of codes it belongs to, as hosts that only branch on kinds see it.
@@ -219,9 +219,9 @@ macro_rules! codes {
 
             /// The row of the table.
             #[doc(hidden)]
-            pub fn entry(self) -> &'static Entry {
+            pub fn entry(self) -> &'static CodeEntry {
                 match self {
-                    $(Code::$name => &Entry {
+                    $(Code::$name => &CodeEntry {
                         word: $word,
                         kind: $kind,
                         severity: Severity::$severity,

@@ -1,7 +1,7 @@
 //! Parts of the engine for the other crates of this project, its tests, benches and fuzz targets. No promise of the
 //! crate holds for what is here: any version may change it.
 
-pub use crate::finding::{Entry, Example};
+pub use crate::finding::{CodeEntry, Example};
 pub use crate::registry::nearest;
 pub use crate::session::Work;
 

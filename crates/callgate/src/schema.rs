@@ -27,7 +27,6 @@ use outline::Outline;
 use quick::Quick;
 
 pub use coerce::Fit;
-pub(crate) use graph::escape_pointer;
 pub use problem::{ProblemKind, SchemaProblem};
 pub use text::type_text;
 pub use types::TypeSet;
@@ -178,12 +177,12 @@ impl CompiledTool {
 
     fn schema_problems(&self, value: &Value, effort: &mut Effort) -> Vec<SchemaProblem> {
         match self.verdict(value, Extent::of(value).count, effort) {
-            Verdict::Valid => Vec::new(),
-            Verdict::Invalid(errors) => {
+            Validity::Valid => Vec::new(),
+            Validity::Invalid(errors) => {
                 let known: Vec<&str> = self.keys().collect();
                 problem::list(&errors, value, &known, effort)
             }
-            Verdict::Unexplained(why) => self.roughly(value, why),
+            Validity::Unexplained(why) => self.roughly(value, why),
         }
     }
 
@@ -206,24 +205,24 @@ impl CompiledTool {
 
     /// Judges a value that is made of `count` values. The answer is cheap; the reasons are collected only where they are
     /// wanted, and only where there cannot be many: a validator collects all of them, for each alternative.
-    fn verdict<'v>(&'v self, value: &'v Value, count: usize, effort: &mut Effort) -> Verdict<'v> {
+    fn verdict<'v>(&'v self, value: &'v Value, count: usize, effort: &mut Effort) -> Validity<'v> {
         if self.depths.verdict != usize::MAX && Extent::of(value).depth > self.depths.verdict {
-            return Verdict::Unexplained(Why::Deep);
+            return Validity::Unexplained(Why::Deep);
         }
         let work = self.judges.saturating_mul(count as u64);
         if !effort.spend(work) {
-            return Verdict::Unexplained(Why::Costly);
+            return Validity::Unexplained(Why::Costly);
         }
         if self.validator.is_valid(value) {
-            return Verdict::Valid;
+            return Validity::Valid;
         }
         if Extent::of(value).depth > self.depths.reasons {
-            Verdict::Unexplained(Why::Deep)
+            Validity::Unexplained(Why::Deep)
         } else if work > EXPLAINED && (self.judges > SINGLE || count > LONGEST) {
-            Verdict::Unexplained(Why::Large)
+            Validity::Unexplained(Why::Large)
         } else {
             effort.spend(work);
-            Verdict::Invalid(self.validator.iter_errors(value).collect())
+            Validity::Invalid(self.validator.iter_errors(value).collect())
         }
     }
 }
@@ -234,7 +233,7 @@ impl fmt::Debug for CompiledTool {
     }
 }
 
-enum Verdict<'v> {
+enum Validity<'v> {
     Valid,
     Invalid(Vec<ValidationError<'v>>),
     /// Invalid, or not judged at all; the reasons cannot be collected in bounded time, and this is why.

@@ -5,6 +5,7 @@
 //! wrote stands behind the gutter and is wrapped here, so that no terminal makes a line of it that begins otherwise.
 
 use callgate::Call;
+use callgate::internal::json::escape_pointer;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -158,9 +159,10 @@ impl Request {
         let mut open: Vec<(String, &Value)> = vec![(String::new(), &value)];
         while let Some((path, value)) = open.pop() {
             let below: Vec<(String, &Value)> = match value {
-                Value::Object(members) => {
-                    members.iter().map(|(key, value)| (format!("{path}/{}", pointer(key)), value)).collect()
-                }
+                Value::Object(members) => members
+                    .iter()
+                    .map(|(key, value)| (format!("{path}/{}", escape_pointer(key)), value))
+                    .collect(),
                 Value::Array(items) => {
                     items.iter().enumerate().map(|(at, value)| (format!("{path}/{at}"), value)).collect()
                 }
@@ -348,8 +350,4 @@ fn field(path: &str, value: &Value) -> Field {
 fn plain(name: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./~$".contains(c);
     if !name.is_empty() && name.chars().all(is_plain) { name.to_owned() } else { quoted(name) }
-}
-
-fn pointer(key: &str) -> String {
-    key.replace('~', "~0").replace('/', "~1")
 }

@@ -14,12 +14,12 @@ pub(super) struct Guard {
     /// Where it stands in the rendered text.
     pub(super) range: Range<usize>,
     /// What it is.
-    pub(super) place: Place,
+    pub(super) place: RenderedPart,
     pub(super) kind: GuardKind,
 }
 
 /// Which part of the input a piece is. Only an error turns it into a path, because that takes a search.
-pub(super) enum Place {
+pub(super) enum RenderedPart {
     Text,
     Reasoning,
     Argument { call: usize, node: usize },
@@ -27,7 +27,7 @@ pub(super) enum Place {
 
 /// A piece that does not read back: what and where in the rendered text.
 pub(super) struct Breach<'g> {
-    pub(super) place: &'g Place,
+    pub(super) place: &'g RenderedPart,
     pub(super) position: usize,
     pub(super) message: &'static str,
 }
@@ -47,7 +47,7 @@ impl Guard {
         let found = match &self.kind {
             GuardKind::Value { closer, followers } => self.early_end(record, rendered, closer, followers),
             GuardKind::Text { closer } => {
-                let marks = Marks::of(record, closer, true);
+                let marks = OuterMarks::of(record, closer, true);
                 // Text without a frame stands right behind the prompt, and could complete an opener that it began.
                 let behind_prompt = !record.prompt.is_empty() && self.range.start == record.prompt.len();
                 let from_prompt = behind_prompt && marks.open_at(record, rendered, 0);
@@ -55,7 +55,7 @@ impl Guard {
                 from_prompt.then_some(self.range.start).or_else(inside)
             }
             GuardKind::Reasoning { closer } => {
-                let marks = Marks::of(record, closer, closer.trim().is_empty());
+                let marks = OuterMarks::of(record, closer, closer.trim().is_empty());
                 marks.first_in(record, rendered, self.range.clone())
             }
         };
@@ -104,14 +104,14 @@ fn visible_positions(text: &str, range: Range<usize>) -> impl Iterator<Item = (u
 }
 
 /// Everything of a record that means something outside of calls.
-struct Marks {
+struct OuterMarks {
     literals: Vec<Spelled>,
     openers: Vec<Vec<Step>>,
 }
 
-impl Marks {
+impl OuterMarks {
     /// The marks that a text must not hold: its own closer, noise, and with `opening` whatever opens or closes.
-    fn of(record: &Record, closer: &str, opening: bool) -> Marks {
+    fn of(record: &Record, closer: &str, opening: bool) -> OuterMarks {
         let spell = |literal: &str| Spelled::new(literal, &record.also);
         let mut literals = vec![closer.trim().to_owned()];
         literals.extend(record.noise.iter().map(|noise| noise.head().to_owned()));
@@ -130,7 +130,7 @@ impl Marks {
         literals.retain(|literal| !literal.trim().is_empty());
         let starts = if opening { record.starts() } else { Vec::new() };
         let openers = starts.into_iter().map(|start| start.steps).collect();
-        Marks { literals: literals.iter().map(|literal| spell(literal)).collect(), openers }
+        OuterMarks { literals: literals.iter().map(|literal| spell(literal)).collect(), openers }
     }
 
     fn first_in(&self, record: &Record, rendered: &str, range: Range<usize>) -> Option<usize> {

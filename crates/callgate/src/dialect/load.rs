@@ -93,7 +93,7 @@ impl Record {
             .map(|(name, value)| {
                 Loader::new(name, value)
                     .and_then(|loader| loader.record())
-                    .map_err(|Refusal { at, message, help }| locate(toml, at, message, help))
+                    .map_err(|LoadFault { at, message, help }| locate(toml, at, message, help))
             })
             .collect()
     }
@@ -109,14 +109,14 @@ pub(super) fn is_name(name: &str) -> bool {
 pub(super) const NAME_HELP: &str = "Use lower-case letters, digits and `-`.";
 
 /// An error whose place is still a byte offset.
-struct Refusal {
+struct LoadFault {
     at: usize,
     message: String,
     help: String,
 }
 
-fn refuse<T>(at: usize, message: impl Into<String>, help: impl Into<String>) -> Result<T, Refusal> {
-    Err(Refusal { at, message: message.into(), help: help.into() })
+fn refuse<T>(at: usize, message: impl Into<String>, help: impl Into<String>) -> Result<T, LoadFault> {
+    Err(LoadFault { at, message: message.into(), help: help.into() })
 }
 
 fn locate(toml: &str, at: usize, message: String, help: String) -> RecordError {
@@ -143,7 +143,7 @@ impl<'t> Loader<'t> {
     fn new(
         name: &'t Spanned<std::borrow::Cow<'t, str>>,
         value: &'t Spanned<DeValue<'t>>,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self, LoadFault> {
         let at = name.span().start;
         let DeValue::Table(table) = value.get_ref() else {
             let message = format!("`{}` stands outside of every dialect", name.get_ref());
@@ -163,7 +163,7 @@ impl<'t> Loader<'t> {
         Ok(Loader { name: name.get_ref(), table, table_at: at, places: BTreeMap::new() })
     }
 
-    fn record(mut self) -> Result<Record, Refusal> {
+    fn record(mut self) -> Result<Record, LoadFault> {
         let also = self.spellings()?;
         let listed_auto = self.flag("auto")?;
         let mut open = self.templates("open")?.unwrap_or_default();
@@ -236,7 +236,7 @@ impl<'t> Loader<'t> {
         Some((value.span().start, value.get_ref()))
     }
 
-    fn flag(&mut self, key: &'static str) -> Result<Option<bool>, Refusal> {
+    fn flag(&mut self, key: &'static str) -> Result<Option<bool>, LoadFault> {
         match self.value(key) {
             None => Ok(None),
             Some((_, DeValue::Boolean(flag))) => Ok(Some(*flag)),
@@ -244,7 +244,7 @@ impl<'t> Loader<'t> {
         }
     }
 
-    fn string(&mut self, key: &'static str) -> Result<Option<String>, Refusal> {
+    fn string(&mut self, key: &'static str) -> Result<Option<String>, LoadFault> {
         match self.value(key) {
             None => Ok(None),
             Some((_, DeValue::String(text))) => Ok(Some(text.to_string())),
@@ -253,7 +253,7 @@ impl<'t> Loader<'t> {
     }
 
     /// A string or a list of strings.
-    fn strings(&mut self, key: &'static str) -> Result<Option<Vec<String>>, Refusal> {
+    fn strings(&mut self, key: &'static str) -> Result<Option<Vec<String>>, LoadFault> {
         match self.value(key) {
             None => Ok(None),
             Some((_, DeValue::String(text))) => Ok(Some(vec![text.to_string()])),
@@ -275,12 +275,12 @@ impl<'t> Loader<'t> {
         }
     }
 
-    fn templates(&mut self, key: &'static str) -> Result<Option<Vec<Template>>, Refusal> {
+    fn templates(&mut self, key: &'static str) -> Result<Option<Vec<Template>>, LoadFault> {
         let strings = self.strings(key)?;
         Ok(strings.map(|strings| strings.iter().map(|text| Template::parse(text)).collect()))
     }
 
-    fn pair(&self, open: &mut Vec<Template>, close: &mut Vec<Template>) -> Result<(), Refusal> {
+    fn pair(&self, open: &mut Vec<Template>, close: &mut Vec<Template>) -> Result<(), LoadFault> {
         if open.is_empty() {
             open.resize(close.len(), Template::default());
         } else if close.is_empty() {
@@ -294,7 +294,7 @@ impl<'t> Loader<'t> {
         Ok(())
     }
 
-    fn family(&mut self) -> Result<char, Refusal> {
+    fn family(&mut self) -> Result<char, LoadFault> {
         let Some(text) = self.string("family")? else { return Ok('-') };
         match text.chars().next() {
             Some(letter @ 'A'..='I') if text.len() == 1 => Ok(letter),
@@ -305,7 +305,7 @@ impl<'t> Loader<'t> {
         }
     }
 
-    fn syntax(&mut self) -> Result<Syntax, Refusal> {
+    fn syntax(&mut self) -> Result<Syntax, LoadFault> {
         let Some(word) = self.string("syntax")? else { return Ok(Syntax::Json) };
         let words = ["json", "python", "kwargs", "bare", "lines"];
         Ok(match word.as_str() {
@@ -321,7 +321,7 @@ impl<'t> Loader<'t> {
         })
     }
 
-    fn escape(&mut self) -> Result<Vec<Slot>, Refusal> {
+    fn escape(&mut self) -> Result<Vec<Slot>, LoadFault> {
         let words = self.strings("escape")?.unwrap_or_default();
         let mut slots = Vec::new();
         for (entry, word) in words.iter().enumerate() {
@@ -336,7 +336,7 @@ impl<'t> Loader<'t> {
         Ok(slots)
     }
 
-    fn types(&mut self) -> Result<Vec<(String, String)>, Refusal> {
+    fn types(&mut self) -> Result<Vec<(String, String)>, LoadFault> {
         let names = ["string", "number", "integer", "boolean", "null", "object", "array", "other"];
         let table = match self.value("types") {
             None => return Ok(Vec::new()),
@@ -358,7 +358,7 @@ impl<'t> Loader<'t> {
         Ok(types)
     }
 
-    fn spellings(&mut self) -> Result<Vec<(String, Vec<String>)>, Refusal> {
+    fn spellings(&mut self) -> Result<Vec<(String, Vec<String>)>, LoadFault> {
         const SHAPE: &str = "a list of lists: [[\"literal\", \"other spelling\", …], …]";
         let rows = match self.value("also") {
             None => return Ok(Vec::new()),
@@ -395,7 +395,7 @@ impl<'t> Loader<'t> {
     }
 
     /// The shapes of `{object}`; the default also reads `parameters` for `arguments`.
-    fn objects(&mut self, also: &[(String, Vec<String>)]) -> Result<Vec<Shape>, Refusal> {
+    fn objects(&mut self, also: &[(String, Vec<String>)]) -> Result<Vec<Shape>, LoadFault> {
         if let Some(shapes) = self.shapes("object", also)? {
             return Ok(shapes);
         }
@@ -416,7 +416,7 @@ impl<'t> Loader<'t> {
         &mut self,
         key: &'static str,
         also: &[(String, Vec<String>)],
-    ) -> Result<Option<Vec<Shape>>, Refusal> {
+    ) -> Result<Option<Vec<Shape>>, LoadFault> {
         let Some(sources) = self.strings(key)? else { return Ok(None) };
         let mut shapes = Vec::new();
         for (entry, source) in sources.iter().enumerate() {
@@ -439,7 +439,7 @@ fn key_spellings(also: &[(String, Vec<String>)], key: &str) -> Vec<String> {
     rows.flat_map(|(_, others)| others).map(|other| other.trim_matches('"').to_owned()).collect()
 }
 
-fn wrong_type<T>(at: usize, key: &str, wanted: &str, found: &DeValue<'_>) -> Result<T, Refusal> {
+fn wrong_type<T>(at: usize, key: &str, wanted: &str, found: &DeValue<'_>) -> Result<T, LoadFault> {
     refuse(at, format!("`{key}` is {}", with_article(found.type_str())), format!("Make it {wanted}."))
 }
 

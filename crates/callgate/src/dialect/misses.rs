@@ -33,7 +33,7 @@ impl Record {
 }
 
 /// How far a text follows a header from one place.
-struct Progress {
+struct HeaderMatch {
     start: usize,
     matched: usize,
     end: usize,
@@ -57,15 +57,15 @@ fn nearest(record: &Record, start: &Start<'_>, text: &str) -> Miss {
     let tries = starts.map(|(at, _)| follow(record, &steps, text, at));
     match tries.max_by_key(|progress| (progress.matched, usize::MAX - progress.start)) {
         None => Miss { header, matched: 0, range: None, expected: Some(head.written()) },
-        Some(Progress { start, matched, end, expected }) => {
+        Some(HeaderMatch { start, matched, end, expected }) => {
             Miss { header, matched, range: Some(start..end), expected }
         }
     }
 }
 
 /// Each step comes with its spellings, if it has any: they are the same wherever the text is tried.
-fn follow(record: &Record, steps: &[(&Step, &[String])], text: &str, start: usize) -> Progress {
-    let mut progress = Progress { start, matched: 0, end: start, expected: None };
+fn follow(record: &Record, steps: &[(&Step, &[String])], text: &str, start: usize) -> HeaderMatch {
+    let mut progress = HeaderMatch { start, matched: 0, end: start, expected: None };
     for (step, spellings) in steps {
         // Between the parts of a header white space is free.
         let at = progress.end + blank(&text[progress.end..]);

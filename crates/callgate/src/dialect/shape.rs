@@ -70,7 +70,7 @@ impl Shape {
     ///
     /// The error says what is wrong with the source, which is JSON (or a Python literal) with placeholders.
     pub fn parse(source: &str, spellings: impl Fn(&str) -> Vec<String>) -> Result<Shape, String> {
-        let mut walk = Walk { rest: source, path: Vec::new(), members: Vec::new() };
+        let mut walk = ShapeWalk { rest: source, path: Vec::new(), members: Vec::new() };
         walk.open()?;
         while !walk.path.is_empty() {
             walk.member(&spellings)?;
@@ -93,13 +93,13 @@ impl Shape {
 }
 
 /// The state of reading a shape: what is left, and per open object the key that led to it.
-struct Walk<'s> {
+struct ShapeWalk<'s> {
     rest: &'s str,
     path: Vec<Option<Vec<String>>>,
     members: Vec<Member>,
 }
 
-impl<'s> Walk<'s> {
+impl<'s> ShapeWalk<'s> {
     fn open(&mut self) -> Result<(), String> {
         self.eat('{')?;
         self.path.push(None);

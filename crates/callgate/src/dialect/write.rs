@@ -309,7 +309,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::json::{Reader, State};
+    use crate::json::{Reader, ReaderState};
 
     fn write(json: &str, syntax: Syntax) -> Result<String, String> {
         let tape = Tape::parse(json).unwrap();
@@ -360,7 +360,7 @@ mod tests {
         }
         reader.push(text);
         assert!(reader.repairs().is_empty(), "{text}: {:?}", reader.repairs());
-        assert_eq!(reader.state(), State::Done, "{text}");
+        assert_eq!(reader.state(), ReaderState::Done, "{text}");
         reader.tape().value(reader.text(), 0)
     }
 

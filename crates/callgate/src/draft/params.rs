@@ -4,9 +4,9 @@ use std::collections::HashSet;
 
 use crate::dialect::{Record, Slot};
 use crate::finding::{Code, Finding, Span};
-use crate::json::{Kind, Repair, RepairCode, Safety, Tape, escape_into, make_room};
-use crate::schema::outline::Place;
-use crate::schema::{CompiledTool, TypeSet, escape_pointer, type_text};
+use crate::json::{Kind, Repair, RepairCode, Safety, Tape, escape_into, escape_pointer, make_room};
+use crate::schema::outline::OutlinePlace;
+use crate::schema::{CompiledTool, TypeSet, type_text};
 
 /// The types of a value that its header says is no string.
 const NOT_STRING: TypeSet =
@@ -51,14 +51,14 @@ struct Holder {
     /// How many elements it has.
     length: usize,
     /// Where it stands in the arguments.
-    place: Place,
+    place: OutlinePlace,
     pointer: String,
 }
 
 /// A parameter's value that is being read.
 #[derive(Debug)]
 struct Value {
-    place: Place,
+    place: OutlinePlace,
     pointer: String,
     /// Whether it may be an object whose members are written as elements.
     object: bool,
@@ -83,7 +83,7 @@ struct Value {
 impl Params {
     /// No parameters yet.
     pub(crate) fn new(tool: Option<&CompiledTool>) -> Self {
-        let place = tool.map_or_else(Place::default, |tool| tool.outline.root());
+        let place = tool.map_or_else(OutlinePlace::default, |tool| tool.outline.root());
         let mut tape = Tape::default();
         let node = tape.open(Kind::Object, None, 0);
         let all = Holder { place, node, ..Holder::default() };
@@ -160,12 +160,12 @@ impl Params {
         key: &str,
         position: usize,
         tool: Option<&CompiledTool>,
-    ) -> Option<(Place, String, Option<Finding>)> {
+    ) -> Option<(OutlinePlace, String, Option<Finding>)> {
         let holder = self.holders.last_mut()?;
         let place = match tool {
             Some(tool) if holder.is_list => tool.outline.item(&holder.place, holder.length),
             Some(tool) => tool.outline.member(&holder.place, key),
-            None => Place::default(),
+            None => OutlinePlace::default(),
         };
         let step = if holder.is_list { holder.length.to_string() } else { escape_pointer(key) };
         let pointer = format!("{}/{step}", holder.pointer);

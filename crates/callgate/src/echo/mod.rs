@@ -11,6 +11,7 @@ mod words;
 
 use std::collections::HashMap;
 
+use crate::bytes::character_start;
 use crate::dialect::{Record, RenderCall};
 use crate::event::Call;
 use crate::finding::{Code, Finding};
@@ -41,7 +42,7 @@ const PAID: u64 = 8;
 
 /// The untrusted texts of a session, and what was compared with them.
 #[derive(Debug, Default)]
-pub(crate) struct Guard {
+pub(crate) struct EchoGuard {
     /// Texts that no call has been compared with yet: a response without a call needs none of their words.
     texts: Vec<String>,
     /// How many bytes were taken.
@@ -77,15 +78,11 @@ enum Sighting {
     Unknown,
 }
 
-impl Guard {
+impl EchoGuard {
     /// Takes a text, up to `limit` bytes of all texts.
     pub(crate) fn take(&mut self, text: &str, limit: usize) {
         let room = limit.min(u32::MAX as usize / 2).saturating_sub(self.taken);
-        let mut end = room.min(text.len());
-        while !text.is_char_boundary(end) {
-            end -= 1;
-        }
-        let kept = &text[..end];
+        let kept = &text[..character_start(text, room)];
         self.is_over |= kept.len() < text.len();
         self.taken += kept.len();
         if !kept.is_empty() {

@@ -73,7 +73,7 @@ pub(crate) enum Mark {
 
 /// What a run of word characters is made of: slots, and the literals between them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Pattern {
+pub(crate) struct WordPattern {
     /// The slots, each with the literal that follows it inside the word.
     pub(crate) slots: Vec<(Slot, String)>,
 }
@@ -202,7 +202,7 @@ pub(crate) struct Program {
     pub(crate) ops: Vec<Op>,
     /// Where each instruction leads without reading a byte.
     pub(crate) closures: Closures,
-    pub(crate) patterns: Vec<Pattern>,
+    pub(crate) patterns: Vec<WordPattern>,
     pub(crate) bodies: Vec<Body>,
     /// Info words of fences, in lower case.
     pub(crate) infos: Vec<String>,

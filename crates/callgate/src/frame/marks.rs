@@ -41,20 +41,20 @@ impl Marks {
     }
 
     /// A search for them in these bytes.
-    pub(crate) fn search(self, bytes: &[u8]) -> Search<'_> {
-        Search { marks: self, bytes, next: [0; MOST_GROUPS] }
+    pub(crate) fn search(self, bytes: &[u8]) -> MarkSearch<'_> {
+        MarkSearch { marks: self, bytes, next: [0; MOST_GROUPS] }
     }
 }
 
 /// A search that goes on from each place where it was asked before. Every group looks at every byte at most once.
-pub(crate) struct Search<'a> {
+pub(crate) struct MarkSearch<'a> {
     marks: Marks,
     bytes: &'a [u8],
     /// Before which place no byte of each group stands that has not been found already.
     next: [usize; MOST_GROUPS],
 }
 
-impl<'a> Search<'a> {
+impl<'a> MarkSearch<'a> {
     pub(crate) fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
@@ -62,7 +62,7 @@ impl<'a> Search<'a> {
     /// Where the first of the bytes stands from here on, or how many bytes there are. No call may ask for an earlier
     /// place than the one before it.
     pub(crate) fn find(&mut self, from: usize) -> usize {
-        let Search { marks, bytes, next } = self;
+        let MarkSearch { marks, bytes, next } = self;
         let mut from = from;
         if bytes.len() - from < SHORT || marks.count == 0 {
             let found = bytes[from..].iter().position(|byte| marks.set.has(*byte));

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 
 use super::program::{Frame, FrameKind, Op, Pc, Program};
-use super::threads::{Scratch, Step, Thread, Threads, is_word_byte};
+use super::threads::{Fate, Scratch, Thread, Threads, is_word_byte};
 use crate::bytes::ByteSet;
 
 /// The longest opener in the table, in bytes. What is longer is read by threads.
@@ -36,7 +36,7 @@ pub(crate) enum Walk {
 
 /// Which frames may begin at a place.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub(crate) struct FrameFilter {
     /// Whether a block of reasoning may open here.
     pub(crate) reasoning: bool,
     /// Whether nothing is open that a stray end of reasoning could belong to.
@@ -49,7 +49,7 @@ pub(crate) struct Place {
     pub(crate) labels: bool,
 }
 
-impl Place {
+impl FrameFilter {
     const ALL: usize = 32;
 
     fn number(self) -> usize {
@@ -60,8 +60,8 @@ impl Place {
             | usize::from(self.labels) << 4
     }
 
-    fn of(number: usize) -> Place {
-        Place {
+    fn of(number: usize) -> FrameFilter {
+        FrameFilter {
             reasoning: number & 1 != 0,
             nothing_open: number & 2 != 0,
             only_calls: number & 4 != 0,
@@ -86,7 +86,7 @@ impl Place {
 /// The table.
 #[derive(Debug)]
 pub(crate) struct Openers {
-    sets: Vec<Entry>,
+    sets: Vec<ThreadSet>,
     /// Per place and first byte, the set before that byte.
     starts: Vec<[Option<Set>; 256]>,
     /// Per first byte, the second bytes with which something may begin anywhere.
@@ -94,7 +94,7 @@ pub(crate) struct Openers {
 }
 
 #[derive(Debug)]
-struct Entry {
+struct ThreadSet {
     /// The threads; their positions count from the first byte of the opener.
     threads: Vec<Thread>,
     edges: Vec<(u8, Set)>,
@@ -114,8 +114,8 @@ impl Openers {
             openers: Openers { sets: Vec::new(), starts: Vec::new(), pairs: vec![ByteSet::default(); 256] },
             depths: Vec::new(),
         };
-        for number in 0..Place::ALL {
-            let row = std::array::from_fn(|byte| builder.start(Place::of(number), byte as u8));
+        for number in 0..FrameFilter::ALL {
+            let row = std::array::from_fn(|byte| builder.start(FrameFilter::of(number), byte as u8));
             builder.openers.starts.push(row);
         }
         builder.grow();
@@ -128,7 +128,7 @@ impl Openers {
     }
 
     /// The set of everything that can begin with this byte at this place.
-    pub(crate) fn start(&self, place: Place, byte: u8) -> Option<Set> {
+    pub(crate) fn start(&self, place: FrameFilter, byte: u8) -> Option<Set> {
         self.starts[place.number()][byte as usize]
     }
 
@@ -138,8 +138,13 @@ impl Openers {
     }
 
     fn begins_with(&self, first: u8, second: u8) -> bool {
-        let anywhere =
-            Place { reasoning: true, nothing_open: true, only_calls: false, fences: true, labels: true };
+        let anywhere = FrameFilter {
+            reasoning: true,
+            nothing_open: true,
+            only_calls: false,
+            fences: true,
+            labels: true,
+        };
         let Some(set) = self.start(anywhere, first) else { return false };
         match self.walk_byte(set, first) {
             Walk::To(next) => self.walk_byte(next, second) != Walk::Dead,
@@ -208,7 +213,7 @@ struct Builder<'p> {
 }
 
 impl Builder<'_> {
-    fn start(&mut self, place: Place, byte: u8) -> Option<Set> {
+    fn start(&mut self, place: FrameFilter, byte: u8) -> Option<Set> {
         let program = self.program;
         let starts = program.starts[byte as usize]
             .iter()
@@ -239,7 +244,7 @@ impl Builder<'_> {
             thread.depends_on_response(depth == 0) || !is_literal(thread) && !may_begin_word(op(thread))
         });
         let is_closed = !hands_over && depth < LONGEST && threads.iter().all(is_literal);
-        self.openers.sets.push(Entry { threads, edges: Vec::new(), hands_over, is_closed });
+        self.openers.sets.push(ThreadSet { threads, edges: Vec::new(), hands_over, is_closed });
         self.depths.push(depth);
         set
     }
@@ -259,7 +264,7 @@ impl Builder<'_> {
                     }
                     let takers = threads.iter().filter(|thread| takes(self.program, thread, byte));
                     let mut next = Threads::of(takers.copied().collect());
-                    if next.step(self.program, &mut self.scratch, byte, depth) == Step::Alive {
+                    if next.step(self.program, &mut self.scratch, byte, depth) == Fate::Alive {
                         edges.push((byte, self.set(&next, depth + 1)));
                     }
                 }

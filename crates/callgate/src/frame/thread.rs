@@ -12,11 +12,11 @@ pub(super) const LONGEST_WORD: usize = 256;
 
 /// A place in the words of a frame. Threads are copied for every byte of a header, so it leaves room for a niche.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Start(NonZeroU32);
+pub(super) struct WordStart(NonZeroU32);
 
-impl Start {
+impl WordStart {
     pub(super) fn at(place: u32) -> Self {
-        Start(NonZeroU32::MIN.saturating_add(place))
+        WordStart(NonZeroU32::MIN.saturating_add(place))
     }
 
     pub(super) fn get(self) -> u32 {
@@ -27,14 +27,14 @@ impl Start {
 /// A range of the words of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Words {
-    start: Start,
+    start: WordStart,
     /// Words are at most [`LONGEST_WORD`] bytes long.
     length: u16,
 }
 
 impl Words {
     pub(super) fn new(from: u32, to: u32) -> Self {
-        Words { start: Start::at(from), length: (to - from) as u16 }
+        Words { start: WordStart::at(from), length: (to - from) as u16 }
     }
 
     pub(super) fn range(self) -> (u32, u32) {
@@ -51,7 +51,7 @@ pub(crate) struct Thread {
     /// How far a repeated text has been read.
     pub(super) offset: u32,
     /// Where the word that is being read begins in the scratch, if one is.
-    pub(super) word: Option<Start>,
+    pub(super) word: Option<WordStart>,
     pub(crate) name: Option<Words>,
     pub(crate) key: Option<Words>,
     pub(crate) id: Option<Words>,

@@ -9,8 +9,8 @@ mod repair;
 mod tape;
 mod text;
 
-pub use reader::{End, Failure, Reader, State, Syntax};
+pub use reader::{End, Failure, Reader, ReaderState, Syntax};
 pub use repair::{Repair, RepairCode, RepairEntry, Repaired, Safety, repair};
 pub use tape::{Kind, Node, Tape, canonical};
-pub(crate) use text::make_room;
-pub use text::{escape_into, unescape};
+pub use text::{escape_into, escape_pointer, unescape};
+pub(crate) use text::{make_room, unescape_pointer};

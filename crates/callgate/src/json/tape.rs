@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use serde_json::{Map, Number, Value};
 
 use super::reader::{End, Reader, Syntax};
-use super::text::{escape_into, plain_length, unescape, unescape_body};
+use super::text::{escape_into, escape_pointer, plain_length, unescape, unescape_body};
 
 /// The place of something that has not ended yet.
 const OPEN: u32 = u32::MAX;
@@ -183,7 +183,7 @@ impl Tape {
     pub fn value(&self, text: &str, node: usize) -> Option<Value> {
         let end = self.nodes.get(node).filter(|root| root.after != OPEN)?.after();
         // The containers around the value at hand, innermost last.
-        let mut around: Vec<Container> = Vec::new();
+        let mut around: Vec<ValueInMaking> = Vec::new();
         for index in node..end {
             let here = &self.nodes[index];
             let mut value = match here.kind {
@@ -195,7 +195,7 @@ impl Tape {
                     };
                     let after = here.after();
                     if after != index + 1 {
-                        around.push(Container { node: index, after, value });
+                        around.push(ValueInMaking { node: index, after, value });
                         continue;
                     }
                     value
@@ -327,7 +327,7 @@ impl Tape {
             let Some((position, child)) = self.children(container).enumerate().find(inside) else { break };
             pointer.push('/');
             match self.key(text, child) {
-                Some(key) => pointer.push_str(&key.replace('~', "~0").replace('/', "~1")),
+                Some(key) => pointer.push_str(&escape_pointer(&key)),
                 None => pointer.push_str(&position.to_string()),
             }
             container = child;
@@ -395,7 +395,7 @@ impl Tape {
 }
 
 /// An object or array in the making.
-struct Container {
+struct ValueInMaking {
     node: usize,
     after: usize,
     value: Value,
@@ -439,20 +439,20 @@ fn number(spelling: &str) -> Option<Number> {
 pub fn canonical(json: &str) -> String {
     let Some(tape) = Tape::parse(json) else { return json.to_owned() };
     let mut out = String::with_capacity(json.len());
-    let mut work = vec![Work::Value(0)];
+    let mut work = vec![CanonicalPart::Value(0)];
     while let Some(next) = work.pop() {
         let index = match next {
-            Work::Write(text) => {
+            CanonicalPart::Write(text) => {
                 out.push_str(text);
                 continue;
             }
-            Work::Key(index) => {
+            CanonicalPart::Key(index) => {
                 out.push('"');
                 escape_into(&mut out, &tape.key(json, index).unwrap_or_default());
                 out.push_str("\":");
                 continue;
             }
-            Work::Value(index) => index,
+            CanonicalPart::Value(index) => index,
         };
         match tape.nodes[index].kind {
             Kind::Object => {
@@ -460,22 +460,22 @@ pub fn canonical(json: &str) -> String {
                     tape.children(index).map(|child| (tape.key(json, child), child)).collect();
                 members.sort();
                 out.push('{');
-                work.push(Work::Write("}"));
+                work.push(CanonicalPart::Write("}"));
                 for (position, (_, child)) in members.iter().enumerate().rev() {
-                    work.extend([Work::Value(*child), Work::Key(*child)]);
+                    work.extend([CanonicalPart::Value(*child), CanonicalPart::Key(*child)]);
                     if position > 0 {
-                        work.push(Work::Write(","));
+                        work.push(CanonicalPart::Write(","));
                     }
                 }
             }
             Kind::Array => {
                 let items: Vec<_> = tape.children(index).collect();
                 out.push('[');
-                work.push(Work::Write("]"));
+                work.push(CanonicalPart::Write("]"));
                 for (position, child) in items.iter().enumerate().rev() {
-                    work.push(Work::Value(*child));
+                    work.push(CanonicalPart::Value(*child));
                     if position > 0 {
-                        work.push(Work::Write(","));
+                        work.push(CanonicalPart::Write(","));
                     }
                 }
             }
@@ -491,7 +491,7 @@ pub fn canonical(json: &str) -> String {
 }
 
 /// What is still to be written of a canonical text.
-enum Work {
+enum CanonicalPart {
     Write(&'static str),
     Key(usize),
     Value(usize),

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use crate::bytes::character_start;
+
 /// How many bytes are escaped at once where there is much to escape.
 const BLOCK: usize = 512;
 
@@ -35,10 +37,7 @@ pub fn escape_into(out: &mut String, text: &str) {
 /// Program text has something to escape every ten bytes or so, at places that no processor foresees. So every byte is
 /// written in the same way, as a word of eight bytes of which the first ones count.
 fn escape_block<'t>(out: &mut String, text: &'t str) -> &'t str {
-    let mut end = BLOCK.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
+    let end = character_start(text, BLOCK);
     let mut written = [0; BLOCK * 6 + 8];
     let mut length = 0;
     for byte in text[..end].bytes() {
@@ -183,6 +182,16 @@ fn specials(word: &[u8; 8], quote: u8) -> u64 {
 /// The place of the first byte that is marked.
 fn first_marked(specials: u64) -> usize {
     specials.trailing_zeros() as usize / 8
+}
+
+/// A key as one step of a JSON pointer.
+pub fn escape_pointer(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
+}
+
+/// A step of a JSON pointer as the key it stands for.
+pub(crate) fn unescape_pointer(step: &str) -> String {
+    step.replace("~1", "/").replace("~0", "~")
 }
 
 /// Writes one quote, backslash or control character as an escape.

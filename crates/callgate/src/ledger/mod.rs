@@ -10,7 +10,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use crate::attempt::Attempt;
-use crate::echo::Guard;
+use crate::echo::EchoGuard;
 use crate::effort::Effort;
 use crate::event::{Call, Choice, Event, Rejected};
 use crate::finding::{Code, Finding, Span};
@@ -97,7 +97,7 @@ pub(crate) struct Ledger {
     /// Whether a call was written in a format that is not switched on.
     foreign: bool,
     /// What calls are compared with, where untrusted text was given.
-    pub(crate) echo: Option<Box<Guard>>,
+    pub(crate) echo: Option<Box<EchoGuard>>,
     /// What the response has cost.
     pub(crate) effort: Effort,
     /// How many calls were good by themselves, those that became text left out.

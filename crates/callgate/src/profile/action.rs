@@ -16,7 +16,7 @@ pub(super) const SENTENCES: &[(Code, &str)] = &[(Code::EmptyResponse, "empty res
 /// What a response is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum ActionKind {
     /// Words for the reader.
     Text,
     /// A call.
@@ -27,9 +27,9 @@ pub enum Kind {
 
 /// A response in the words of the profile.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ParseResult {
+pub struct ActionResult {
     /// What the response is.
-    pub kind: Kind,
+    pub kind: ActionKind,
     /// The text, trimmed; whole where nothing was taken out of it.
     pub text: String,
     /// The call, if there is one.
@@ -57,7 +57,7 @@ pub struct ActionError {
     pub message: String,
 }
 
-impl ParseResult {
+impl ActionResult {
     /// Puts a response into the words of the profile. `input` is the text that was read.
     pub fn from_response(response: &Response, input: &str) -> Self {
         let mut errors: Vec<ActionError> = Vec::new();
@@ -82,22 +82,22 @@ impl ParseResult {
         }
         let is_call = !response.calls.is_empty();
         let kind = if response.model_error.is_some() {
-            Kind::Error
+            ActionKind::Error
         } else if is_call && errors.is_empty() {
-            Kind::Action
+            ActionKind::Action
         } else {
             match decisive {
-                None => Kind::Text,
+                None => ActionKind::Text,
                 // A call that cannot be read, or not told from an example, stays what it is: text.
                 Some(
                     Code::BadJson | Code::Truncated | Code::UnknownType | Code::NotTerminal | Code::Malformed,
-                ) => Kind::Text,
-                Some(_) => Kind::Error,
+                ) => ActionKind::Text,
+                Some(_) => ActionKind::Error,
             }
         };
         let parse_error = decisive.is_some().then(|| errors.first().map(|e| e.message.clone())).flatten();
-        let text = if kind == Kind::Text && decisive.is_some() { input } else { &response.text };
-        ParseResult {
+        let text = if kind == ActionKind::Text && decisive.is_some() { input } else { &response.text };
+        ActionResult {
             kind,
             text: text.trim().to_owned(),
             calls: response.calls.clone(),
@@ -138,5 +138,5 @@ pub(super) fn code(code: Code) -> Option<&'static str> {
 
 /// What a host is told to do about a response; empty if nothing went wrong.
 pub(super) fn suggestion(response: &Response, input: &str) -> Option<String> {
-    Some(ParseResult::from_response(response, input).suggestion)
+    Some(ActionResult::from_response(response, input).suggestion)
 }

@@ -35,7 +35,7 @@ Call the tool again. Write only the corrected JSON object as its arguments, with
 
 /// A response in the words of the profile.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ParseResult {
+pub struct StructuredResult {
     /// The calls that stand, in order.
     pub calls: Vec<Call>,
     /// One error per refused call, in order.
@@ -67,7 +67,7 @@ pub struct CallError {
     pub position: Option<usize>,
 }
 
-impl ParseResult {
+impl StructuredResult {
     /// Puts a response into the words of the profile.
     pub fn from_response(response: &Response) -> Self {
         let errors: Vec<CallError> = response
@@ -92,7 +92,7 @@ impl ParseResult {
                 })
             })
             .collect();
-        ParseResult {
+        StructuredResult {
             calls: response.calls.clone(),
             repairs: response.calls.iter().flat_map(|call| call.repairs.iter().cloned()).collect(),
             all_succeeded: errors.is_empty(),

@@ -6,14 +6,14 @@ use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind;
 use serde_json::Value;
 
-use super::graph::{Extras, escape_pointer};
+use super::graph::Extras;
 use super::problem::{self, SchemaProblem, branches, types_of};
 use super::types::TypeSet;
-use super::{CompiledTool, Extent, Verdict, text};
+use super::{CompiledTool, Extent, Validity, text};
 use crate::effort::Effort;
 use crate::event::{Coercion, CoercionCode};
 use crate::finding::{Code, Finding};
-use crate::json::{Kind, Tape, escape_into};
+use crate::json::{Kind, Tape, escape_into, escape_pointer};
 use crate::policy::{Coerce, ExtraArgs};
 use crate::shortcuts::Shortcut;
 
@@ -82,10 +82,10 @@ impl CompiledTool {
             unexpected.extend(names.iter().take(problem::LISTED).map(|key| self.unexpected(key, effort)));
         }
         let errors = match self.verdict(&value, count, effort) {
-            Verdict::Valid if unexpected.is_empty() => return self.accepted(arguments, tape, changes),
-            Verdict::Valid => return refused(unexpected),
-            Verdict::Invalid(errors) => errors,
-            Verdict::Unexplained(why) => {
+            Validity::Valid if unexpected.is_empty() => return self.accepted(arguments, tape, changes),
+            Validity::Valid => return refused(unexpected),
+            Validity::Invalid(errors) => errors,
+            Validity::Unexplained(why) => {
                 let problems = self.roughly(&value, why);
                 return refused(problems.iter().map(SchemaProblem::finding).chain(unexpected).collect());
             }
@@ -106,12 +106,12 @@ impl CompiledTool {
             }
         }
         match self.verdict(&value, count, effort) {
-            Verdict::Valid if unexpected.is_empty() => {
+            Validity::Valid if unexpected.is_empty() => {
                 changes.extend(conversions.into_values().map(|conversion| conversion.change));
                 return self.accepted(arguments, tape, changes);
             }
-            Verdict::Valid => problems.clear(),
-            Verdict::Invalid(still) => {
+            Validity::Valid => problems.clear(),
+            Validity::Invalid(still) => {
                 // A value that its conversion made valid is not what the call is refused for.
                 let wrong: BTreeSet<&str> =
                     still.iter().map(|error| error.instance_path().as_str()).collect();
@@ -122,7 +122,7 @@ impl CompiledTool {
                     problems = problem::list(&still, &value, &known, effort);
                 }
             }
-            Verdict::Unexplained(_) => {}
+            Validity::Unexplained(_) => {}
         }
         let found = problems.iter().map(SchemaProblem::finding).chain(unexpected).collect();
         refused(self.judged_exactly(found, arguments, tape))
@@ -135,7 +135,7 @@ impl CompiledTool {
     }
 
     /// Arguments that the validator accepted, unless it judged other numbers than those that are written.
-    fn accepted(&self, arguments: &str, tape: &Tape, changes: Vec<Change>) -> Fit {
+    fn accepted(&self, arguments: &str, tape: &Tape, changes: Vec<Splice>) -> Fit {
         let fit = spliced(arguments, changes);
         let findings = match &fit.arguments {
             None => self.inexact(arguments, tape),
@@ -177,7 +177,7 @@ impl CompiledTool {
 }
 
 /// One splice of the text, with what it means.
-struct Change {
+struct Splice {
     start: usize,
     end: usize,
     coercion: Coercion,
@@ -186,7 +186,7 @@ struct Change {
 /// A value that may become another one.
 struct Conversion {
     value: Value,
-    change: Change,
+    change: Splice,
 }
 
 /// What a failing value is expected to be.
@@ -201,7 +201,7 @@ fn refused(findings: Vec<Finding>) -> Fit {
     Fit { findings, ..Fit::default() }
 }
 
-fn spliced(arguments: &str, mut changes: Vec<Change>) -> Fit {
+fn spliced(arguments: &str, mut changes: Vec<Splice>) -> Fit {
     if changes.is_empty() {
         return Fit::default();
     }
@@ -244,7 +244,7 @@ fn out_of_range(arguments: &str, tape: &Tape) -> Vec<Finding> {
 }
 
 /// Cuts top-level members out of the text, each with one of the commas beside it.
-fn drop_members(arguments: &str, tape: &Tape, dropped: &BTreeSet<String>) -> Vec<Change> {
+fn drop_members(arguments: &str, tape: &Tape, dropped: &BTreeSet<String>) -> Vec<Splice> {
     let members: Vec<usize> = tape.children(0).collect();
     let starts: Vec<usize> =
         members.iter().map(|index| tape.nodes()[*index].key().map_or(0, |(start, _)| start)).collect();
@@ -269,7 +269,7 @@ fn drop_members(arguments: &str, tape: &Tape, dropped: &BTreeSet<String>) -> Vec
             from: tape.raw(arguments, index).to_owned(),
             to: String::new(),
         };
-        changes.push(Change { start, end, coercion });
+        changes.push(Splice { start, end, coercion });
     }
     changes
 }
@@ -433,7 +433,7 @@ fn convert(
         };
         if let Some((code, to, value)) = converted {
             let coercion = Coercion { code, path: pointer.clone(), from: raw.to_owned(), to };
-            let change = Change { start: node.start(), end: node.end(), coercion };
+            let change = Splice { start: node.start(), end: node.end(), coercion };
             conversions.insert(pointer.clone(), Conversion { value, change });
         }
     }

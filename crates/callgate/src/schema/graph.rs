@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::outline::{self, Outline};
 use super::types::TypeSet;
+use crate::json::escape_pointer;
 use crate::registry::{RegistryError, RegistryErrorCode};
 
 /// The largest schema, counted in bytes of its keys and strings and a few for each value.
@@ -31,7 +32,7 @@ const STACK: usize = 1000;
 
 /// The subschemas that can be reached from the root, the root first.
 pub(super) struct Graph<'a> {
-    nodes: Vec<Node<'a>>,
+    nodes: Vec<Subschema<'a>>,
     /// Which node a subschema is, by its address, so that one that is reached twice is one node.
     places: HashMap<*const Value, usize>,
     /// All nodes, each after those that judge the same value on its behalf.
@@ -40,7 +41,7 @@ pub(super) struct Graph<'a> {
 }
 
 #[derive(Default)]
-struct Node<'a> {
+struct Subschema<'a> {
     schema: Option<&'a Value>,
     pointer: String,
     /// All of these must hold: `allOf`, references.
@@ -57,7 +58,7 @@ struct Node<'a> {
     overlapping: Vec<usize>,
 }
 
-impl Node<'_> {
+impl Subschema<'_> {
     fn same_value(&self) -> impl Iterator<Item = usize> {
         let alternatives = self.alternatives.iter().flatten();
         self.all.iter().chain(alternatives).chain(&self.conditional).chain(&self.negated).copied()
@@ -174,7 +175,7 @@ impl<'a> Graph<'a> {
     /// Which types are allowed at each place inside the arguments.
     pub(super) fn outline(&self) -> Outline {
         let index_of = |schema: &Value| self.places.get(&std::ptr::from_ref(schema)).copied();
-        let node = |(index, node): (usize, &Node<'_>)| {
+        let node = |(index, node): (usize, &Subschema<'_>)| {
             let fields = node.schema.and_then(Value::as_object);
             let field = |keyword: &str| fields.and_then(|fields| fields.get(keyword));
             let list = |keyword: &str| field(keyword).and_then(Value::as_array);
@@ -183,7 +184,7 @@ impl<'a> Graph<'a> {
             let first_items = list("prefixItems").or_else(|| list("items")).into_iter().flatten();
             let items = field("items").filter(|items| !items.is_array()).or_else(|| field("additionalItems"));
             let same = node.all.iter().chain(node.alternatives.iter().flatten()).chain(&node.conditional);
-            outline::Node {
+            outline::OutlineNode {
                 types: self.types[index],
                 same: same.copied().collect(),
                 members: members.filter_map(|(key, schema)| Some((key.clone(), index_of(schema)?))).collect(),
@@ -262,39 +263,39 @@ impl<'a> Graph<'a> {
     /// Orders the nodes so that each comes after those that judge the same value on its behalf.
     fn sort(&self) -> Result<Vec<usize>, RegistryError> {
         #[derive(Clone, Copy, PartialEq)]
-        enum Mark {
+        enum Visit {
             New,
             Open,
             Done,
         }
-        let mut marks = vec![Mark::New; self.nodes.len()];
+        let mut marks = vec![Visit::New; self.nodes.len()];
         let mut order = Vec::with_capacity(self.nodes.len());
         for start in 0..self.nodes.len() {
             let mut pending = vec![start];
             while let Some(&index) = pending.last() {
                 match marks[index] {
-                    Mark::New => {
-                        marks[index] = Mark::Open;
+                    Visit::New => {
+                        marks[index] = Visit::Open;
                         for next in self.nodes[index].same_value() {
                             match marks[next] {
-                                Mark::New => pending.push(next),
-                                Mark::Open => {
+                                Visit::New => pending.push(next),
+                                Visit::Open => {
                                     return Err(RegistryError::new(
                                         RegistryErrorCode::BadReference,
                                         "the schema refers to itself without going into a member of the value",
                                     )
                                     .at(self.nodes[next].pointer.clone()));
                                 }
-                                Mark::Done => {}
+                                Visit::Done => {}
                             }
                         }
                     }
-                    Mark::Open => {
-                        marks[index] = Mark::Done;
+                    Visit::Open => {
+                        marks[index] = Visit::Done;
                         order.push(index);
                         pending.pop();
                     }
-                    Mark::Done => {
+                    Visit::Done => {
                         pending.pop();
                     }
                 }
@@ -325,7 +326,7 @@ impl<'a> Graph<'a> {
 
     fn node(&mut self, schema: &'a Value, pointer: String) -> usize {
         *self.places.entry(std::ptr::from_ref(schema)).or_insert_with(|| {
-            self.nodes.push(Node { schema: Some(schema), pointer, ..Node::default() });
+            self.nodes.push(Subschema { schema: Some(schema), pointer, ..Subschema::default() });
             self.nodes.len() - 1
         })
     }
@@ -339,7 +340,7 @@ impl<'a> Graph<'a> {
     ) -> Result<(), RegistryError> {
         let Some(fields) = self.nodes[index].schema.and_then(Value::as_object) else { return Ok(()) };
         let base = self.nodes[index].pointer.clone();
-        let mut node = Node::default();
+        let mut node = Subschema::default();
         for (keyword, argument) in fields {
             let pointer = format!("{base}/{}", escape_pointer(keyword));
             match keyword.as_str() {
@@ -403,16 +404,6 @@ impl<'a> Graph<'a> {
             _ => Vec::new(),
         }
     }
-}
-
-/// A key as one step of a JSON pointer.
-pub(crate) fn escape_pointer(key: &str) -> String {
-    key.replace('~', "~0").replace('/', "~1")
-}
-
-/// A step of a JSON pointer as the key it stands for.
-pub(super) fn unescape_pointer(step: &str) -> String {
-    step.replace("~1", "/").replace("~0", "~")
 }
 
 /// The schema that a reference names, with its place.

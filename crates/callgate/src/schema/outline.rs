@@ -7,12 +7,12 @@ use super::types::TypeSet;
 /// The subschemas that matter for types, without the schema itself.
 #[derive(Debug, Default)]
 pub(crate) struct Outline {
-    nodes: Vec<Node>,
+    nodes: Vec<OutlineNode>,
 }
 
 /// What one subschema says.
 #[derive(Debug)]
-pub(super) struct Node {
+pub(super) struct OutlineNode {
     /// The types it allows.
     pub(super) types: TypeSet,
     /// Those that judge the same value.
@@ -29,7 +29,7 @@ pub(super) struct Node {
 
 /// A place inside the arguments: the subschemas that judge what stands there. None if nothing is known of it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Place {
+pub(crate) struct OutlinePlace {
     /// All of them.
     judges: Vec<usize>,
     /// The types that are allowed there.
@@ -37,17 +37,17 @@ pub(crate) struct Place {
 }
 
 impl Outline {
-    pub(super) fn new(nodes: Vec<Node>) -> Self {
+    pub(super) fn new(nodes: Vec<OutlineNode>) -> Self {
         Outline { nodes }
     }
 
     /// The arguments as a whole.
-    pub(crate) fn root(&self) -> Place {
+    pub(crate) fn root(&self) -> OutlinePlace {
         self.place([0])
     }
 
     /// The member of this name.
-    pub(crate) fn member(&self, of: &Place, key: &str) -> Place {
+    pub(crate) fn member(&self, of: &OutlinePlace, key: &str) -> OutlinePlace {
         let judges = of.judges.iter().filter_map(|index| {
             let node = &self.nodes[*index];
             node.members.get(key).copied().or(node.others)
@@ -56,7 +56,7 @@ impl Outline {
     }
 
     /// The element at this position of a list.
-    pub(crate) fn item(&self, of: &Place, position: usize) -> Place {
+    pub(crate) fn item(&self, of: &OutlinePlace, position: usize) -> OutlinePlace {
         let judges = of.judges.iter().filter_map(|index| {
             let node = &self.nodes[*index];
             node.first_items.get(position).copied().or(node.items)
@@ -66,7 +66,7 @@ impl Outline {
 
     /// These subschemas and all that judge the same value on their behalf. The types of a subschema are already those
     /// that its references and alternatives leave.
-    fn place(&self, judges: impl IntoIterator<Item = usize>) -> Place {
+    fn place(&self, judges: impl IntoIterator<Item = usize>) -> OutlinePlace {
         let mut pending: Vec<usize> = judges.into_iter().filter(|index| *index < self.nodes.len()).collect();
         let types = pending.iter().map(|index| self.nodes[*index].types).reduce(TypeSet::or);
         let mut seen = BTreeSet::new();
@@ -75,11 +75,11 @@ impl Outline {
                 pending.extend(&self.nodes[index].same);
             }
         }
-        Place { judges: seen.into_iter().collect(), types }
+        OutlinePlace { judges: seen.into_iter().collect(), types }
     }
 }
 
-impl Place {
+impl OutlinePlace {
     /// How many subschemas judge what stands there.
     pub(super) fn judges(&self) -> usize {
         self.judges.len()

@@ -6,11 +6,11 @@ use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use serde_json::Value;
 
-use super::graph::{escape_pointer, unescape_pointer};
 use super::outline::Outline;
 use super::types::{TypeSet, type_word};
 use crate::effort::Effort;
 use crate::finding::{Code, Finding};
+use crate::json::{escape_pointer, unescape_pointer};
 
 /// One thing about a value that its schema does not allow.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -25,11 +25,11 @@ const DIGITS: usize = 15;
 #[derive(Debug)]
 pub(super) struct Quick {
     /// The subschemas, the root first.
-    nodes: Vec<Node>,
+    nodes: Vec<QuickNode>,
 }
 
 #[derive(Debug)]
-struct Node {
+struct QuickNode {
     types: TypeSet,
     members: Vec<(String, usize)>,
     /// One bit for each member that must be there.
@@ -63,7 +63,7 @@ impl Quick {
                 pending.push(schema);
                 pending.len() - 1
             };
-            let mut node = Node {
+            let mut node = QuickNode {
                 types: TypeSet::ANY,
                 members: Vec::new(),
                 required: 0,
@@ -131,7 +131,7 @@ impl Quick {
             return false;
         }
         // The containers around the value at hand, innermost last.
-        let mut around: [Container<'_>; DEPTH] = [const { Container::NONE }; DEPTH];
+        let mut around: [OpenContainer<'_>; DEPTH] = [const { OpenContainer::NONE }; DEPTH];
         let mut depth = 0;
         for (index, node) in nodes.iter().enumerate() {
             while depth > 0 && around[depth - 1].after == index {
@@ -155,7 +155,8 @@ impl Quick {
                 if depth == DEPTH {
                     return false;
                 }
-                around[depth] = Container { says, node: index, after: node.after(), ..Container::NONE };
+                around[depth] =
+                    OpenContainer { says, node: index, after: node.after(), ..OpenContainer::NONE };
                 around[depth].is_object = node.kind == Kind::Object;
                 depth += 1;
             }
@@ -166,7 +167,7 @@ impl Quick {
 
 /// Whether a value is certainly right, but for what is inside of it. Where nothing is said, everything is accepted that
 /// is a value at all.
-fn is_allowed(says: Option<&Node>, text: &str, node: &json::Node) -> bool {
+fn is_allowed(says: Option<&QuickNode>, text: &str, node: &json::Node) -> bool {
     let raw = || text.get(node.start()..node.end()).unwrap_or_default();
     let allows = |types: TypeSet| says.is_none_or(|says| says.types.contains(types));
     match node.kind {
@@ -189,9 +190,9 @@ fn is_allowed(says: Option<&Node>, text: &str, node: &json::Node) -> bool {
 }
 
 /// An object or array that is being looked into.
-struct Container<'q> {
+struct OpenContainer<'q> {
     /// What is said about it, if anything.
-    says: Option<&'q Node>,
+    says: Option<&'q QuickNode>,
     is_object: bool,
     /// Its place on the tape, and the first that is not inside of it.
     node: usize,
@@ -202,18 +203,18 @@ struct Container<'q> {
     count: usize,
 }
 
-impl<'q> Container<'q> {
-    const NONE: Container<'static> =
-        Container { says: None, is_object: false, node: 0, after: 0, seen: 0, count: 0 };
+impl<'q> OpenContainer<'q> {
+    const NONE: OpenContainer<'static> =
+        OpenContainer { says: None, is_object: false, node: 0, after: 0, seen: 0, count: 0 };
 
     /// What is said about the next value in it, if anything; nothing if that is not certain.
     fn next(
         &mut self,
-        schemas: &'q [Node],
+        schemas: &'q [QuickNode],
         text: &str,
         node: &json::Node,
         is_root: bool,
-    ) -> Option<Option<&'q Node>> {
+    ) -> Option<Option<&'q QuickNode>> {
         if !self.is_object {
             self.count += 1;
             return Some(self.says.and_then(|says| schemas.get(says.items?)));
@@ -253,7 +254,7 @@ impl<'q> Container<'q> {
     }
 }
 
-impl Node {
+impl QuickNode {
     /// Whether a string, as it is written, is certainly one of the choices and of the right length.
     fn allows_string(&self, raw: &str) -> bool {
         if self.choices.is_none() && self.characters == ANY_COUNT {

@@ -10,7 +10,7 @@ mod laws;
 
 use std::sync::Arc;
 
-use callgate::internal::json::{End, Failure, Reader, State, Syntax, Tape, canonical, unescape};
+use callgate::internal::json::{End, Failure, Reader, ReaderState, Syntax, Tape, canonical, unescape};
 use callgate::{Code, Repair, RepairCode, Safety, repair};
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 #[derive(Debug, PartialEq)]
 struct Seen {
     consumed: usize,
-    state: State,
+    state: ReaderState,
     end: End,
     closed: bool,
     text: String,
@@ -58,7 +58,7 @@ fn feed_through<'t>(
     let mut shown = String::new();
     for piece in pieces {
         let mut taken = reader.push(piece);
-        while reader.state() == State::Stopped && passes > 0 {
+        while reader.state() == ReaderState::Stopped && passes > 0 {
             passes -= 1;
             reader.resume();
             taken += reader.push(&piece[taken..]);
@@ -66,7 +66,7 @@ fn feed_through<'t>(
         consumed += taken;
         assert!(reader.text().starts_with(&shown), "{:?} was shown, then {:?}", shown, reader.text());
         shown = reader.text().to_owned();
-        if reader.state() != State::Reading {
+        if reader.state() != ReaderState::Reading {
             break;
         }
         assert_eq!(taken, piece.len());
@@ -479,7 +479,7 @@ fn truncation_at_every_place() {
     for cut in 1..text.len() {
         let seen = read(&Reader::new(Syntax::Json), &text[..cut]);
         let before = &text[..cut];
-        assert_eq!(seen.state, State::Reading);
+        assert_eq!(seen.state, ReaderState::Reading);
         let complete = before.trim_end().ends_with([']', '}', ',', '"'])
             || (before.ends_with(' ') && !before.trim_end().ends_with([':', '{', '[']));
         if seen.end == End::Closable {
@@ -524,7 +524,7 @@ fn frames_end_exactly() {
         (r#"{"a": {"b": "}"}}}"#, 17),
     ] {
         let seen = read(&frame(), text);
-        assert_eq!((seen.state, seen.consumed, seen.text.as_str()), (State::Done, len, &text[..len]));
+        assert_eq!((seen.state, seen.consumed, seen.text.as_str()), (ReaderState::Done, len, &text[..len]));
         assert!(seen.repairs.is_empty());
     }
     for (text, at, output) in [
@@ -535,22 +535,22 @@ fn frames_end_exactly() {
         (r#"{"a": [1, 2</tool_call>"#, 11, r#"{"a": [1, 2]}"#),
     ] {
         let seen = read(&frame(), text);
-        assert_eq!((seen.state, seen.consumed), (State::Stopped, at), "{text:?}");
+        assert_eq!((seen.state, seen.consumed), (ReaderState::Stopped, at), "{text:?}");
         assert!(seen.closed && !seen.guessed(), "{text:?} {seen:?}");
         assert_eq!(seen.text, output, "{text:?}");
     }
     // A quote that may start what follows is no quote, wherever it stands.
     for (text, at) in [("{'a': 1}", 1), ("{\"a\": 'x'}", 6), ("[\"x\", 'y']", 6)] {
         let seen = feed(Reader::new(Syntax::Json).with_stops(b"'"), [text]);
-        assert_eq!((seen.state, seen.consumed), (State::Stopped, at), "{text:?}");
+        assert_eq!((seen.state, seen.consumed), (ReaderState::Stopped, at), "{text:?}");
     }
     // The frame says that the stop was not its end, so the quote before it was data.
     let text = r#"{"a": "x" <b> "y""#;
     let mut reader = frame();
-    assert_eq!((reader.push(text), reader.state()), (10, State::Stopped));
+    assert_eq!((reader.push(text), reader.state()), (10, ReaderState::Stopped));
     reader.resume();
     assert_eq!(reader.push(&text[10..]), text.len() - 10);
-    assert_eq!((reader.push("}"), reader.state()), (1, State::Done));
+    assert_eq!((reader.push("}"), reader.state()), (1, ReaderState::Done));
     assert_eq!(reader.text(), r#"{"a": "x\" <b> \"y"}"#);
     assert!(reader.repairs().iter().all(|repair| repair.code == RepairCode::UnescapedQuote));
 }
@@ -563,13 +563,13 @@ fn failures_are_tracked_to_the_end() {
         (r#"{a, b, "\"}"} tail"#, 13),
     ] {
         let seen = read(&frame(), text);
-        assert_eq!((seen.state, seen.end, seen.consumed), (State::Done, End::Failed, len), "{text:?}");
+        assert_eq!((seen.state, seen.end, seen.consumed), (ReaderState::Done, End::Failed, len), "{text:?}");
     }
     let seen = read(&frame(), r#"{a, b, "<" <x"#);
-    assert_eq!((seen.state, seen.consumed), (State::Stopped, 11));
+    assert_eq!((seen.state, seen.consumed), (ReaderState::Stopped, 11));
     let deep = "[".repeat(70) + &"]".repeat(70) + "x";
     let seen = read(&Reader::new(Syntax::Json), &deep);
-    assert_eq!((seen.state, seen.consumed), (State::Done, 140));
+    assert_eq!((seen.state, seen.consumed), (ReaderState::Done, 140));
     let failure = seen.failure.unwrap();
     assert_eq!((failure.code, failure.at), (Code::TooDeep, 64));
     let fitting = "[".repeat(64) + &"]".repeat(64);
@@ -614,7 +614,7 @@ fn keyword_arguments() {
         ("a={'b': {'c': (1,)}})", r#"{"a":{"b": {"c": [1]}}}"#),
     ] {
         let seen = read(&kwargs, text);
-        assert_eq!((seen.state, seen.words()), (State::Done, vec![]), "{text:?} {seen:?}");
+        assert_eq!((seen.state, seen.words()), (ReaderState::Done, vec![]), "{text:?} {seen:?}");
         assert_eq!(seen.text, output);
         assert_eq!(&text[seen.consumed..seen.consumed + 1], ")");
     }
@@ -625,7 +625,7 @@ fn keyword_arguments() {
     );
     for text in ["'x')", "5, a=1)", "*args)", "{'a': 1})"] {
         let seen = read(&kwargs, text);
-        assert_eq!((seen.end, seen.state), (End::Failed, State::Done), "{text:?} {seen:?}");
+        assert_eq!((seen.end, seen.state), (End::Failed, ReaderState::Done), "{text:?} {seen:?}");
         assert_eq!(&text[seen.consumed..], ")", "{text:?}");
     }
     let seen = read(&kwargs, "a=1, b='x'");
@@ -649,7 +649,7 @@ fn private_quotes() {
         let seen = read(&bare, text);
         assert_eq!(
             (seen.state, seen.words(), seen.text.as_str()),
-            (State::Done, vec![], output),
+            (ReaderState::Done, vec![], output),
             "{text:?} {seen:?}"
         );
     }
@@ -659,7 +659,7 @@ fn private_quotes() {
     let (mut at, mut stops) = (0, Vec::new());
     loop {
         at += reader.push(&text[at..(at + 1).max(at + text[at..].len() / 2)]);
-        if reader.state() == State::Stopped {
+        if reader.state() == ReaderState::Stopped {
             stops.push(at);
             if text[at..].starts_with("<tool") {
                 break;
@@ -678,13 +678,17 @@ fn private_quotes() {
     assert_eq!(seen.value(), json!({"where": "London, UK", "unit": "m"}));
     assert!(seen.guessed());
     let seen = read(&bare, "{a:<|\"|>x<tool_call|>");
-    assert_eq!((seen.end, seen.state), (End::CutOff, State::Reading));
+    assert_eq!((seen.end, seen.state), (End::CutOff, ReaderState::Reading));
     let call = Reader::new(Syntax::Kwargs).with_quote(Arc::from("<|\"|>"));
     let seen = read(&call, "table=<|\"|>orders<|\"|>, limit=20)");
     assert_eq!((seen.words(), seen.value()), (vec![], json!({"table": "orders", "limit": 20})));
     for text in ["(cmd:<|\"|>ls (a)<|\"|>, n:2)", "(cmd=<|\"|>ls (a)<|\"|>, n = 2)"] {
         let seen = read(&bare, text);
-        assert_eq!((seen.state, seen.consumed, seen.guessed()), (State::Done, text.len(), false), "{seen:?}");
+        assert_eq!(
+            (seen.state, seen.consumed, seen.guessed()),
+            (ReaderState::Done, text.len(), false),
+            "{seen:?}"
+        );
         assert_eq!(seen.value(), json!({"cmd": "ls (a)", "n": 2}));
     }
     let escape = Reader::new(Syntax::Bare).with_quote(Arc::from("<escape>"));

@@ -85,18 +85,18 @@ fn problems(profile: &Profile, response: &Response) -> Vec<Problem> {
 
 mod action {
     use callgate::Response;
-    use callgate::internal::profile::action::{Kind, ParseResult};
+    use callgate::internal::profile::action::{ActionKind, ActionResult};
 
     use super::{Outcome, Problem};
 
     /// The document's result: text, action or error; a model's own error is no parse failure.
     pub(super) fn refine(outcome: &mut Outcome, response: &Response, input: &str) {
-        let result = ParseResult::from_response(response, input);
+        let result = ActionResult::from_response(response, input);
         outcome.kind = match result.kind {
-            Kind::Text => "text",
-            Kind::Action => "calls",
-            Kind::Error if response.model_error.is_some() => "model_error",
-            Kind::Error => "error",
+            ActionKind::Text => "text",
+            ActionKind::Action => "calls",
+            ActionKind::Error if response.model_error.is_some() => "model_error",
+            ActionKind::Error => "error",
         }
         .to_owned();
         if let Some(error) = &response.model_error {
@@ -123,13 +123,13 @@ mod action {
 
 mod structured {
     use callgate::Response;
-    use callgate::internal::profile::structured::ParseResult;
+    use callgate::internal::profile::structured::StructuredResult;
 
     use super::{Outcome, Problem};
 
     /// The document's result: calls, errors with their raw arguments and position, and the sums.
     pub(super) fn refine(outcome: &mut Outcome, response: &Response) {
-        let result = ParseResult::from_response(response);
+        let result = StructuredResult::from_response(response);
         outcome.problems = result
             .errors
             .iter()

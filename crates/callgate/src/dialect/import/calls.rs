@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::ImportError;
-use super::field::{Content, Field, written, wrong_type};
-use super::pattern::{Pattern, Piece};
+use super::field::{Field, FieldContent, written, wrong_type};
+use super::pattern::{Pattern, PatternPiece};
 use super::transform::Transform;
 
 /// The keys of a record that make up its calls.
@@ -48,14 +48,14 @@ impl Calls {
             }
         }
         match field.content {
-            Content::Json => calls.json(field, transform.as_ref(), closer)?,
-            Content::XmlInline => calls.tags(field, transform.as_ref(), closer)?,
-            Content::KvLines => {
+            FieldContent::Json => calls.json(field, transform.as_ref(), closer)?,
+            FieldContent::XmlInline => calls.tags(field, transform.as_ref(), closer)?,
+            FieldContent::KvLines => {
                 let message =
                     "`kv-lines` cannot be a template: a line break ends a value, and a value may hold one";
                 return Err(field.refuse("content", "content", message, TEXT_ARGUMENTS));
             }
-            Content::Text | Content::Scalar => {
+            FieldContent::Text | FieldContent::Scalar => {
                 let message = "a call whose arguments are plain text has no names for them";
                 return Err(field.refuse("content", "content", message, TEXT_ARGUMENTS));
             }
@@ -227,17 +227,17 @@ impl Calls {
         let mut closer: Option<String> = None;
         let mut others: Vec<String> = Vec::new();
         for pieces in &pattern.alternatives {
-            let is_value = |piece: &Piece| *piece == Piece::Capture("value".to_owned());
+            let is_value = |piece: &PatternPiece| *piece == PatternPiece::Capture("value".to_owned());
             let Some(at) = pieces.iter().position(is_value) else {
                 return Err(field.bad_pattern(KEY, "no group `value` takes the value"));
             };
-            if !pieces[..at].contains(&Piece::Capture("key".to_owned())) {
+            if !pieces[..at].contains(&PatternPiece::Capture("key".to_owned())) {
                 return Err(field.bad_pattern(KEY, "no group `key` stands before the value"));
             }
             if pieces[at + 1..].iter().any(is_value) {
                 return Err(field.bad_pattern(KEY, "the value stands twice"));
             }
-            let drops = |side: Option<&Piece>| side == Some(&Piece::Space);
+            let drops = |side: Option<&PatternPiece>| side == Some(&PatternPiece::Space);
             let sides = (drops(at.checked_sub(1).and_then(|at| pieces.get(at))), drops(pieces.get(at + 1)));
             if sides.0 != sides.1 {
                 let why = "white space is dropped on one side of the value only";
@@ -324,7 +324,7 @@ fn openers(field: &Field<'_>, transform: Option<&Transform>) -> Result<Vec<Strin
     if let Some(Transform { name, .. }) = transform
         && is_group(field, name)
     {
-        let group = Piece::Capture(name.concat());
+        let group = PatternPiece::Capture(name.concat());
         if open.alternatives.iter().any(|pieces| !pieces.contains(&group)) {
             return Err(field.bad_pattern("open_pattern", "the name may be missing from it"));
         }

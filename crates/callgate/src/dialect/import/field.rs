@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::ImportError;
-use super::pattern::{Pattern, Piece};
+use super::pattern::{Pattern, PatternPiece};
 use crate::dialect::template::Template;
 use crate::registry::nearest;
 
@@ -24,7 +24,7 @@ const KEYS: &[&str] = &[
 
 /// How the text of a field is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Content {
+pub(super) enum FieldContent {
     Text,
     /// A number or a truth value, which no message of a model is.
     Scalar,
@@ -40,7 +40,7 @@ pub(super) struct Field<'t> {
     /// What opens it; a field without this takes all that no other field takes.
     pub(super) open: Option<Pattern>,
     pub(super) close: Option<Pattern>,
-    pub(super) content: Content,
+    pub(super) content: FieldContent,
     pub(super) args: Option<&'t Map<String, Value>>,
     pub(super) repeats: bool,
     pub(super) joins: bool,
@@ -61,7 +61,7 @@ impl<'t> Field<'t> {
         let keys = object(&place, value)?;
         known_keys(&place, keys, KEYS)?;
         let content = match keys.get("content") {
-            None => Content::Text,
+            None => FieldContent::Text,
             Some(word) => content(&place, word)?,
         };
         let args = match keys.get("content_args") {
@@ -132,7 +132,7 @@ impl<'t> Field<'t> {
                 if !closer.spellings.contains(&text) {
                     closer.spellings.push(text);
                 }
-            } else if !pieces.contains(&Piece::End) {
+            } else if !pieces.contains(&PatternPiece::End) {
                 closer.may_be_absent = true;
             }
         }
@@ -145,31 +145,32 @@ pub(super) const PATTERN_HELP: &str =
 
 /// The pieces of an alternative as a template; `slot` gives the placeholder that stands for a group.
 pub(super) fn written(
-    pieces: &[Piece],
+    pieces: &[PatternPiece],
     slot: impl Fn(&str) -> Option<&'static str>,
 ) -> Result<String, String> {
     let mut text = String::new();
     for (at, piece) in pieces.iter().enumerate() {
         match piece {
-            Piece::Literal(literal) => {
+            PatternPiece::Literal(literal) => {
                 if let Some(slot) = Template::parse(literal).slots().next() {
                     return Err(format!("`{{{}}}` in it would be a placeholder", slot.word()));
                 }
                 text.push_str(literal);
             }
             // Only inside of a literal free white space has to be written: everywhere else it is free by itself.
-            Piece::Space => {
-                let is_literal = |piece: Option<&Piece>| matches!(piece, Some(Piece::Literal(_)));
+            PatternPiece::Space => {
+                let is_literal =
+                    |piece: Option<&PatternPiece>| matches!(piece, Some(PatternPiece::Literal(_)));
                 if at > 0 && is_literal(pieces.get(at - 1)) && is_literal(pieces.get(at + 1)) {
                     text.push('\n');
                 }
             }
-            Piece::Capture(name) => match slot(name) {
+            PatternPiece::Capture(name) => match slot(name) {
                 Some(word) => text.push_str(&format!("{{{word}}}")),
                 None => return Err(format!("the group `{name}` has no place here")),
             },
-            Piece::Wild => return Err("it matches text that no group names".to_owned()),
-            Piece::End | Piece::Ahead => {
+            PatternPiece::Wild => return Err("it matches text that no group names".to_owned()),
+            PatternPiece::End | PatternPiece::Ahead => {
                 if at + 1 < pieces.len() {
                     return Err("something stands behind the end or behind a look ahead".to_owned());
                 }
@@ -207,15 +208,15 @@ pub(super) fn wrong_type(place: &str, value: &Value, wanted: &str) -> ImportErro
     ImportError::new("wrong-type", place, format!("this is {found}"), format!("Make it {wanted}."))
 }
 
-fn content(place: &str, word: &Value) -> Result<Content, ImportError> {
+fn content(place: &str, word: &Value) -> Result<FieldContent, ImportError> {
     let place = format!("{place}/content");
     let Some(text) = word.as_str() else { return Err(wrong_type(&place, word, "a string")) };
     Ok(match text {
-        "text" => Content::Text,
-        "int" | "float" | "bool" => Content::Scalar,
-        "json" => Content::Json,
-        "xml-inline" => Content::XmlInline,
-        "kv-lines" => Content::KvLines,
+        "text" => FieldContent::Text,
+        "int" | "float" | "bool" => FieldContent::Scalar,
+        "json" => FieldContent::Json,
+        "xml-inline" => FieldContent::XmlInline,
+        "kv-lines" => FieldContent::KvLines,
         other => {
             let message = format!("`{other}` is no way to read content");
             let help = "Known are text, int, float, bool, json, xml-inline and kv-lines.";

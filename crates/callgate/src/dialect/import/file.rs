@@ -15,13 +15,13 @@ pub(super) struct File {
 #[derive(Debug)]
 struct Key {
     name: &'static str,
-    value: Value,
+    value: KeyValue,
     remarks: Vec<String>,
 }
 
 /// What a key can hold.
 #[derive(Debug)]
-pub(super) enum Value {
+pub(super) enum KeyValue {
     Flag(bool),
     Text(String),
     List(Vec<String>),
@@ -35,16 +35,16 @@ impl File {
     }
 
     /// Adds a key, unless it would say nothing. A list of one is written as its entry.
-    pub(super) fn key(&mut self, name: &'static str, value: Value, remarks: Vec<String>) {
+    pub(super) fn key(&mut self, name: &'static str, value: KeyValue, remarks: Vec<String>) {
         let value = match value {
-            Value::List(mut list) if list.len() == 1 => Value::Text(list.pop().unwrap_or_default()),
+            KeyValue::List(mut list) if list.len() == 1 => KeyValue::Text(list.pop().unwrap_or_default()),
             other => other,
         };
         let says_nothing = match &value {
-            Value::Flag(set) => !set,
-            Value::Text(text) => text.is_empty(),
-            Value::List(list) => list.is_empty(),
-            Value::Rows(rows) => rows.is_empty(),
+            KeyValue::Flag(set) => !set,
+            KeyValue::Text(text) => text.is_empty(),
+            KeyValue::List(list) => list.is_empty(),
+            KeyValue::Rows(rows) => rows.is_empty(),
         };
         if !says_nothing {
             self.keys.push(Key { name, value, remarks });
@@ -68,13 +68,13 @@ impl File {
     }
 }
 
-fn written(value: &Value) -> String {
+fn written(value: &KeyValue) -> String {
     let list = |entries: &[String]| entries.iter().map(|entry| quoted(entry)).collect::<Vec<_>>().join(", ");
     match value {
-        Value::Flag(set) => set.to_string(),
-        Value::Text(text) => quoted(text),
-        Value::List(entries) => format!("[{}]", list(entries)),
-        Value::Rows(rows) => {
+        KeyValue::Flag(set) => set.to_string(),
+        KeyValue::Text(text) => quoted(text),
+        KeyValue::List(entries) => format!("[{}]", list(entries)),
+        KeyValue::Rows(rows) => {
             let rows: Vec<String> = rows.iter().map(|row| format!("[{}]", list(row))).collect();
             format!("[{}]", rows.join(", "))
         }
@@ -125,10 +125,10 @@ mod tests {
         let awkward = "a\"b\\c\n\t\r\u{0}\u{7f}\u{85}é<｜x｜>";
         let mut file = File::default();
         file.remark(format!("about {awkward}"));
-        file.key("source", Value::Text(awkward.to_owned()), vec!["one\nline".to_owned()]);
-        file.key("call", Value::List(vec![format!("<c>{awkward}"), "<d>".to_owned()]), Vec::new());
-        file.key("also", Value::Rows(vec![vec!["<c>".to_owned(), String::new()]]), Vec::new());
-        file.key("trim", Value::Flag(false), Vec::new());
+        file.key("source", KeyValue::Text(awkward.to_owned()), vec!["one\nline".to_owned()]);
+        file.key("call", KeyValue::List(vec![format!("<c>{awkward}"), "<d>".to_owned()]), Vec::new());
+        file.key("also", KeyValue::Rows(vec![vec!["<c>".to_owned(), String::new()]]), Vec::new());
+        file.key("trim", KeyValue::Flag(false), Vec::new());
         let read: toml::Table = file.to_toml("x").parse().unwrap();
         let table = read["x"].as_table().unwrap();
         assert_eq!(table["source"].as_str(), Some(awkward));

@@ -17,8 +17,8 @@ use serde_json::{Map, Value as Json};
 use super::load;
 use super::record::Record;
 use calls::Calls;
-use field::{Closer, Content, Field, known_keys, object, written};
-use file::{File, Value};
+use field::{Closer, Field, FieldContent, known_keys, object, written};
+use file::{File, KeyValue};
 
 /// Why a template cannot be imported.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,19 +110,19 @@ fn locate(document: &Json) -> Result<(String, &Map<String, Json>), ImportError> 
 
 /// The fields of a template by what they become.
 #[derive(Default)]
-struct Fields<'t> {
+struct TemplateFields<'t> {
     text: Option<Field<'t>>,
     reasoning: Vec<Field<'t>>,
     calls: Option<Field<'t>>,
 }
 
-impl<'t> Fields<'t> {
+impl<'t> TemplateFields<'t> {
     fn read(place: &str, template: &'t Map<String, Json>) -> Result<Self, ImportError> {
         let place = format!("{place}/fields");
         let Some(listed) = template.get("fields") else {
             return Err(ImportError::new("no-calls", place, "the template has no `fields`", CALLS_HELP));
         };
-        let mut fields = Fields::default();
+        let mut fields = TemplateFields::default();
         let mut implicit: Option<&str> = None;
         for (name, value) in object(&place, listed)? {
             let field = Field::read(format!("{place}/{name}"), value)?;
@@ -163,7 +163,7 @@ fn convert(place: &str, template: &Map<String, Json>) -> Result<File, ImportErro
             return Err(ImportError::new("version", format!("{place}/version"), message, "Version 1 is."));
         }
     }
-    let fields = Fields::read(place, template)?;
+    let fields = TemplateFields::read(place, template)?;
     let Some(calls) = &fields.calls else {
         return Err(ImportError::new(
             "no-calls",
@@ -180,18 +180,18 @@ fn convert(place: &str, template: &Map<String, Json>) -> Result<File, ImportErro
     let mut file = File::default();
     introduce(&mut file, &fields, &made);
     let source = "Imported from a Hugging Face response_template.";
-    file.key("source", Value::Text(source.to_owned()), Vec::new());
-    file.key("open", Value::List(made.open), Vec::new());
-    file.key("call", Value::List(made.call), made.call_remarks);
-    file.key("join", Value::Text(made.join), Vec::new());
-    file.key("close", Value::List(made.close), Vec::new());
+    file.key("source", KeyValue::Text(source.to_owned()), Vec::new());
+    file.key("open", KeyValue::List(made.open), Vec::new());
+    file.key("call", KeyValue::List(made.call), made.call_remarks);
+    file.key("join", KeyValue::Text(made.join), Vec::new());
+    file.key("close", KeyValue::List(made.close), Vec::new());
     // The default shape also reads `parameters`, so it is better left out.
     let is_default = made.object == [r#"{"name": "{name}", "arguments": {arguments}}"#];
-    file.key("object", Value::List(if is_default { Vec::new() } else { made.object }), Vec::new());
-    file.key("param", Value::List(made.param), made.param_remarks);
-    file.key("syntax", Value::Text(made.syntax), Vec::new());
-    file.key("quote", Value::Text(made.quote), Vec::new());
-    file.key("trim", Value::Flag(made.trim), Vec::new());
+    file.key("object", KeyValue::List(if is_default { Vec::new() } else { made.object }), Vec::new());
+    file.key("param", KeyValue::List(made.param), made.param_remarks);
+    file.key("syntax", KeyValue::Text(made.syntax), Vec::new());
+    file.key("quote", KeyValue::Text(made.quote), Vec::new());
+    file.key("trim", KeyValue::Flag(made.trim), Vec::new());
     let mut text = Vec::new();
     let mut noise = Vec::new();
     if let Some(field) = &fields.text {
@@ -216,15 +216,15 @@ fn convert(place: &str, template: &Map<String, Json>) -> Result<File, ImportErro
         }
     }
     let also_remarks = vec!["Other spellings, and \"\" for what may be absent.".to_owned()];
-    file.key("also", Value::Rows(also.rows), also_remarks);
-    file.key("text", Value::List(text), Vec::new());
-    file.key("reasoning", Value::List(reasoning), reasoning_remarks);
-    file.key("noise", Value::List(noise), Vec::new());
+    file.key("also", KeyValue::Rows(also.rows), also_remarks);
+    file.key("text", KeyValue::List(text), Vec::new());
+    file.key("reasoning", KeyValue::List(reasoning), reasoning_remarks);
+    file.key("noise", KeyValue::List(noise), Vec::new());
     Ok(file)
 }
 
 /// What holds for the whole file, above all what the form does not say.
-fn introduce(file: &mut File, fields: &Fields<'_>, made: &Calls) {
+fn introduce(file: &mut File, fields: &TemplateFields<'_>, made: &Calls) {
     file.remark(
         "Imported from a Hugging Face `response_template`. That form does not say everything a dialect says:",
     );
@@ -261,7 +261,7 @@ fn introduce(file: &mut File, fields: &Fields<'_>, made: &Calls) {
 
 /// Text is text: everything else the form could make of it is refused.
 fn check_text(field: &Field<'_>) -> Result<(), ImportError> {
-    if field.content != Content::Text {
+    if field.content != FieldContent::Text {
         let help = "Only `tool_calls` can be read as data.";
         return Err(field.refuse("content", "content", "text and reasoning are read as `text` only", help));
     }
@@ -286,7 +286,7 @@ fn frames(field: &Field<'_>, closer: &str) -> Result<Vec<String>, ImportError> {
 }
 
 /// What closes the text around everything is swallowed, unless it opens another field.
-fn end_tokens(fields: &Fields<'_>, closer: Closer) -> Vec<String> {
+fn end_tokens(fields: &TemplateFields<'_>, closer: Closer) -> Vec<String> {
     let openers: Vec<String> = fields.all().flat_map(|field| literals(field.open.as_ref())).collect();
     let opens = |token: &String| openers.iter().any(|opener| opener.starts_with(token.as_str()));
     closer.spellings.into_iter().filter(|token| !token.trim().is_empty() && !opens(token)).collect()
@@ -306,7 +306,7 @@ fn literals(marker: Option<&pattern::Pattern>) -> Vec<String> {
     let pieces = marker.into_iter().flat_map(|marker| marker.alternatives.iter().flatten());
     pieces
         .filter_map(|piece| match piece {
-            pattern::Piece::Literal(text) => Some(text.clone()),
+            pattern::PatternPiece::Literal(text) => Some(text.clone()),
             _ => None,
         })
         .collect()
@@ -322,7 +322,7 @@ impl Spellings {
     /// The spelling of a field's closer that its template writes; the others become a row.
     ///
     /// A row counts wherever its literal stands, so one is preferred that no other field has.
-    fn choose(&mut self, fields: &Fields<'_>, field: &Field<'_>) -> Result<String, ImportError> {
+    fn choose(&mut self, fields: &TemplateFields<'_>, field: &Field<'_>) -> Result<String, ImportError> {
         let Closer { mut spellings, may_be_absent } = field.closer()?;
         let others: Vec<String> = fields
             .all()

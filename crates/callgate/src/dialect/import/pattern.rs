@@ -7,7 +7,7 @@ const MOST_ALTERNATIVES: usize = 32;
 
 /// One piece of an alternative.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Piece {
+pub(super) enum PatternPiece {
     /// Text that stands there as it is. Never empty.
     Literal(String),
     /// White space of any amount, or none.
@@ -26,7 +26,7 @@ pub(super) enum Piece {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Pattern {
     /// What it matches, in order of preference. Never empty for a pattern that was read.
-    pub(super) alternatives: Vec<Vec<Piece>>,
+    pub(super) alternatives: Vec<Vec<PatternPiece>>,
     /// The named groups that take fixed text only, and so tell nothing about a call.
     pub(super) fixed: BTreeSet<String>,
 }
@@ -34,14 +34,18 @@ pub(super) struct Pattern {
 impl Pattern {
     /// A pattern of these literals, in this order.
     pub(super) fn of_literals(literals: &[String]) -> Pattern {
-        let alternatives = literals.iter().map(|literal| vec![Piece::Literal(literal.clone())]).collect();
+        let alternatives =
+            literals.iter().map(|literal| vec![PatternPiece::Literal(literal.clone())]).collect();
         Pattern { alternatives, fixed: BTreeSet::new() }
     }
 
     /// Reads a regular expression; the error says what in it no template can say.
     pub(super) fn parse(source: &str) -> Result<Pattern, String> {
-        let mut reader =
-            Reader { rest: source, groups: vec![Group::new(Kind::Whole)], fixed: BTreeSet::new() };
+        let mut reader = PatternReader {
+            rest: source,
+            groups: vec![Group::new(GroupKind::Whole)],
+            fixed: BTreeSet::new(),
+        };
         while !reader.rest.is_empty() {
             reader.step()?;
         }
@@ -58,14 +62,14 @@ impl Pattern {
         let pieces = self.alternatives.iter().flatten();
         pieces
             .filter_map(|piece| match piece {
-                Piece::Capture(name) => Some(name.as_str()),
+                PatternPiece::Capture(name) => Some(name.as_str()),
                 _ => None,
             })
             .collect()
     }
 }
 
-enum Kind {
+enum GroupKind {
     Whole,
     Plain,
     Named(String),
@@ -74,30 +78,30 @@ enum Kind {
 
 /// An open group: the alternatives that are complete, and all ways to read the one that is not.
 struct Group {
-    kind: Kind,
-    complete: Vec<Vec<Piece>>,
-    current: Vec<Vec<Piece>>,
+    kind: GroupKind,
+    complete: Vec<Vec<PatternPiece>>,
+    current: Vec<Vec<PatternPiece>>,
 }
 
 impl Group {
-    fn new(kind: Kind) -> Self {
+    fn new(kind: GroupKind) -> Self {
         Group { kind, complete: Vec::new(), current: vec![Vec::new()] }
     }
 
-    fn alternatives(mut self) -> Vec<Vec<Piece>> {
+    fn alternatives(mut self) -> Vec<Vec<PatternPiece>> {
         self.complete.append(&mut self.current);
         self.complete
     }
 }
 
 /// Spreads the pattern as it is read. Groups are kept on a list, so depth costs no stack.
-struct Reader<'s> {
+struct PatternReader<'s> {
     rest: &'s str,
     groups: Vec<Group>,
     fixed: BTreeSet<String>,
 }
 
-impl<'s> Reader<'s> {
+impl<'s> PatternReader<'s> {
     fn step(&mut self) -> Result<(), String> {
         if let Some(rest) = self.rest.strip_prefix('(') {
             self.rest = rest;
@@ -124,19 +128,19 @@ impl<'s> Reader<'s> {
     /// Opens a group, or reads a reference back to one.
     fn open(&mut self) -> Result<(), String> {
         let Some(rest) = self.rest.strip_prefix('?') else {
-            self.groups.push(Group::new(Kind::Plain));
+            self.groups.push(Group::new(GroupKind::Plain));
             return Ok(());
         };
         let named = rest.strip_prefix("P<").or_else(|| rest.strip_prefix('<'));
         let kind = if let Some(rest) = rest.strip_prefix(':') {
             self.rest = rest;
-            Kind::Plain
+            GroupKind::Plain
         } else if let Some(rest) = rest.strip_prefix('=') {
             self.rest = rest;
-            Kind::Ahead
+            GroupKind::Ahead
         } else if let Some((name, rest)) = rest.strip_prefix("P=").and_then(|rest| rest.split_once(')')) {
             self.rest = rest;
-            let piece = Piece::Capture(name.to_owned());
+            let piece = PatternPiece::Capture(name.to_owned());
             return self.append(&[vec![piece]]);
         } else if rest.starts_with('!') {
             return Err("it looks ahead for what must not follow".to_owned());
@@ -144,7 +148,7 @@ impl<'s> Reader<'s> {
             return Err("it looks back".to_owned());
         } else if let Some((name, rest)) = named.and_then(|rest| rest.split_once('>')) {
             self.rest = rest;
-            Kind::Named(name.to_owned())
+            GroupKind::Named(name.to_owned())
         } else {
             return Err("it sets flags or uses a kind of group that no template has".to_owned());
         };
@@ -152,70 +156,70 @@ impl<'s> Reader<'s> {
         Ok(())
     }
 
-    fn close(&mut self) -> Result<Vec<Vec<Piece>>, String> {
+    fn close(&mut self) -> Result<Vec<Vec<PatternPiece>>, String> {
         let group = match self.groups.pop() {
             Some(group) if !self.groups.is_empty() => group,
             _ => return Err("a group is closed that was not opened".to_owned()),
         };
         let name = match &group.kind {
-            Kind::Ahead => return Ok(vec![vec![Piece::Ahead]]),
-            Kind::Named(name) => Some(name.clone()),
-            Kind::Whole | Kind::Plain => None,
+            GroupKind::Ahead => return Ok(vec![vec![PatternPiece::Ahead]]),
+            GroupKind::Named(name) => Some(name.clone()),
+            GroupKind::Whole | GroupKind::Plain => None,
         };
         let alternatives = group.alternatives();
         let Some(name) = name else { return Ok(alternatives) };
-        let has = |test: fn(&Piece) -> bool| alternatives.iter().flatten().any(test);
-        if has(|piece| matches!(piece, Piece::Capture(_) | Piece::End | Piece::Ahead)) {
+        let has = |test: fn(&PatternPiece) -> bool| alternatives.iter().flatten().any(test);
+        if has(|piece| matches!(piece, PatternPiece::Capture(_) | PatternPiece::End | PatternPiece::Ahead)) {
             return Err(format!("the group `{name}` holds another group, the end or a look ahead"));
         }
-        if has(|piece| *piece == Piece::Wild) {
-            return Ok(vec![vec![Piece::Capture(name)]]);
+        if has(|piece| *piece == PatternPiece::Wild) {
+            return Ok(vec![vec![PatternPiece::Capture(name)]]);
         }
         self.fixed.insert(name);
         Ok(alternatives)
     }
 
     /// One character, class or escape.
-    fn single(&mut self) -> Result<Piece, String> {
+    fn single(&mut self) -> Result<PatternPiece, String> {
         let mut characters = self.rest.chars();
         let first = characters.next();
         let after_first = characters.as_str();
         let piece = match first {
             Some('\\') => return self.escape(after_first),
             Some('[') => return self.class(after_first),
-            Some('.') => Piece::Wild,
-            Some('$') => Piece::End,
+            Some('.') => PatternPiece::Wild,
+            Some('$') => PatternPiece::End,
             Some('^') => return Err("it asks for the start of the text or of a line".to_owned()),
             Some(sign @ ('*' | '+' | '?')) => return Err(format!("`{sign}` repeats nothing")),
-            Some(character) => Piece::Literal(character.to_string()),
+            Some(character) => PatternPiece::Literal(character.to_string()),
             None => return Err("it ends too early".to_owned()),
         };
         self.rest = after_first;
         Ok(piece)
     }
 
-    fn escape(&mut self, after_backslash: &str) -> Result<Piece, String> {
+    fn escape(&mut self, after_backslash: &str) -> Result<PatternPiece, String> {
         let Some(letter) = after_backslash.chars().next() else {
             return Err("it ends with a backslash".to_owned());
         };
         let piece = match letter {
-            's' => Piece::Space,
-            'w' | 'd' | 'S' | 'W' | 'D' => Piece::Wild,
-            'n' => Piece::Literal("\n".to_owned()),
-            't' => Piece::Literal("\t".to_owned()),
-            'r' => Piece::Literal("\r".to_owned()),
-            'Z' | 'z' => Piece::End,
+            's' => PatternPiece::Space,
+            'w' | 'd' | 'S' | 'W' | 'D' => PatternPiece::Wild,
+            'n' => PatternPiece::Literal("\n".to_owned()),
+            't' => PatternPiece::Literal("\t".to_owned()),
+            'r' => PatternPiece::Literal("\r".to_owned()),
+            'Z' | 'z' => PatternPiece::End,
             other if other.is_ascii_alphanumeric() => {
                 return Err(format!("`\\{other}` has no counterpart in a template"));
             }
-            other => Piece::Literal(other.to_string()),
+            other => PatternPiece::Literal(other.to_string()),
         };
         self.rest = self.rest.get(1 + letter.len_utf8()..).unwrap_or_default();
         Ok(piece)
     }
 
     /// A class in brackets: white space if it holds nothing else, otherwise any text.
-    fn class(&mut self, after_bracket: &'s str) -> Result<Piece, String> {
+    fn class(&mut self, after_bracket: &'s str) -> Result<PatternPiece, String> {
         let negated = after_bracket.starts_with('^');
         let mut is_space = !negated;
         let mut escaped = false;
@@ -224,7 +228,7 @@ impl<'s> Reader<'s> {
             match character {
                 ']' if !escaped && at > body_start => {
                     self.rest = &after_bracket[at + 1..];
-                    return Ok(if is_space { Piece::Space } else { Piece::Wild });
+                    return Ok(if is_space { PatternPiece::Space } else { PatternPiece::Wild });
                 }
                 '\\' if !escaped => escaped = true,
                 's' | 'n' | 't' | 'r' if escaped => escaped = false,
@@ -238,7 +242,7 @@ impl<'s> Reader<'s> {
     }
 
     /// The atom with the sign of repetition that follows it, if one does.
-    fn repeated(&mut self, atom: Vec<Vec<Piece>>) -> Result<Vec<Vec<Piece>>, String> {
+    fn repeated(&mut self, atom: Vec<Vec<PatternPiece>>) -> Result<Vec<Vec<PatternPiece>>, String> {
         let (many, length) = match self.rest.chars().next() {
             Some('?') => (false, 1),
             Some('*' | '+') => (true, 1),
@@ -251,20 +255,20 @@ impl<'s> Reader<'s> {
         self.rest = &self.rest[length..];
         // Greed decides between matches of the same text; a template has no such choice.
         self.rest = self.rest.strip_prefix(['?', '+']).unwrap_or(self.rest);
-        let all = |test: fn(&Piece) -> bool| atom.iter().flatten().all(test);
-        if all(|piece| *piece == Piece::Space) {
-            return Ok(vec![vec![Piece::Space]]);
+        let all = |test: fn(&PatternPiece) -> bool| atom.iter().flatten().all(test);
+        if all(|piece| *piece == PatternPiece::Space) {
+            return Ok(vec![vec![PatternPiece::Space]]);
         }
         if many {
-            let is_blank = |piece: &Piece| match piece {
-                Piece::Literal(text) => text.trim().is_empty(),
-                other => *other == Piece::Space,
+            let is_blank = |piece: &PatternPiece| match piece {
+                PatternPiece::Literal(text) => text.trim().is_empty(),
+                other => *other == PatternPiece::Space,
             };
             if all(is_blank) {
-                return Ok(vec![vec![Piece::Space]]);
+                return Ok(vec![vec![PatternPiece::Space]]);
             }
-            if atom.iter().flatten().any(|piece| *piece == Piece::Wild) {
-                return Ok(vec![vec![Piece::Wild]]);
+            if atom.iter().flatten().any(|piece| *piece == PatternPiece::Wild) {
+                return Ok(vec![vec![PatternPiece::Wild]]);
             }
             return Err("it repeats a literal or a group".to_owned());
         }
@@ -276,7 +280,7 @@ impl<'s> Reader<'s> {
     }
 
     /// Puts every alternative of the atom behind every way to read what came before it.
-    fn append(&mut self, atom: &[Vec<Piece>]) -> Result<(), String> {
+    fn append(&mut self, atom: &[Vec<PatternPiece>]) -> Result<(), String> {
         let Some(group) = self.groups.last_mut() else { return Ok(()) };
         if group.current.len() * atom.len() > MOST_ALTERNATIVES {
             return Err(format!("it has more than {MOST_ALTERNATIVES} alternatives"));
@@ -302,10 +306,11 @@ fn counted(rest: &str) -> Option<usize> {
 }
 
 /// Appends a piece; literals side by side become one, and so does text of any kind.
-fn push(pieces: &mut Vec<Piece>, piece: &Piece) {
+fn push(pieces: &mut Vec<PatternPiece>, piece: &PatternPiece) {
     match (pieces.last_mut(), piece) {
-        (Some(Piece::Literal(text)), Piece::Literal(more)) => text.push_str(more),
-        (Some(Piece::Wild), Piece::Wild) | (Some(Piece::Space), Piece::Space) => {}
+        (Some(PatternPiece::Literal(text)), PatternPiece::Literal(more)) => text.push_str(more),
+        (Some(PatternPiece::Wild), PatternPiece::Wild) | (Some(PatternPiece::Space), PatternPiece::Space) => {
+        }
         _ => pieces.push(piece.clone()),
     }
 }
@@ -317,13 +322,13 @@ mod tests {
     /// The alternatives in a short notation: `_` space, `<name>` a group, `*` any text, `$` the end, `>` a look ahead.
     fn spread(source: &str) -> Vec<String> {
         let pattern = Pattern::parse(source).unwrap();
-        let piece = |piece: &Piece| match piece {
-            Piece::Literal(text) => text.clone(),
-            Piece::Space => "_".to_owned(),
-            Piece::Capture(name) => format!("<{name}>"),
-            Piece::Wild => "*".to_owned(),
-            Piece::End => "$".to_owned(),
-            Piece::Ahead => ">".to_owned(),
+        let piece = |piece: &PatternPiece| match piece {
+            PatternPiece::Literal(text) => text.clone(),
+            PatternPiece::Space => "_".to_owned(),
+            PatternPiece::Capture(name) => format!("<{name}>"),
+            PatternPiece::Wild => "*".to_owned(),
+            PatternPiece::End => "$".to_owned(),
+            PatternPiece::Ahead => ">".to_owned(),
         };
         pattern.alternatives.iter().map(|pieces| pieces.iter().map(piece).collect()).collect()
     }
@@ -375,6 +380,6 @@ mod tests {
     #[test]
     fn depth_costs_no_stack() {
         let deep = format!("{}a{}", "(".repeat(200_000), ")".repeat(200_000));
-        assert_eq!(Pattern::parse(&deep).unwrap().alternatives, [[Piece::Literal("a".to_owned())]]);
+        assert_eq!(Pattern::parse(&deep).unwrap().alternatives, [[PatternPiece::Literal("a".to_owned())]]);
     }
 }

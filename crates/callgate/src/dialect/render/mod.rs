@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
-use super::guard::{self, Guard, GuardKind, Place};
+use super::guard::{self, Guard, GuardKind, RenderedPart};
 use super::record::Record;
 use super::template::{Part, Slot, Template, is_word_character};
 use super::write::{self, Unwritable};
@@ -121,7 +121,11 @@ impl<'r> Writer<'r> {
             }
             self.out.push_str(&self.record.before);
         }
-        self.guards.push(Guard { range, place: Place::Reasoning, kind: GuardKind::Reasoning { closer } });
+        self.guards.push(Guard {
+            range,
+            place: RenderedPart::Reasoning,
+            kind: GuardKind::Reasoning { closer },
+        });
         Ok(())
     }
 
@@ -150,7 +154,7 @@ impl<'r> Writer<'r> {
             }
         }
         let (range, closer) = self.frame(template, text);
-        self.guards.push(Guard { range, place: Place::Text, kind: GuardKind::Text { closer } });
+        self.guards.push(Guard { range, place: RenderedPart::Text, kind: GuardKind::Text { closer } });
         if !is_framed && is_followed {
             self.out.push_str(&self.record.before);
         }
@@ -285,7 +289,7 @@ impl<'r> Writer<'r> {
         self.markup(template);
         let start = self.out.len();
         self.out.push_str(&code);
-        let place = Place::Argument { call: filling.position, node };
+        let place = RenderedPart::Argument { call: filling.position, node };
         let kind = GuardKind::Text { closer: String::new() };
         self.guards.push(Guard { range: start..self.out.len(), place, kind });
         Ok(())
@@ -404,11 +408,11 @@ impl Filling<'_> {
     }
 }
 
-fn path_of(place: &Place, calls: &[RenderCall<'_>]) -> String {
+fn path_of(place: &RenderedPart, calls: &[RenderCall<'_>]) -> String {
     match place {
-        Place::Text => "/text".to_owned(),
-        Place::Reasoning => "/reasoning".to_owned(),
-        Place::Argument { call, node } => {
+        RenderedPart::Text => "/text".to_owned(),
+        RenderedPart::Reasoning => "/reasoning".to_owned(),
+        RenderedPart::Argument { call, node } => {
             let json = calls.get(*call).map_or("", |call| call.arguments);
             let pointer = Tape::parse(json).map(|tape| tape.pointer(json, *node)).unwrap_or_default();
             format!("/calls/{call}/arguments{pointer}")

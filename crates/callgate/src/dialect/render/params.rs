@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::super::guard::{Guard, GuardKind, Place};
+use super::super::guard::{Guard, GuardKind, RenderedPart};
 use super::super::spelling::Spelled;
 use super::super::template::{Part, Slot, Template};
 use super::{Filling, Unrepresentable, Writer, refuse};
@@ -108,7 +108,7 @@ impl<'r> Writer<'r> {
         }
         let range = start..self.out.len();
         self.out.push_str(&closer);
-        let place = Place::Argument { call: filling.position, node };
+        let place = RenderedPart::Argument { call: filling.position, node };
         self.guards.push(Guard { range, place, kind: GuardKind::Value { closer, followers } });
         Ok(())
     }

@@ -9,7 +9,7 @@ use crate::draft::lines::{LineReader, Progress};
 use crate::draft::params::ValueStart;
 use crate::draft::{Draft, DraftBody};
 use crate::finding::{Code, Finding, Span};
-use crate::json::{Reader, Repair, RepairCode, State as ReaderState, Syntax};
+use crate::json::{Reader, ReaderState, Repair, RepairCode, Syntax};
 use crate::ledger::Out;
 
 use super::super::marks::Marks;

@@ -7,7 +7,7 @@ use crate::draft::lines::{LineReader, Progress};
 use crate::draft::{Draft, DraftBody};
 use crate::ending::{FinishReason, Lacks, closing};
 use crate::finding::{Code, Finding, Span};
-use crate::json::{RepairCode, State as ReaderState};
+use crate::json::{ReaderState, RepairCode};
 use crate::ledger::{Out, Pending};
 use crate::policy::Foreign;
 use crate::reception::receive;

@@ -9,7 +9,7 @@ use crate::ledger::Out;
 
 use super::super::program::{FrameKind, Op, Program};
 use super::super::region::Change;
-use super::super::threads::{Scratch, Step, Survey, Thread, Threads};
+use super::super::threads::{Fate, Scratch, Survey, Thread, Threads};
 use super::pool::give_back;
 use super::{LONGEST_HEADER, Machine, State};
 
@@ -91,7 +91,7 @@ pub(super) fn step(
 ) -> bool {
     let mut buffer = [0; 4];
     for (position, byte) in (position..).zip(c.encode_utf8(&mut buffer).bytes()) {
-        if threads.step(&gate.program, scratch, byte, position) == Step::Dead {
+        if threads.step(&gate.program, scratch, byte, position) == Fate::Dead {
             return false;
         }
     }

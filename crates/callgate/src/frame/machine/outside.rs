@@ -4,8 +4,8 @@ use super::super::Compiled;
 use crate::ledger::Out;
 use crate::shortcuts::Shortcut;
 
-use super::super::marks::Search;
-use super::super::openers::{Place, Set, Walk};
+use super::super::marks::MarkSearch;
+use super::super::openers::{FrameFilter, Set, Walk};
 use super::super::program::Op;
 use super::super::region::{Change, Regions};
 use super::super::threads::Thread;
@@ -62,7 +62,7 @@ impl Machine {
     }
 
     /// The next byte from here on at which something may begin or end, or the end of the bytes.
-    fn next_mark(&self, gate: &Compiled, marks: &mut Search<'_>, from: usize, reasoning: bool) -> usize {
+    fn next_mark(&self, gate: &Compiled, marks: &mut MarkSearch<'_>, from: usize, reasoning: bool) -> usize {
         let mut from = from;
         loop {
             let at = marks.find(from);
@@ -110,7 +110,7 @@ impl Machine {
         }
         let around = &self.around;
         let surroundings = around.regions.surroundings();
-        let place = Place {
+        let place = FrameFilter {
             reasoning: around.in_reasoning() || around.may_think(surroundings),
             nothing_open: around.context.is_none(),
             only_calls: surroundings.is_dead() || surroundings.backticks > 0,

@@ -6,11 +6,11 @@ use super::super::Compiled;
 use crate::dialect::is_word_character;
 use crate::draft::{Draft, DraftBody};
 use crate::finding::Span;
-use crate::json::{RepairCode, State as ReaderState};
+use crate::json::{ReaderState, RepairCode};
 use crate::ledger::Out;
 
 use super::super::program::Op;
-use super::super::threads::{Holder, Scratch, Thread, Threads};
+use super::super::threads::{OuterValue, Scratch, Thread, Threads};
 use super::bodies::{Inside, Settled};
 use super::matching::{drop_unknown, pass, step};
 use super::{LONGEST_HEADER, Machine, State};
@@ -245,6 +245,6 @@ impl Machine {
         }
         let elements = if is_list { vec![nested.item] } else { nested.members.clone() };
         let waiting = take(&mut inside.waiting).into_iter().map(|waiting| waiting.thread).collect();
-        self.scratch.hold(Holder { waiting, elements });
+        self.scratch.hold(OuterValue { waiting, elements });
     }
 }

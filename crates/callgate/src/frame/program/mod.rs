@@ -17,7 +17,7 @@ use crate::rules::Listening;
 
 use self::calls::{Section, can_be_bare, without_wrapper};
 use super::closures::Closures;
-pub(crate) use super::instructions::{Body, Frame, FrameKind, Mark, Nested, Op, Pattern, Pc, Program};
+pub(crate) use super::instructions::{Body, Frame, FrameKind, Mark, Nested, Op, Pc, Program, WordPattern};
 use super::marks::Marks;
 use super::stops::Stops;
 

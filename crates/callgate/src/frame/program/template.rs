@@ -1,6 +1,6 @@
 //! Templates: one string of a record, compiled part by part.
 
-use super::{Body, Compiler, FrameKind, Mark, Op, Pattern, SHORTEST_SIGN};
+use super::{Body, Compiler, FrameKind, Mark, Op, SHORTEST_SIGN, WordPattern};
 use crate::dialect::{Part, Record, Slot, Template, is_word_character};
 use crate::json::Syntax;
 
@@ -197,7 +197,7 @@ impl Compiler {
     }
 
     fn pattern(&mut self, record: &Record, slots: Vec<(Slot, String)>) {
-        self.program.patterns.push(Pattern { slots });
+        self.program.patterns.push(WordPattern { slots });
         self.seam(record);
         self.emit(Op::Word((self.program.patterns.len() - 1) as u16));
         self.seam(record);

@@ -81,7 +81,7 @@ pub(super) fn may_begin(next: u8) -> bool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Html {
     /// With the line that holds an end.
-    Until(End),
+    Until(HtmlEnd),
     /// At an empty line.
     Blank,
 }
@@ -97,16 +97,16 @@ enum Ending {
 
 /// The search for the end of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct End {
+pub(super) struct HtmlEnd {
     ending: Ending,
     /// The last bytes, in lower case.
     recent: [u8; 11],
     come: bool,
 }
 
-impl End {
+impl HtmlEnd {
     fn new(ending: Ending, start: &str) -> Self {
-        let mut end = End { ending, recent: [0; 11], come: false };
+        let mut end = HtmlEnd { ending, recent: [0; 11], come: false };
         for c in start.chars() {
             end.read(c);
         }
@@ -178,7 +178,7 @@ impl Head {
 
 /// How the block ends that begins like this, `Some(None)` if none does, and nothing while that is open.
 fn start(text: &str) -> Option<Option<Html>> {
-    let until = |ending| Some(Some(Html::Until(End::new(ending, text))));
+    let until = |ending| Some(Some(Html::Until(HtmlEnd::new(ending, text))));
     let rest = &text[1..];
     if rest.is_empty() {
         return None;

@@ -39,7 +39,7 @@ const SIGNS: [Sign; 256] = {
 /// The value that the text is in, if it is in one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Values {
-    state: State,
+    state: ValueState,
     /// How many brackets are open.
     depth: usize,
     /// Whether it has had a string or a named part, so that it is no bracket of prose.
@@ -53,7 +53,7 @@ pub(super) struct Values {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum State {
+enum ValueState {
     /// In no value.
     #[default]
     Idle,
@@ -72,7 +72,7 @@ enum State {
 impl Values {
     /// Whether the text is in no value.
     pub(super) fn is_idle(&self) -> bool {
-        self.state == State::Idle
+        self.state == ValueState::Idle
     }
 
     /// Whether the text is in a value that is no bracket of prose.
@@ -82,50 +82,55 @@ impl Values {
 
     /// Whether the next character is in a string.
     pub(super) fn in_string(&self) -> bool {
-        matches!(self.state, State::Quoted { .. } | State::String { .. } | State::Tripled { .. })
+        matches!(
+            self.state,
+            ValueState::Quoted { .. } | ValueState::String { .. } | ValueState::Tripled { .. }
+        )
     }
 
     /// Reads one character.
     pub(super) fn read(&mut self, c: char) {
         self.state = match self.state {
-            State::Idle if matches!(c, '{' | '[') => {
+            ValueState::Idle if matches!(c, '{' | '[') => {
                 *self = Values { depth: 1, last: c, ..Values::default() };
-                State::Between
+                ValueState::Between
             }
-            State::Idle => State::Idle,
-            State::Between => self.between(c),
-            State::Quoted { quote } if c == quote => State::Doubled { quote },
-            State::Quoted { quote } => self.in_text(quote, false, c),
-            State::Doubled { quote } if c == quote => State::Tripled { quote, run: 0, escaped: false },
-            State::Doubled { quote } => {
+            ValueState::Idle => ValueState::Idle,
+            ValueState::Between => self.between(c),
+            ValueState::Quoted { quote } if c == quote => ValueState::Doubled { quote },
+            ValueState::Quoted { quote } => self.in_text(quote, false, c),
+            ValueState::Doubled { quote } if c == quote => {
+                ValueState::Tripled { quote, run: 0, escaped: false }
+            }
+            ValueState::Doubled { quote } => {
                 self.last = quote;
                 self.between(c)
             }
-            State::String { close, escaped } => self.in_text(close, escaped, c),
-            State::Tripled { quote, run, .. } if c == quote && run == 2 => {
+            ValueState::String { close, escaped } => self.in_text(close, escaped, c),
+            ValueState::Tripled { quote, run, .. } if c == quote && run == 2 => {
                 self.last = quote;
-                State::Between
+                ValueState::Between
             }
-            State::Tripled { quote, run, escaped } => {
+            ValueState::Tripled { quote, run, escaped } => {
                 let run = if c == quote && !escaped { run + 1 } else { 0 };
-                State::Tripled { quote, run, escaped: c == '\\' && !escaped }
+                ValueState::Tripled { quote, run, escaped: c == '\\' && !escaped }
             }
         };
     }
 
-    fn in_text(&mut self, close: char, escaped: bool, c: char) -> State {
+    fn in_text(&mut self, close: char, escaped: bool, c: char) -> ValueState {
         if c == close && !escaped {
             self.last = close;
             self.spaced = false;
-            return State::Between;
+            return ValueState::Between;
         }
-        State::String { close, escaped: c == '\\' && !escaped }
+        ValueState::String { close, escaped: c == '\\' && !escaped }
     }
 
-    fn between(&mut self, c: char) -> State {
+    fn between(&mut self, c: char) -> ValueState {
         if c.is_whitespace() {
             self.spaced = true;
-            return State::Between;
+            return ValueState::Between;
         }
         let (last, spaced) = (self.last, std::mem::take(&mut self.spaced));
         let is_word = |c: char| {
@@ -138,8 +143,8 @@ impl Values {
             self.certain = true;
             self.prefix = 0;
             return match c {
-                '“' => State::String { close: '”', escaped: false },
-                quote => State::Quoted { quote },
+                '“' => ValueState::String { close: '”', escaped: false },
+                quote => ValueState::Quoted { quote },
             };
         }
         // Python writes letters before some strings.
@@ -152,16 +157,16 @@ impl Values {
             '}' | ']' => {
                 self.depth -= 1;
                 if self.depth == 0 {
-                    return State::Idle;
+                    return ValueState::Idle;
                 }
             }
             ':' | '=' | '(' if is_word(last) => self.certain = true,
             // Two words beside each other are prose.
-            _ if is_word(c) && is_word(last) && spaced => return State::Idle,
+            _ if is_word(c) && is_word(last) && spaced => return ValueState::Idle,
             _ if is_word(c) || matches!(c, ',' | ')' | '(' | ':' | '=') || self.certain => {}
-            _ => return State::Idle,
+            _ => return ValueState::Idle,
         }
-        State::Between
+        ValueState::Between
     }
 }
 

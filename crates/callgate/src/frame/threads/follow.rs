@@ -109,7 +109,7 @@ fn expand(program: &Program, scratch: &mut Scratch, list: &mut Vec<Thread>, posi
                 scratch.worklist.push(WorkItem { thread, expanded: false });
             }
             Op::Return => {
-                let Some(holder) = scratch.holders.get((thread.level as usize).wrapping_sub(1)) else {
+                let Some(holder) = scratch.outer_values.get((thread.level as usize).wrapping_sub(1)) else {
                     continue;
                 };
                 // What has been read since the last body counts for those that go on from here.

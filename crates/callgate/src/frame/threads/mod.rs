@@ -9,7 +9,7 @@ mod step;
 use self::follow::{follow, spread};
 pub(crate) use self::reach::reaches;
 use self::reach::reaches_end;
-pub(crate) use self::scratch::{Holder, Scratch};
+pub(crate) use self::scratch::{OuterValue, Scratch};
 pub(crate) use self::step::is_word_byte;
 use super::instructions::{Op, Program};
 pub(crate) use super::thread::Thread;
@@ -28,7 +28,7 @@ pub(crate) struct Survey<'t> {
 
 /// Where a set stands after a byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum Fate {
     /// Some threads go on.
     Alive,
     /// No thread accepts the byte; the set is as it was before.

@@ -2,8 +2,9 @@
 
 use super::super::closures::begins_without_space;
 use super::super::instructions::{Op, Pc, Program};
-use super::super::thread::{LONGEST_WORD, Start, Thread};
-use super::{Scratch, Step, Threads, is_word_byte, spread};
+use super::super::thread::{LONGEST_WORD, Thread, WordStart};
+use super::{Fate, Scratch, Threads, is_word_byte, spread};
+use crate::bytes::character_start;
 use crate::shortcuts::Shortcut;
 
 impl Threads {
@@ -15,11 +16,11 @@ impl Threads {
         scratch: &Scratch,
         byte: u8,
         position: usize,
-    ) -> Option<Step> {
+    ) -> Option<Fate> {
         let [thread] = &mut self.list[..] else { return None };
         match program.ops[thread.pc as usize] {
-            Op::Body(_) | Op::Match => return Some(Step::Dead),
-            Op::Byte(wanted) if wanted != byte => return Some(Step::Dead),
+            Op::Body(_) | Op::Match => return Some(Fate::Dead),
+            Op::Byte(wanted) if wanted != byte => return Some(Fate::Dead),
             Op::Byte(_) => {
                 let mut next = *thread;
                 next.leave_space(byte, position);
@@ -34,20 +35,20 @@ impl Threads {
             }
             Op::Word(_) if thread.word.is_none() => {
                 if !is_word_byte(byte) {
-                    return Some(Step::Dead);
+                    return Some(Fate::Dead);
                 }
                 thread.leave_space(byte, position);
-                thread.word = Some(Start::at(scratch.words.len() as u32));
+                thread.word = Some(WordStart::at(scratch.words.len() as u32));
                 self.in_word = true;
             }
             _ => return None,
         }
         self.settled = false;
-        Some(Step::Alive)
+        Some(Fate::Alive)
     }
 
     /// Reads white space where every thread either passes over it as it stands or cannot read it at all.
-    pub(super) fn step_over_space(&mut self, program: &Program) -> Option<Step> {
+    pub(super) fn step_over_space(&mut self, program: &Program) -> Option<Fate> {
         let refuses = |thread: &Thread| {
             let op = program.ops[thread.pc as usize];
             op == Op::Match || begins_without_space(op)
@@ -56,11 +57,11 @@ impl Threads {
             return None;
         }
         if !self.list.iter().any(|thread| thread.spaced) {
-            return Some(Step::Dead);
+            return Some(Fate::Dead);
         }
         self.settled = false;
         self.list.retain(|thread| thread.spaced);
-        Some(Step::Alive)
+        Some(Fate::Alive)
     }
 
     /// Reads what all threads read alike without anything to decide: white space that they pass over, the middle of words,
@@ -80,10 +81,7 @@ impl Threads {
             space = 0;
         }
         let rest = &text[space..];
-        let mut run = self.literal_run(program, rest.as_bytes());
-        while !rest.is_char_boundary(run) {
-            run -= 1;
-        }
+        let run = character_start(rest, self.literal_run(program, rest.as_bytes()));
         if run > 0 {
             for thread in &mut self.list {
                 thread.pc += run as Pc;

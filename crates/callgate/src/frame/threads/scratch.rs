@@ -16,7 +16,7 @@ pub(crate) struct Scratch {
     /// The work list of a closure that depends on its threads, the preferred last.
     pub(super) worklist: Vec<WorkItem>,
     /// The values that hold the elements that are being read, the outermost first.
-    pub(super) holders: Vec<Holder>,
+    pub(super) outer_values: Vec<OuterValue>,
 }
 
 /// A thread whose closure is still to be added.
@@ -29,7 +29,7 @@ pub(super) struct WorkItem {
 
 /// A value that holds elements.
 #[derive(Debug)]
-pub(crate) struct Holder {
+pub(crate) struct OuterValue {
     /// The threads at the value's body.
     pub(crate) waiting: Vec<Thread>,
     /// Where another of its elements begins.
@@ -45,7 +45,7 @@ impl Scratch {
 
     pub(crate) fn reset(&mut self) {
         self.words.clear();
-        self.holders.clear();
+        self.outer_values.clear();
     }
 
     /// A character that threads have read as part of a word.
@@ -60,13 +60,13 @@ impl Scratch {
     }
 
     /// A value turns out to hold elements.
-    pub(crate) fn hold(&mut self, holder: Holder) {
-        self.holders.push(holder);
+    pub(crate) fn hold(&mut self, outer: OuterValue) {
+        self.outer_values.push(outer);
     }
 
-    /// Forgets all holders but the outer ones.
+    /// Forgets all outer_values but the outer ones.
     pub(crate) fn release(&mut self, level: usize) {
-        self.holders.truncate(level);
+        self.outer_values.truncate(level);
     }
 
     /// Forgets which instructions have been visited, and makes room for those of this program.

@@ -1,8 +1,8 @@
 //! One step: a byte is read by all threads of a set, and a word that ends with it is bound to its slots.
 
 use super::super::instructions::{Op, Program};
-use super::super::thread::{LONGEST_WORD, Start, Thread, Words};
-use super::{Scratch, Step, Threads, follow};
+use super::super::thread::{LONGEST_WORD, Thread, WordStart, Words};
+use super::{Fate, Scratch, Threads, follow};
 use crate::dialect::is_word_character;
 use crate::shortcuts::Shortcut;
 
@@ -14,7 +14,7 @@ impl Threads {
         scratch: &mut Scratch,
         byte: u8,
         position: usize,
-    ) -> Step {
+    ) -> Fate {
         if self.in_word && !is_word_byte(byte) {
             self.end_words(program, scratch, position);
         }
@@ -32,7 +32,7 @@ impl Threads {
         self.step_all(program, scratch, byte, position)
     }
 
-    fn step_all(&mut self, program: &Program, scratch: &mut Scratch, byte: u8, position: usize) -> Step {
+    fn step_all(&mut self, program: &Program, scratch: &mut Scratch, byte: u8, position: usize) -> Fate {
         let mut next = std::mem::take(&mut scratch.spare);
         next.clear();
         next.reserve(self.list.len());
@@ -72,13 +72,13 @@ impl Threads {
         }
         if next.is_empty() {
             scratch.spare = next;
-            return Step::Dead;
+            return Fate::Dead;
         }
         self.in_word = took_word;
         self.settled = false;
         std::mem::swap(&mut self.list, &mut next);
         scratch.spare = next;
-        Step::Alive
+        Fate::Alive
     }
 
     /// Ends the words that are being read: the byte at `position` is none of theirs.
@@ -137,8 +137,8 @@ fn continues_word(op: Op, thread: &mut Thread, scratch: &Scratch, byte: u8) -> b
         return false;
     }
     let here = scratch.words.len() as u32;
-    let start = thread.word.map_or(here, Start::get);
-    thread.word = Some(Start::at(start));
+    let start = thread.word.map_or(here, WordStart::get);
+    thread.word = Some(WordStart::at(start));
     ((here - start) as usize) < LONGEST_WORD
 }
 

@@ -1,7 +1,7 @@
 //! The shortcut over content: text inside of a string is copied in one go, and a quote that certainly ends the string
 //! needs no look beyond it.
 
-use super::levels::Shape;
+use super::levels::LevelKind;
 use super::plain::token_at;
 use super::probe::Probe;
 use super::quotes::Style;
@@ -59,9 +59,9 @@ impl Reader {
 
     /// Whether what follows a quote in JSON shows already that it ends its string, so that no look is needed.
     pub(super) fn ends_plainly(&self, text: &str, from: usize) -> bool {
-        let in_object = match self.shape() {
-            Some(Shape::Brace) => true,
-            Some(Shape::Bracket) => false,
+        let in_object = match self.level_kind() {
+            Some(LevelKind::Brace) => true,
+            Some(LevelKind::Bracket) => false,
             _ => return false,
         };
         let is_json = matches!(self.grammar.syntax, Syntax::Json | Syntax::Lines);

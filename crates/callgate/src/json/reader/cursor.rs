@@ -36,7 +36,7 @@ impl<'t> Cursor<'t> {
 }
 
 /// What a step of the machine did.
-pub(super) enum Step {
+pub(super) enum Advance {
     /// It changed the state or moved on.
     Go,
     /// It cannot decide before there is more input.

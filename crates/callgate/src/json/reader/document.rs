@@ -3,8 +3,8 @@
 use super::output::Output;
 use super::quotes::{Opening, Style};
 use super::scalars::{Scan, is_identifier, scalar};
-use super::structure::Place;
-use super::{Cursor, End, Reader, Step, Syntax};
+use super::structure::Expects;
+use super::{Advance, Cursor, End, Reader, Syntax};
 use crate::finding::{Code, Span};
 use crate::json::repair::{Repair, RepairCode, Safety};
 use crate::json::tape::Kind;
@@ -12,7 +12,7 @@ use crate::json::tape::Kind;
 /// What stands around the value, and the values before it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Around {
-    phase: Phase,
+    phase: AroundPhase,
     fenced: bool,
     values: usize,
     /// Whether the last thing dropped after the value was a comma.
@@ -26,7 +26,7 @@ pub(super) struct Around {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-enum Phase {
+enum AroundPhase {
     #[default]
     Before,
     ProseBefore {
@@ -67,36 +67,36 @@ impl Reader {
 
     /// The value of the document is complete.
     pub(super) fn leave_document_value(&mut self) {
-        self.place = Place::Around;
-        self.around.phase = Phase::Settle;
+        self.expects = Expects::Around;
+        self.around.phase = AroundPhase::Settle;
     }
 
-    pub(super) fn read_around(&mut self, cursor: &mut Cursor<'_>) -> Step {
+    pub(super) fn read_around(&mut self, cursor: &mut Cursor<'_>) -> Advance {
         match self.around.phase {
-            Phase::Before => self.read_before(cursor),
-            Phase::ProseBefore { start } => self.read_prose_before(cursor, start),
-            Phase::FenceLine => self.read_fence_line(cursor),
-            Phase::Settle => {
+            AroundPhase::Before => self.read_before(cursor),
+            AroundPhase::ProseBefore { start } => self.read_prose_before(cursor, start),
+            AroundPhase::FenceLine => self.read_fence_line(cursor),
+            AroundPhase::Settle => {
                 self.settle_value(cursor.offset());
-                Step::Go
+                Advance::Go
             }
-            Phase::After => self.read_behind(cursor),
-            Phase::ProseAfter { start, marked } => self.read_prose_after(cursor, start, marked),
+            AroundPhase::After => self.read_behind(cursor),
+            AroundPhase::ProseAfter { start, marked } => self.read_prose_after(cursor, start, marked),
         }
     }
 
-    fn read_before(&mut self, cursor: &mut Cursor<'_>) -> Step {
+    fn read_before(&mut self, cursor: &mut Cursor<'_>) -> Advance {
         self.copy_space(cursor);
-        let Some(character) = cursor.rest().chars().next() else { return Step::More };
+        let Some(character) = cursor.rest().chars().next() else { return Advance::More };
         match character {
             '{' | '[' => return self.begin_value(cursor),
             '(' if self.grammar.python() => return self.begin_value(cursor),
             '\u{feff}' => {
                 self.repair(RepairCode::ByteOrderMark, cursor.span(3));
                 cursor.at += 3;
-                return Step::Go;
+                return Advance::Go;
             }
-            '`' | '~' => return self.open_fence(cursor, cursor.offset()).unwrap_or(Step::Go),
+            '`' | '~' => return self.open_fence(cursor, cursor.offset()).unwrap_or(Advance::Go),
             '/' | '#' => {
                 if let Some(step) = self.open_comment(cursor) {
                     return step;
@@ -105,16 +105,16 @@ impl Reader {
             _ if character.is_whitespace() => {
                 self.repair(RepairCode::OddSpace, cursor.span(character.len_utf8()));
                 cursor.at += character.len_utf8();
-                return Step::Go;
+                return Advance::Go;
             }
             _ => {}
         }
         match self.grammar.opening(cursor.rest(), cursor.last) {
-            Opening::More => return Step::More,
+            Opening::More => return Advance::More,
             Opening::Quote(style, _) if style != Style::Backtick => return self.begin_value(cursor),
             _ => {}
         }
-        let Some((len, mut next)) = self.scan_word(cursor) else { return Step::More };
+        let Some((len, mut next)) = self.scan_word(cursor) else { return Advance::More };
         let word = &cursor.text[cursor.at..cursor.at + len];
         let called = cursor.byte_at(cursor.at + len) == Some(b'(') && is_identifier(word);
         if !called && scalar(word, self.grammar.python()).is_some() {
@@ -124,7 +124,7 @@ impl Reader {
             }
             if next == cursor.text.len() && !cursor.last {
                 self.scan.len = next - cursor.at;
-                return Step::More;
+                return Advance::More;
             }
         }
         let alone = next == cursor.text.len() && scalar(word, self.grammar.python()).is_some();
@@ -133,14 +133,14 @@ impl Reader {
         if called || alone || prefixed {
             return self.begin_value(cursor);
         }
-        self.around.phase = Phase::ProseBefore { start: cursor.offset() };
-        Step::Go
+        self.around.phase = AroundPhase::ProseBefore { start: cursor.offset() };
+        Advance::Go
     }
 
-    fn begin_value(&mut self, cursor: &Cursor<'_>) -> Step {
+    fn begin_value(&mut self, cursor: &Cursor<'_>) -> Advance {
         self.around.started = cursor.offset();
-        self.place = Place::Value;
-        Step::Go
+        self.expects = Expects::Value;
+        Advance::Go
     }
 
     /// Copies the white space around a value.
@@ -152,7 +152,7 @@ impl Reader {
     }
 
     /// Starts a fence, or prose if it is none, that began at `start`.
-    fn open_fence(&mut self, cursor: &mut Cursor<'_>, start: usize) -> Option<Step> {
+    fn open_fence(&mut self, cursor: &mut Cursor<'_>, start: usize) -> Option<Advance> {
         match fence_here(cursor) {
             Some(true) => {
                 if start < cursor.offset() {
@@ -160,52 +160,52 @@ impl Reader {
                 }
                 self.repair(RepairCode::CodeFence, cursor.span(3));
                 self.around.fenced = true;
-                self.around.phase = Phase::FenceLine;
+                self.around.phase = AroundPhase::FenceLine;
                 cursor.at += 3;
-                Some(Step::Go)
+                Some(Advance::Go)
             }
             Some(false) => {
-                self.around.phase = Phase::ProseBefore { start };
+                self.around.phase = AroundPhase::ProseBefore { start };
                 cursor.at += 1;
                 None
             }
-            None => Some(Step::More),
+            None => Some(Advance::More),
         }
     }
 
-    fn read_fence_line(&mut self, cursor: &mut Cursor<'_>) -> Step {
+    fn read_fence_line(&mut self, cursor: &mut Cursor<'_>) -> Advance {
         let Some(end) = memchr::memchr3(b'\n', b'{', b'[', cursor.rest().as_bytes()) else {
             cursor.at = cursor.text.len();
-            return Step::More;
+            return Advance::More;
         };
         cursor.at += end;
         cursor.at += usize::from(cursor.byte() == Some(b'\n'));
-        self.around.phase = Phase::Before;
-        Step::Go
+        self.around.phase = AroundPhase::Before;
+        Advance::Go
     }
 
-    fn read_prose_before(&mut self, cursor: &mut Cursor<'_>, start: usize) -> Step {
+    fn read_prose_before(&mut self, cursor: &mut Cursor<'_>, start: usize) -> Advance {
         let candidate = |byte: u8| matches!(byte, b'{' | b'[' | b'`' | b'~');
         let Some(skip) = cursor.rest().bytes().position(candidate) else {
             cursor.at = cursor.text.len();
             if cursor.last {
                 self.fail(Code::BadJson, start, "there is no JSON value here");
             }
-            return Step::More;
+            return Advance::More;
         };
         cursor.at += skip;
         let begins = match cursor.byte() {
             Some(b'{') => true,
             // A bracket in prose starts a value only if its content looks like one.
             Some(b'[') => match cursor.byte_at(cursor.at + 1) {
-                None if !cursor.last => return Step::More,
+                None if !cursor.last => return Advance::More,
                 next => matches!(next, Some(b'{' | b'[' | b'"' | b'\'' | b'\n' | b'\r' | b' ')),
             },
-            _ => return self.open_fence(cursor, start).unwrap_or(Step::Go),
+            _ => return self.open_fence(cursor, start).unwrap_or(Advance::Go),
         };
         if !begins {
             cursor.at += 1;
-            return Step::Go;
+            return Advance::Go;
         }
         self.repair(RepairCode::Prose, Span::new(start, cursor.offset()));
         self.begin_value(cursor)
@@ -213,11 +213,11 @@ impl Reader {
 
     /// Compares a value that has ended, before `end`, with the one before it.
     pub(super) fn settle_value(&mut self, end: usize) {
-        if !matches!(self.around.phase, Phase::Settle) || self.place != Place::Around {
+        if !matches!(self.around.phase, AroundPhase::Settle) || self.expects != Expects::Around {
             return;
         }
         self.flush_gap();
-        self.around.phase = Phase::After;
+        self.around.phase = AroundPhase::After;
         self.around.values += 1;
         let span = Span::new(self.around.started, end);
         let Some(earlier) = self.around.earlier.take() else {
@@ -242,9 +242,9 @@ impl Reader {
         }
     }
 
-    fn read_behind(&mut self, cursor: &mut Cursor<'_>) -> Step {
+    fn read_behind(&mut self, cursor: &mut Cursor<'_>) -> Advance {
         self.copy_space(cursor);
-        let Some(byte) = cursor.byte() else { return Step::More };
+        let Some(byte) = cursor.byte() else { return Advance::More };
         match byte {
             b'}' | b']' | b')' => {
                 self.repair(RepairCode::ExtraCloser, cursor.span(1));
@@ -264,7 +264,7 @@ impl Reader {
                 return self.begin_value(cursor);
             }
             b'`' | b'~' => match fence_here(cursor) {
-                None => return Step::More,
+                None => return Advance::More,
                 Some(true) => {
                     if !self.around.fenced {
                         self.repair(RepairCode::CodeFence, cursor.span(3));
@@ -272,30 +272,30 @@ impl Reader {
                     cursor.at += 3;
                 }
                 Some(false) => {
-                    self.around.phase = Phase::ProseAfter { start: cursor.offset(), marked: false }
+                    self.around.phase = AroundPhase::ProseAfter { start: cursor.offset(), marked: false }
                 }
             },
             b'/' => {
                 if let Some(step) = self.open_comment(cursor) {
                     return step;
                 }
-                self.around.phase = Phase::ProseAfter { start: cursor.offset(), marked: false };
+                self.around.phase = AroundPhase::ProseAfter { start: cursor.offset(), marked: false };
             }
-            _ => self.around.phase = Phase::ProseAfter { start: cursor.offset(), marked: false },
+            _ => self.around.phase = AroundPhase::ProseAfter { start: cursor.offset(), marked: false },
         }
-        Step::Go
+        Advance::Go
     }
 
-    fn read_prose_after(&mut self, cursor: &mut Cursor<'_>, start: usize, marked: bool) -> Step {
+    fn read_prose_after(&mut self, cursor: &mut Cursor<'_>, start: usize, marked: bool) -> Advance {
         let marked = marked || cursor.rest().contains(['{', '}', '[', ']', '"']);
         cursor.at = cursor.text.len();
-        self.around.phase = Phase::ProseAfter { start, marked };
+        self.around.phase = AroundPhase::ProseAfter { start, marked };
         if cursor.last {
             let safety = if marked { Safety::Guess } else { Safety::Lossless };
             self.repairs.add(RepairCode::Prose, safety, Span::new(start, cursor.offset()));
-            self.around.phase = Phase::After;
+            self.around.phase = AroundPhase::After;
         }
-        Step::More
+        Advance::More
     }
 
     /// Makes the repairs that need the whole document.

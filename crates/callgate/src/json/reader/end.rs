@@ -1,8 +1,8 @@
 //! The end of the input: what it means for the value, and what closing the value adds.
 
 use super::quotes::Style;
-use super::structure::Place;
-use super::{Reader, State};
+use super::structure::Expects;
+use super::{Reader, ReaderState};
 use crate::finding::Span;
 use crate::json::repair::{RepairCode, Safety};
 
@@ -31,7 +31,7 @@ impl Reader {
         let end = self.judge_end();
         if end == End::Whole {
             self.settle_document();
-            self.state = State::Done;
+            self.state = ReaderState::Done;
         }
         self.end = Some(end);
         end
@@ -40,7 +40,7 @@ impl Reader {
     /// Ends the value where the input ends or the reader stopped, adding what is missing; `false` if that would
     /// need a value that was not written.
     pub fn close(&mut self) -> bool {
-        if self.failure.is_some() || self.state == State::Done {
+        if self.failure.is_some() || self.state == ReaderState::Done {
             return self.failure.is_none();
         }
         self.closing = true;
@@ -49,7 +49,7 @@ impl Reader {
             return false;
         }
         self.settle_document();
-        self.state = State::Done;
+        self.state = ReaderState::Done;
         self.end = Some(End::Whole);
         self.failure.is_none()
     }
@@ -57,17 +57,17 @@ impl Reader {
     /// What the end of the input means, once everything before it is decided.
     fn judge_end(&self) -> End {
         let empty = self.levels.last().is_some_and(|level| level.items == 0);
-        match self.place {
+        match self.expects {
             _ if self.failure.is_some() => End::Failed,
-            _ if self.state == State::Done => End::Whole,
+            _ if self.state == ReaderState::Done => End::Whole,
             _ if self.string.is_some() || !self.window.is_empty() => End::CutOff,
-            Place::Start => End::Blank,
-            Place::Around if self.around.has_value() => End::Whole,
-            Place::Around => End::Blank,
-            Place::After => End::Closable,
-            Place::Value if self.in_sequence() && !empty => End::Closable,
-            Place::Key if !empty => End::Closable,
-            Place::Value | Place::Key | Place::Colon => End::CutOff,
+            Expects::Start => End::Blank,
+            Expects::Around if self.around.has_value() => End::Whole,
+            Expects::Around => End::Blank,
+            Expects::After => End::Closable,
+            Expects::Value if self.in_sequence() && !empty => End::Closable,
+            Expects::Key if !empty => End::Closable,
+            Expects::Value | Expects::Key | Expects::Colon => End::CutOff,
         }
     }
 
@@ -92,12 +92,12 @@ impl Reader {
         }
         self.settle_value(end);
         let empty = self.levels.last().is_some_and(|level| level.items == 0);
-        match self.place {
-            Place::Around => return self.around.has_value(),
-            Place::Start | Place::Colon => return false,
-            Place::Value if !self.in_sequence() => return false,
-            Place::Value | Place::Key => self.cut |= empty,
-            Place::After => {}
+        match self.expects {
+            Expects::Around => return self.around.has_value(),
+            Expects::Start | Expects::Colon => return false,
+            Expects::Value if !self.in_sequence() => return false,
+            Expects::Value | Expects::Key => self.cut |= empty,
+            Expects::After => {}
         }
         let safety = if self.cut { Safety::Guess } else { Safety::Lossless };
         while !self.levels.is_empty() {
@@ -110,17 +110,17 @@ impl Reader {
 
     /// Runs the machine over the window, after which nothing follows.
     fn run_window(&mut self) {
-        if self.state == State::Done {
+        if self.state == ReaderState::Done {
             return;
         }
-        let stopped = self.state == State::Stopped;
-        self.state = State::Reading;
+        let stopped = self.state == ReaderState::Stopped;
+        self.state = ReaderState::Reading;
         let mut window = std::mem::take(&mut self.window);
         let (at, _) = self.run(&window, true);
         window.drain(..at);
         self.window = window;
-        if stopped && self.state == State::Reading {
-            self.state = State::Stopped;
+        if stopped && self.state == ReaderState::Reading {
+            self.state = ReaderState::Stopped;
         }
     }
 }

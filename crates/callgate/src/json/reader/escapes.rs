@@ -2,7 +2,7 @@
 
 use super::quotes::Style;
 use super::strings::{OpenString, write_escaped};
-use super::{Cursor, Reader, Step, Syntax};
+use super::{Advance, Cursor, Reader, Syntax};
 use crate::finding::{Code, Span};
 use crate::json::repair::{RepairCode, Safety};
 use crate::json::text::{code_unit, hex, pair};
@@ -17,23 +17,23 @@ pub(super) struct Backslashes {
 
 impl Reader {
     /// Reads a backslash in a raw string: it stands for itself, and hides a quote after it.
-    pub(super) fn read_raw_backslash(&mut self, cursor: &mut Cursor<'_>) -> Step {
+    pub(super) fn read_raw_backslash(&mut self, cursor: &mut Cursor<'_>) -> Advance {
         let next = cursor.rest().chars().nth(1);
         if next.is_none() && !cursor.last {
-            return Step::More;
+            return Advance::More;
         }
         self.write_character(cursor, '\\');
         if let Some(quote @ ('"' | '\'')) = next {
             self.write_character(cursor, quote);
         }
-        Step::Go
+        Advance::Go
     }
 
     /// Reads an escape, which may be valid, foreign, or none at all.
-    pub(super) fn read_escape(&mut self, cursor: &mut Cursor<'_>, open: &OpenString) -> Step {
+    pub(super) fn read_escape(&mut self, cursor: &mut Cursor<'_>, open: &OpenString) -> Advance {
         let rest = cursor.rest();
         let python = self.grammar.python();
-        let Some(next) = rest.chars().nth(1) else { return Step::More };
+        let Some(next) = rest.chars().nth(1) else { return Advance::More };
         match next {
             'b' | 'f' | 'n' | 'r' | 't' | '"' | '\\' => {
                 self.note_escape(next, cursor.span(2));
@@ -54,7 +54,7 @@ impl Reader {
             'x' => {
                 let digits = rest.as_bytes().get(2..4);
                 if digits.is_none() && !cursor.last {
-                    return Step::More;
+                    return Advance::More;
                 }
                 match digits.and_then(hex).and_then(char::from_u32) {
                     Some(character) => self.replace_foreign(cursor, 4, character),
@@ -71,12 +71,12 @@ impl Reader {
     }
 
     /// Reads an escape that only Python has.
-    fn read_python_escape(&mut self, cursor: &mut Cursor<'_>, next: char) -> Step {
+    fn read_python_escape(&mut self, cursor: &mut Cursor<'_>, next: char) -> Advance {
         let rest = cursor.rest();
         match next {
             '\n' => {
                 cursor.at += 2;
-                Step::Go
+                Advance::Go
             }
             'a' => self.replace(cursor, 2, '\u{7}'),
             'v' => self.replace(cursor, 2, '\u{b}'),
@@ -84,7 +84,7 @@ impl Reader {
                 let digits =
                     rest.bytes().skip(1).take(3).take_while(|byte| (b'0'..=b'7').contains(byte)).count();
                 if digits < 3 && rest.len() == digits + 1 && !cursor.last {
-                    return Step::More;
+                    return Advance::More;
                 }
                 let value = u32::from_str_radix(&rest[1..=digits], 8).ok().and_then(char::from_u32);
                 self.replace(cursor, 1 + digits, value.unwrap_or('\u{fffd}'))
@@ -92,7 +92,7 @@ impl Reader {
             'U' => {
                 let digits = rest.as_bytes().get(2..10);
                 if digits.is_none() && !cursor.last {
-                    return Step::More;
+                    return Advance::More;
                 }
                 match digits.and_then(hex).and_then(char::from_u32) {
                     Some(character) => self.replace(cursor, 10, character),
@@ -103,7 +103,7 @@ impl Reader {
                 let at = cursor.offset();
                 cursor.at += 2;
                 self.fail(Code::BadJson, at, "an escape that names a character cannot be read");
-                Step::Go
+                Advance::Go
             }
             // Python keeps the backslash of an escape that it does not know.
             _ => self.replace(cursor, 1, '\\'),
@@ -111,13 +111,13 @@ impl Reader {
     }
 
     /// Reads `\u` and its digits, with the second half of a surrogate pair.
-    fn read_unicode_escape(&mut self, cursor: &mut Cursor<'_>) -> Step {
+    fn read_unicode_escape(&mut self, cursor: &mut Cursor<'_>) -> Advance {
         let rest = cursor.rest().as_bytes();
         let known = rest.iter().skip(2).take(4).take_while(|byte| byte.is_ascii_hexdigit()).count();
         if known < 4 {
             return match rest.len() == 2 + known && !cursor.last {
-                true => Step::More,
-                false if cursor.last && rest.len() == 2 + known => Step::More,
+                true => Advance::More,
+                false if cursor.last && rest.len() == 2 + known => Advance::More,
                 false => self.keep_backslash(cursor, Safety::Guess),
             };
         }
@@ -133,7 +133,7 @@ impl Reader {
         };
         if prefix + digits == second.len() && second.len() < 6 && (0xD800..0xDC00).contains(&unit) {
             // What is here could still become the second half.
-            return Step::More;
+            return Advance::More;
         }
         if prefix == 2 && code_unit(second, 2).and_then(|low| pair(unit, low)).is_some() {
             return self.copy(cursor, 12);
@@ -141,21 +141,21 @@ impl Reader {
         self.guess(RepairCode::LoneSurrogate, cursor.span(6));
         self.output.text.push_str("\\ufffd");
         cursor.at += 6;
-        Step::Go
+        Advance::Go
     }
 
     /// Reads a backslash in a string that was escaped once too often.
-    pub(super) fn read_doubled_escape(&mut self, cursor: &mut Cursor<'_>) -> Step {
+    pub(super) fn read_doubled_escape(&mut self, cursor: &mut Cursor<'_>) -> Advance {
         let rest = cursor.rest().as_bytes();
-        let Some(next) = rest.get(1).copied() else { return Step::More };
+        let Some(next) = rest.get(1).copied() else { return Advance::More };
         match next {
             b'"' => {
-                let Some(open) = self.string else { return Step::Go };
+                let Some(open) = self.string else { return Advance::Go };
                 self.read_quote(cursor, &open, 2)
             }
             b'n' | b'r' | b't' => self.copy(cursor, 2),
             b'\\' => match (rest.get(2), rest.get(3)) {
-                (None, _) | (Some(b'\\'), None) if !cursor.last => Step::More,
+                (None, _) | (Some(b'\\'), None) if !cursor.last => Advance::More,
                 (Some(b'\\'), Some(b'"' | b'\\')) => {
                     cursor.at += 2;
                     self.copy(cursor, 2)
@@ -186,7 +186,7 @@ impl Reader {
     }
 
     /// Writes a backslash that escapes nothing.
-    fn keep_backslash(&mut self, cursor: &mut Cursor<'_>, safety: Safety) -> Step {
+    fn keep_backslash(&mut self, cursor: &mut Cursor<'_>, safety: Safety) -> Advance {
         self.repairs.add(RepairCode::InvalidEscape, safety, cursor.span(1));
         if let Some(open) = &mut self.string {
             open.doubts.note_kept_backslash();
@@ -206,21 +206,21 @@ impl Reader {
     }
 
     /// Copies `len` bytes as they are.
-    fn copy(&mut self, cursor: &mut Cursor<'_>, len: usize) -> Step {
+    fn copy(&mut self, cursor: &mut Cursor<'_>, len: usize) -> Advance {
         self.output.text.push_str(&cursor.rest()[..len]);
         cursor.at += len;
-        Step::Go
+        Advance::Go
     }
 
     /// Writes a character for `len` bytes.
-    fn replace(&mut self, cursor: &mut Cursor<'_>, len: usize, character: char) -> Step {
+    fn replace(&mut self, cursor: &mut Cursor<'_>, len: usize, character: char) -> Advance {
         write_escaped(&mut self.output.text, character);
         cursor.at += len;
-        Step::Go
+        Advance::Go
     }
 
     /// Writes a character for an escape that JSON does not have.
-    fn replace_foreign(&mut self, cursor: &mut Cursor<'_>, len: usize, character: char) -> Step {
+    fn replace_foreign(&mut self, cursor: &mut Cursor<'_>, len: usize, character: char) -> Advance {
         if matches!(self.grammar.syntax, Syntax::Json | Syntax::Bare) {
             self.repair(RepairCode::InvalidEscape, cursor.span(len));
         }

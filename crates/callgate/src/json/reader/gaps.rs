@@ -1,7 +1,7 @@
 //! Gaps: what stands between the tokens of a value and means nothing: white space, comments, dots.
 
-use super::structure::Place;
-use super::{Cursor, Reader, Step};
+use super::structure::Expects;
+use super::{Advance, Cursor, Reader};
 use crate::finding::Span;
 use crate::json::repair::RepairCode;
 
@@ -31,26 +31,28 @@ impl Reader {
     }
 
     /// Skips what JSON does not have between values.
-    pub(super) fn skip_oddity(&mut self, cursor: &mut Cursor<'_>, byte: u8) -> Option<Step> {
+    pub(super) fn skip_oddity(&mut self, cursor: &mut Cursor<'_>, byte: u8) -> Option<Advance> {
         let rest = cursor.rest();
         match byte {
             b'/' | b'#' => return self.open_comment(cursor),
-            b'.' if self.place == Place::Colon || (self.place == Place::Value && !self.in_sequence()) => {
+            b'.' if self.expects == Expects::Colon
+                || (self.expects == Expects::Value && !self.in_sequence()) =>
+            {
                 return None;
             }
             b'.' if rest.starts_with("...") => return Some(self.skip_ellipsis(cursor, 3)),
-            b'.' if !cursor.last && "...".starts_with(rest) => return Some(Step::More),
-            b'\\' if rest.len() == 1 && !cursor.last => return Some(Step::More),
+            b'.' if !cursor.last && "...".starts_with(rest) => return Some(Advance::More),
+            b'\\' if rest.len() == 1 && !cursor.last => return Some(Advance::More),
             b'\\' if matches!(rest.as_bytes().get(1), Some(b'n' | b'r' | b't')) => {
                 self.repair(RepairCode::EscapedQuotes, cursor.span(2));
                 cursor.at += 2;
-                return Some(Step::Go);
+                return Some(Advance::Go);
             }
             b'.' | b'\\' => return None,
             _ => {}
         }
         let character = rest.chars().next()?;
-        if character == '…' && self.place != Place::Colon {
+        if character == '…' && self.expects != Expects::Colon {
             return Some(self.skip_ellipsis(cursor, character.len_utf8()));
         }
         let odd = character.is_whitespace()
@@ -58,29 +60,29 @@ impl Reader {
         odd.then(|| {
             self.repair(RepairCode::OddSpace, cursor.span(character.len_utf8()));
             cursor.at += character.len_utf8();
-            Step::Go
+            Advance::Go
         })
     }
 
     /// Starts a comment, if this is one.
-    pub(super) fn open_comment(&mut self, cursor: &mut Cursor<'_>) -> Option<Step> {
+    pub(super) fn open_comment(&mut self, cursor: &mut Cursor<'_>) -> Option<Advance> {
         let rest = cursor.rest().as_bytes();
         let (block, len) = match (rest.first(), rest.get(1)) {
             (Some(b'#'), _) => (false, 1),
             (Some(b'/'), Some(b'/')) => (false, 2),
             (Some(b'/'), Some(b'*')) => (true, 2),
-            (Some(b'/'), None) if !cursor.last => return Some(Step::More),
+            (Some(b'/'), None) if !cursor.last => return Some(Advance::More),
             _ => return None,
         };
         let written = len == 1 && self.grammar.python();
-        let after_string = self.place == Place::After && self.output.text.ends_with('"');
+        let after_string = self.expects == Expects::After && self.output.text.ends_with('"');
         self.comment = Some(Comment { start: cursor.offset(), block, written, after_string, quoted: false });
         cursor.at += len;
-        Some(Step::Go)
+        Some(Advance::Go)
     }
 
-    pub(super) fn read_comment(&mut self, cursor: &mut Cursor<'_>) -> Step {
-        let Some(mut comment) = self.comment else { return Step::Go };
+    pub(super) fn read_comment(&mut self, cursor: &mut Cursor<'_>) -> Advance {
+        let Some(mut comment) = self.comment else { return Advance::Go };
         let ended = loop {
             match cursor.byte() {
                 None => break cursor.last,
@@ -95,7 +97,7 @@ impl Reader {
                 },
                 Some(_) if self.stops_at(cursor, cursor.at) => {
                     self.comment = Some(comment);
-                    return Step::Stop(cursor.at);
+                    return Advance::Stop(cursor.at);
                 }
                 Some(byte) => {
                     comment.quoted |= byte == b'"' || (byte == b'\'' && comment.after_string);
@@ -105,7 +107,7 @@ impl Reader {
         };
         if !ended {
             self.comment = Some(comment);
-            return Step::More;
+            return Advance::More;
         }
         self.comment = None;
         let span = Span::new(comment.start, cursor.offset());
@@ -114,18 +116,18 @@ impl Reader {
             Comment { quoted: true, .. } => self.guess(RepairCode::Comment, span),
             _ => self.repair(RepairCode::Comment, span),
         }
-        Step::Go
+        Advance::Go
     }
 
     /// Drops dots that stand for more values, with the comma before them.
-    fn skip_ellipsis(&mut self, cursor: &mut Cursor<'_>, len: usize) -> Step {
+    fn skip_ellipsis(&mut self, cursor: &mut Cursor<'_>, len: usize) -> Advance {
         self.guess(RepairCode::Ellipsis, cursor.span(len));
         cursor.at += len;
         if let Some((at, _)) = self.comma.take() {
             self.gap.truncate(at);
-            self.place = Place::After;
+            self.expects = Expects::After;
         }
-        Step::Go
+        Advance::Go
     }
 
     /// Writes what was held between two values.

@@ -6,15 +6,15 @@ use crate::json::tape::Kind;
 /// One open bracket.
 #[derive(Clone, Debug)]
 pub(super) struct Level {
-    shape: Shape,
+    kind: LevelKind,
     node: usize,
     /// How many values it holds so far.
     pub(super) items: usize,
 }
 
 impl Level {
-    fn new(shape: Shape, node: usize) -> Self {
-        Level { shape, node, items: 0 }
+    fn new(kind: LevelKind, node: usize) -> Self {
+        Level { kind, node, items: 0 }
     }
 
     /// Its value on the tape.
@@ -22,14 +22,14 @@ impl Level {
         self.node
     }
 
-    pub(super) fn shape(&self) -> Shape {
-        self.shape
+    pub(super) fn kind(&self) -> LevelKind {
+        self.kind
     }
 }
 
-/// What is open.
+/// What was opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(super) enum LevelKind {
     Brace,
     Bracket,
     Paren,
@@ -41,26 +41,26 @@ pub(super) enum Shape {
     Wrapper,
 }
 
-impl Shape {
+impl LevelKind {
     /// The bracket that closes it in the input.
     pub(super) fn closer(self) -> u8 {
         match self {
-            Shape::Brace => b'}',
-            Shape::Bracket => b']',
-            Shape::Paren | Shape::Kwargs | Shape::Members | Shape::Wrapper => b')',
+            LevelKind::Brace => b'}',
+            LevelKind::Bracket => b']',
+            LevelKind::Paren | LevelKind::Kwargs | LevelKind::Members | LevelKind::Wrapper => b')',
         }
     }
 
     pub(super) fn is_object(self) -> bool {
-        matches!(self, Shape::Brace | Shape::Kwargs | Shape::Members)
+        matches!(self, LevelKind::Brace | LevelKind::Kwargs | LevelKind::Members)
     }
 
     /// The brackets that are written for it, and the kind of value they make.
     pub(super) fn written(self) -> Option<(char, char, Kind)> {
         match self {
-            Shape::Brace | Shape::Kwargs | Shape::Members => Some(('{', '}', Kind::Object)),
-            Shape::Bracket | Shape::Paren => Some(('[', ']', Kind::Array)),
-            Shape::Wrapper => None,
+            LevelKind::Brace | LevelKind::Kwargs | LevelKind::Members => Some(('{', '}', Kind::Object)),
+            LevelKind::Bracket | LevelKind::Paren => Some(('[', ']', Kind::Array)),
+            LevelKind::Wrapper => None,
         }
     }
 }
@@ -97,22 +97,22 @@ impl OpenBrackets {
 }
 
 impl Reader {
-    pub(super) fn push_level(&mut self, shape: Shape, node: usize) {
-        self.levels.push(Level::new(shape, node));
-        *self.open_brackets.change(shape.closer()) += 1;
+    pub(super) fn push_level(&mut self, kind: LevelKind, node: usize) {
+        self.levels.push(Level::new(kind, node));
+        *self.open_brackets.change(kind.closer()) += 1;
     }
 
     pub(super) fn pop_level(&mut self) -> Option<Level> {
         let level = self.levels.pop()?;
-        *self.open_brackets.change(level.shape.closer()) -= 1;
+        *self.open_brackets.change(level.kind.closer()) -= 1;
         Some(level)
     }
 
     pub(super) fn in_sequence(&self) -> bool {
-        matches!(self.shape(), Some(Shape::Bracket | Shape::Paren))
+        matches!(self.level_kind(), Some(LevelKind::Bracket | LevelKind::Paren))
     }
 
-    pub(super) fn shape(&self) -> Option<Shape> {
-        self.levels.last().map(Level::shape)
+    pub(super) fn level_kind(&self) -> Option<LevelKind> {
+        self.levels.last().map(Level::kind)
     }
 }

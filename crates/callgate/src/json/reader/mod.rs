@@ -23,7 +23,7 @@ mod track;
 use std::fmt;
 use std::sync::Arc;
 
-use self::cursor::{Cursor, Step};
+use self::cursor::{Advance, Cursor};
 use self::document::Around;
 pub use self::end::End;
 use self::escapes::Backslashes;
@@ -33,17 +33,17 @@ use self::levels::{Level, OpenBrackets};
 use self::output::Output;
 use self::probe::Probe;
 use self::strings::OpenString;
-use self::structure::Place;
+use self::structure::Expects;
 use self::track::Tracker;
 use super::repair::{Repair, RepairCode, Repairs, Safety};
 use super::tape::Tape;
 use super::text::make_room;
-use crate::bytes::ByteSet;
+use crate::bytes::{ByteSet, character_start};
 use crate::finding::{Code, Span};
 
 /// Where the reader is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum ReaderState {
     /// It takes more input.
     Reading,
     /// It met a byte that may start what follows the value in its frame, before the value was complete.
@@ -86,7 +86,7 @@ pub struct Reader {
     window: String,
     /// Where in the input the window starts.
     base: usize,
-    state: State,
+    state: ReaderState,
     end: Option<End>,
     /// From which byte of the input on a stop byte may end the value. Those before it are part of it.
     stops_from: usize,
@@ -94,7 +94,7 @@ pub struct Reader {
     closing: bool,
     /// Whether closing had to take a value that touches the end.
     cut: bool,
-    place: Place,
+    expects: Expects,
     levels: Vec<Level>,
     open_brackets: OpenBrackets,
     /// What was read since the last value but not written, because what follows decides: white space, and one comma.
@@ -133,12 +133,12 @@ impl Reader {
             grammar,
             window: String::new(),
             base: 0,
-            state: State::Reading,
+            state: ReaderState::Reading,
             end: None,
             stops_from: 0,
             closing: false,
             cut: false,
-            place: Place::Start,
+            expects: Expects::Start,
             levels: Vec::new(),
             open_brackets: OpenBrackets::default(),
             gap: String::new(),
@@ -202,7 +202,7 @@ impl Reader {
             stops_from,
             closing,
             cut,
-            place,
+            expects,
             levels,
             open_brackets,
             gap,
@@ -225,7 +225,7 @@ impl Reader {
         output.clear();
         repairs.clear();
         (*base, *stops_from) = (0, 0);
-        (*state, *place, *end) = (State::Reading, Place::Start, None);
+        (*state, *expects, *end) = (ReaderState::Reading, Expects::Start, None);
         (*closing, *cut) = (false, false);
         (*comma, *key, *string, *comment, *probe, *failure) = (None, None, None, None, None, None);
         *open_brackets = OpenBrackets::default();
@@ -277,19 +277,16 @@ impl Reader {
 
     /// Reads more input and says how many bytes of it were taken: all, unless the value ended or the reader stopped.
     pub fn push(&mut self, text: &str) -> usize {
-        if self.state != State::Reading || self.end.is_some() {
+        if self.state != ReaderState::Reading || self.end.is_some() {
             return 0;
         }
         let room = LONGEST.saturating_sub(self.base + self.window.len());
         if text.len() <= room {
             return self.take(text);
         }
-        let mut cut = room;
-        while !text.is_char_boundary(cut) {
-            cut -= 1;
-        }
+        let cut = character_start(text, room);
         let used = self.take(&text[..cut]);
-        if self.state != State::Reading {
+        if self.state != ReaderState::Reading {
             return used;
         }
         if self.failure.is_none() {
@@ -334,16 +331,16 @@ impl Reader {
     }
 
     /// Where the reader is.
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> ReaderState {
         self.state
     }
 
     /// After a stop: the stop byte did not end the frame, so it is part of the value, which is broken.
     pub fn resume(&mut self) {
-        if self.state != State::Stopped {
+        if self.state != ReaderState::Stopped {
             return;
         }
-        self.state = State::Reading;
+        self.state = ReaderState::Reading;
         self.stops_from = self.base + self.window.len() + 1;
         if let Some(probe) = &mut self.probe {
             probe.overrule();
@@ -394,25 +391,26 @@ impl Reader {
     fn run(&mut self, text: &str, last: bool) -> (usize, usize) {
         let mut cursor = Cursor { text, at: 0, base: self.base, last };
         let mut seen = text.len();
-        while self.state == State::Reading {
-            if cursor.at == text.len() && !last && self.place != Place::Around {
+        while self.state == ReaderState::Reading {
+            if cursor.at == text.len() && !last && self.expects != Expects::Around {
                 // Every step would ask for more. Only around a value something may be left to do.
                 break;
             }
             // Once the shortcut has taken all it could, the next byte needs one careful step.
-            if self.take_plain(&mut cursor) && (cursor.at == text.len() || self.state != State::Reading) {
+            if self.take_plain(&mut cursor) && (cursor.at == text.len() || self.state != ReaderState::Reading)
+            {
                 continue;
             }
             match self.step(&mut cursor) {
-                Step::Go => {}
-                Step::More => break,
-                Step::Stop(at) => {
-                    self.state = State::Stopped;
+                Advance::Go => {}
+                Advance::More => break,
+                Advance::Stop(at) => {
+                    self.state = ReaderState::Stopped;
                     seen = at;
                 }
             }
         }
-        if self.state == State::Done {
+        if self.state == ReaderState::Done {
             let looked = self.stops_from.saturating_sub(self.base).min(text.len());
             if cursor.at < looked {
                 // A quote was taken for data because of what follows, and now the value would end before that.
@@ -428,9 +426,9 @@ impl Reader {
         (cursor.at, seen)
     }
 
-    fn step(&mut self, cursor: &mut Cursor<'_>) -> Step {
+    fn step(&mut self, cursor: &mut Cursor<'_>) -> Advance {
         if self.failure.is_some() {
-            return if self.grammar.tentative { Step::Stop(cursor.at) } else { self.track(cursor) };
+            return if self.grammar.tentative { Advance::Stop(cursor.at) } else { self.track(cursor) };
         }
         if self.string.is_some() {
             return self.read_string(cursor);
@@ -438,9 +436,9 @@ impl Reader {
         if self.comment.is_some() {
             return self.read_comment(cursor);
         }
-        match self.place {
-            Place::Start => self.start(cursor),
-            Place::Around => self.read_around(cursor),
+        match self.expects {
+            Expects::Start => self.start(cursor),
+            Expects::Around => self.read_around(cursor),
             _ => self.read_structure(cursor),
         }
     }
@@ -498,12 +496,12 @@ mod tests {
             (reader.state(), reader.failure().map(|failure| (failure.code, failure.at)))
         };
         for size in [1, 7, 1000, LONGEST - 1, LONGEST, usize::MAX] {
-            assert_eq!(read(size), (State::Done, Some((Code::TooLarge, LONGEST))), "{size}");
+            assert_eq!(read(size), (ReaderState::Done, Some((Code::TooLarge, LONGEST))), "{size}");
         }
         // What ends in time is read, whatever follows it.
         let mut reader = Reader::new(Syntax::Json);
         assert_eq!(reader.push(&format!("[1]{}", " ".repeat(2 * LONGEST))), 3);
-        assert_eq!((reader.state(), reader.failure()), (State::Done, None));
+        assert_eq!((reader.state(), reader.failure()), (ReaderState::Done, None));
     }
 
     #[test]
@@ -512,7 +510,7 @@ mod tests {
         for size in [1, 3, 8, usize::MAX] {
             let mut reader = Reader::new(Syntax::Bare).with_quote("「「".into());
             push_in_pieces(&mut reader, text, size);
-            assert_eq!(reader.state(), State::Done, "{size}");
+            assert_eq!(reader.state(), ReaderState::Done, "{size}");
             let expected = "{\"a\": \"say \\\"ü」」, 「x\"";
             assert!(reader.text().starts_with(expected), "{size} {}", reader.text());
         }

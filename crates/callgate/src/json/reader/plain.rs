@@ -7,11 +7,11 @@
 //! single quotes, bare keys and trailing commas. A string that goes on in the next piece of a stream is opened.
 
 use super::escapes::ends_like_path;
-use super::levels::Shape;
-use super::probe::is_word_byte;
+use super::levels::LevelKind;
+use super::probe::is_bare_byte;
 use super::quotes::Style;
 use super::scalars::{Scan, number_length};
-use super::structure::Place;
+use super::structure::Expects;
 use super::{Cursor, Reader, Syntax};
 use crate::finding::Span;
 use crate::json::repair::{RepairCode, Safety};
@@ -27,9 +27,9 @@ impl Reader {
         let bytes = text.as_bytes();
         let start = cursor.at;
         let (first, opener) = token_at(bytes, start);
-        let mut in_object = match self.shape() {
-            Some(Shape::Brace) => true,
-            Some(Shape::Bracket) => false,
+        let mut in_object = match self.level_kind() {
+            Some(LevelKind::Brace) => true,
+            Some(LevelKind::Bracket) => false,
             // Outside of brackets nothing else shows where a value ends.
             None if matches!(opener, b'{' | b'[') => false,
             _ => return false,
@@ -40,9 +40,9 @@ impl Reader {
         }
         let mut transfer = self.transfer(text, cursor.base, start);
         // How far everything is taken, and what is expected there.
-        let (mut at, mut place) = match (self.place, opener) {
-            (Place::Colon, b':') => (first + 1, Place::Value),
-            (Place::Colon, _) => return false,
+        let (mut at, mut place) = match (self.expects, opener) {
+            (Expects::Colon, b':') => (first + 1, Expects::Value),
+            (Expects::Colon, _) => return false,
             (place, _) => (start, place),
         };
         // Where to resume if the last string turns out not to end where it seems to.
@@ -52,43 +52,43 @@ impl Reader {
         loop {
             let (mut here, mut byte) = token_at(bytes, at);
             let (mut comma, mut expected) = (None, place);
-            if place == Place::After && byte == b',' {
+            if place == Expects::After && byte == b',' {
                 comma = Some(here);
-                expected = if in_object { Place::Key } else { Place::Value };
+                expected = if in_object { Expects::Key } else { Expects::Value };
                 (here, byte) = token_at(bytes, here + 1);
             }
-            if byte == closer(in_object) && !(in_object && expected == Place::Value) {
+            if byte == closer(in_object) && !(in_object && expected == Expects::Value) {
                 let Some(level) = self.pop_level() else { break };
                 if let Some(comma) = comma {
                     self.leave_comma(&mut transfer, comma);
                 }
                 self.output.tape.close(level.node(), transfer.out(here + 1));
                 self.count_value();
-                (at, place, before_string) = (here + 1, Place::After, None);
-                in_object = match self.shape() {
-                    Some(Shape::Brace) => true,
-                    Some(Shape::Bracket) => false,
+                (at, place, before_string) = (here + 1, Expects::After, None);
+                in_object = match self.level_kind() {
+                    Some(LevelKind::Brace) => true,
+                    Some(LevelKind::Bracket) => false,
                     _ => break,
                 };
                 continue;
             }
-            if expected == Place::Key {
+            if expected == Expects::Key {
                 let Some((key, value)) = self.plain_key(text, here, byte) else {
-                    odd = Some((here, Place::Key));
+                    odd = Some((here, Expects::Key));
                     break;
                 };
                 self.key = Some(self.take_token(&mut transfer, here, key));
-                (at, place, before_string) = (value, Place::Value, None);
+                (at, place, before_string) = (value, Expects::Value, None);
                 (here, byte) = token_at(bytes, at);
-            } else if expected == Place::After {
+            } else if expected == Expects::After {
                 break;
             }
             (at, place, before_string) = match byte {
                 b'{' | b'[' if self.levels.len() < self.grammar.max_depth => {
                     in_object = byte == b'{';
                     let (opened, kind, inside) = match in_object {
-                        true => (Shape::Brace, Kind::Object, Place::Key),
-                        false => (Shape::Bracket, Kind::Array, Place::Value),
+                        true => (LevelKind::Brace, Kind::Object, Expects::Key),
+                        false => (LevelKind::Bracket, Kind::Array, Expects::Value),
                     };
                     let node = self.output.tape.open(kind, self.key.take(), transfer.out(here));
                     self.push_level(opened, node);
@@ -100,7 +100,7 @@ impl Reader {
                         before_string = None;
                     }
                     let Some(string) = self.plain_string(text, here, byte) else {
-                        odd = Some((here, Place::Value));
+                        odd = Some((here, Expects::Value));
                         break;
                     };
                     before_string = None;
@@ -110,7 +110,7 @@ impl Reader {
                     }
                     let (from, to) = self.take_token(&mut transfer, here, string);
                     self.take_value(Kind::String, from, to);
-                    (string.end, Place::After, can_be_taken_back.then_some((at, place)))
+                    (string.end, Expects::After, can_be_taken_back.then_some((at, place)))
                 }
                 b'-' | b'0'..=b'9' | b't' | b'f' | b'n' if before_string.is_none() => {
                     let Some((kind, end)) = plain_scalar(bytes, here) else { break };
@@ -118,7 +118,7 @@ impl Reader {
                         break;
                     }
                     self.take_value(kind, transfer.out(here), transfer.out(end));
-                    (end, Place::After, None)
+                    (end, Expects::After, None)
                 }
                 _ => break,
             };
@@ -131,7 +131,7 @@ impl Reader {
         {
             self.write_up_to(&mut transfer, here);
             cursor.at = here;
-            self.place = expected;
+            self.expects = expected;
             self.open_cut_string(cursor);
             return true;
         }
@@ -140,7 +140,7 @@ impl Reader {
         }
         self.write_up_to(&mut transfer, at);
         cursor.at = at;
-        self.place = place;
+        self.expects = place;
         if self.levels.is_empty() {
             self.value_done();
         }
@@ -280,7 +280,7 @@ impl Reader {
             }
             let end_of_value = out.len();
             self.take_value(kind, value, end_of_value);
-            self.place = Place::After;
+            self.expects = Expects::After;
             cursor.at = end;
         }
         cursor.at > start
@@ -293,18 +293,18 @@ impl Reader {
             && self.comment.is_none()
             && self.grammar.quote.is_none()
             && Shortcut::PlainJson.is_on();
-        let place = self.place;
+        let place = self.expects;
         let is_taken = is_between
             && match self.grammar.syntax {
                 Syntax::Json | Syntax::Lines => {
-                    matches!(place, Place::Value | Place::Key | Place::Colon | Place::After)
+                    matches!(place, Expects::Value | Expects::Key | Expects::Colon | Expects::After)
                         && self.scan.is_short()
                         && self.read_plain(cursor)
                 }
                 Syntax::Kwargs => {
-                    matches!(place, Place::Key | Place::After)
+                    matches!(place, Expects::Key | Expects::After)
                         && self.scan.is_fresh()
-                        && self.shape() == Some(Shape::Kwargs)
+                        && self.level_kind() == Some(LevelKind::Kwargs)
                         && self.read_plain_keywords(cursor)
                 }
                 Syntax::Python | Syntax::Bare => false,
@@ -398,7 +398,7 @@ impl Reader {
     fn bare_key(&self, bytes: &[u8], at: usize) -> Option<(Token, usize)> {
         let starts = bytes.get(at).is_some_and(|byte| byte.is_ascii_alphabetic() || b"_$@".contains(byte));
         let mut end = at;
-        while starts && bytes.get(end).is_some_and(|byte| is_word_byte(*byte)) {
+        while starts && bytes.get(end).is_some_and(|byte| is_bare_byte(*byte)) {
             end += 1;
         }
         let is_key = starts && bytes.get(end) == Some(&b':') && !self.has_stop(&bytes[at..=end]);

@@ -3,7 +3,7 @@
 //! A quote ends a string only if what follows can follow a string in that place. In valid JSON it always can, so
 //! the look never changes how valid text is read. It is a small machine of its own, resumed where the input paused.
 
-use super::levels::{Level, OpenBrackets, Shape};
+use super::levels::{Level, LevelKind, OpenBrackets};
 use super::quotes::{Opening, Style};
 use super::{Cursor, Grammar, Reader};
 use crate::json::repair::Safety;
@@ -14,7 +14,7 @@ const LIMIT: usize = 4096;
 
 /// What a look found.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Verdict {
+pub(super) enum ProbeVerdict {
     /// The string ends here.
     End,
     /// The quote is part of the string.
@@ -33,7 +33,7 @@ pub(super) enum Verdict {
 #[derive(Clone, Debug)]
 pub(super) struct Probe {
     at: usize,
-    phase: Phase,
+    phase: ProbePhase,
     spaced: bool,
     newline: bool,
     escaped: bool,
@@ -43,7 +43,7 @@ pub(super) struct Probe {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+enum ProbePhase {
     /// Right after the quote.
     Next,
     AfterComma,
@@ -68,7 +68,7 @@ enum Phase {
 /// Where the look happens.
 struct Setting<'r> {
     grammar: &'r Grammar,
-    shape: Option<Shape>,
+    kind: Option<LevelKind>,
     key: bool,
     open_brackets: &'r OpenBrackets,
     /// From how far on a stop byte may end the value.
@@ -78,11 +78,11 @@ struct Setting<'r> {
 
 impl Setting<'_> {
     fn in_object(&self) -> bool {
-        self.shape.is_some_and(Shape::is_object)
+        self.kind.is_some_and(LevelKind::is_object)
     }
 
     fn in_sequence(&self) -> bool {
-        matches!(self.shape, Some(Shape::Bracket | Shape::Paren))
+        matches!(self.kind, Some(LevelKind::Bracket | LevelKind::Paren))
     }
 
     fn is_stop(&self, character: char, at: usize) -> bool {
@@ -98,29 +98,29 @@ impl Setting<'_> {
 
 impl Reader {
     /// Looks beyond a quote that ends at `from`.
-    pub(super) fn look_beyond_quote(&mut self, cursor: &Cursor<'_>, from: usize) -> Verdict {
-        self.look(cursor, from, Phase::Next)
+    pub(super) fn look_beyond_quote(&mut self, cursor: &Cursor<'_>, from: usize) -> ProbeVerdict {
+        self.look(cursor, from, ProbePhase::Next)
     }
 
     /// Looks beyond a comma that ends at `from`.
-    pub(super) fn look_beyond_comma(&mut self, cursor: &Cursor<'_>, from: usize) -> Verdict {
-        self.look(cursor, from, Phase::AfterComma)
+    pub(super) fn look_beyond_comma(&mut self, cursor: &Cursor<'_>, from: usize) -> ProbeVerdict {
+        self.look(cursor, from, ProbePhase::AfterComma)
     }
 
     /// Looks at a word that starts at `from` and may be a key.
-    pub(super) fn look_at_word(&mut self, cursor: &Cursor<'_>, from: usize) -> Verdict {
-        self.look(cursor, from, Phase::Word)
+    pub(super) fn look_at_word(&mut self, cursor: &Cursor<'_>, from: usize) -> ProbeVerdict {
+        self.look(cursor, from, ProbePhase::Word)
     }
 
     /// Begins to look beyond a quote of which nothing that follows is there yet.
     pub(super) fn begin_look(&mut self) {
-        self.probe = Some(Probe::new(Phase::Next));
+        self.probe = Some(Probe::new(ProbePhase::Next));
     }
 
-    fn look(&mut self, cursor: &Cursor<'_>, from: usize, phase: Phase) -> Verdict {
+    fn look(&mut self, cursor: &Cursor<'_>, from: usize, phase: ProbePhase) -> ProbeVerdict {
         let setting = Setting {
             grammar: &self.grammar,
-            shape: self.levels.last().map(Level::shape),
+            kind: self.levels.last().map(Level::kind),
             key: self.string.as_ref().is_some_and(|open| open.key),
             open_brackets: &self.open_brackets,
             stops_from: self.stops_from.saturating_sub(cursor.base + from),
@@ -128,7 +128,7 @@ impl Reader {
         };
         let probe = self.probe.get_or_insert_with(|| Probe::new(phase));
         let verdict = probe.run(&cursor.text[from..], &setting);
-        if !matches!(verdict, Verdict::More | Verdict::Stop(_)) {
+        if !matches!(verdict, ProbeVerdict::More | ProbeVerdict::Stop(_)) {
             // What the look has gone past was part of its reading, and may have come in an earlier piece of input:
             // it is too late to stop there.
             self.stops_from = self.stops_from.max(cursor.base + from + probe.at);
@@ -139,7 +139,7 @@ impl Reader {
 }
 
 impl Probe {
-    fn new(phase: Phase) -> Self {
+    fn new(phase: ProbePhase) -> Self {
         Probe { at: 0, phase, spaced: false, newline: false, escaped: false, second: None, overruled: false }
     }
 
@@ -153,7 +153,7 @@ impl Probe {
         self.overruled = true;
     }
 
-    fn run(&mut self, tail: &str, setting: &Setting<'_>) -> Verdict {
+    fn run(&mut self, tail: &str, setting: &Setting<'_>) -> ProbeVerdict {
         loop {
             self.skip_content(tail);
             let Some(character) = tail[self.at..].chars().next() else { break };
@@ -162,13 +162,13 @@ impl Probe {
             }
             if let Some(verdict) = self.step(character, tail, setting) {
                 return match verdict {
-                    Verdict::Data(_) if self.overruled => Verdict::Data(Safety::Guess),
+                    ProbeVerdict::Data(_) if self.overruled => ProbeVerdict::Data(Safety::Guess),
                     _ => verdict,
                 };
             }
             self.at += character.len_utf8();
         }
-        if setting.last { Verdict::End } else { Verdict::More }
+        if setting.last { ProbeVerdict::End } else { ProbeVerdict::More }
     }
 
     /// Goes past what can only be content of another string, as far as a look goes.
@@ -197,53 +197,55 @@ impl Probe {
     fn inside_quotes(&self) -> Option<u8> {
         match (self.phase, self.second) {
             _ if self.escaped => None,
-            (Phase::Quoted { .. }, Some((_, Style::Double))) => Some(b'"'),
-            (Phase::Quoted { .. }, Some((_, Style::Single))) => Some(b'\''),
+            (ProbePhase::Quoted { .. }, Some((_, Style::Double))) => Some(b'"'),
+            (ProbePhase::Quoted { .. }, Some((_, Style::Single))) => Some(b'\''),
             _ => None,
         }
     }
 
     /// What is taken when the look has gone far enough: what valid text would be.
-    fn beyond_limit(&self, setting: &Setting<'_>) -> Verdict {
+    fn beyond_limit(&self, setting: &Setting<'_>) -> ProbeVerdict {
         match self.phase {
-            Phase::Quoted { after_comma: false } if !setting.grammar.python() => Verdict::Data(Safety::Guess),
-            _ => Verdict::End,
+            ProbePhase::Quoted { after_comma: false } if !setting.grammar.python() => {
+                ProbeVerdict::Data(Safety::Guess)
+            }
+            _ => ProbeVerdict::End,
         }
     }
 
     /// Looks at one character; `None` moves on to the next.
-    fn step(&mut self, character: char, tail: &str, setting: &Setting<'_>) -> Option<Verdict> {
-        let unlikely = Some(Verdict::Data(Safety::Guess));
+    fn step(&mut self, character: char, tail: &str, setting: &Setting<'_>) -> Option<ProbeVerdict> {
+        let unlikely = Some(ProbeVerdict::Data(Safety::Guess));
         match self.phase {
-            Phase::Quoted { after_comma } => {
+            ProbePhase::Quoted { after_comma } => {
                 let style = self.second.map_or(Style::Double, |(_, style)| style);
                 if self.escaped {
                     self.escaped = false;
                 } else if character == '\\' {
                     self.escaped = true;
                 } else if style.may_close(character) {
-                    self.phase = Phase::AfterQuoted { after_comma };
+                    self.phase = ProbePhase::AfterQuoted { after_comma };
                     (self.spaced, self.newline) = (false, false);
                 }
                 return None;
             }
-            Phase::Word if is_word(character) => return None,
-            Phase::Word if matches!(character, '"' | '\'') => {
-                self.phase = Phase::AfterQuoted { after_comma: true };
+            ProbePhase::Word if is_bare(character) => return None,
+            ProbePhase::Word if matches!(character, '"' | '\'') => {
+                self.phase = ProbePhase::AfterQuoted { after_comma: true };
                 return None;
             }
-            Phase::Word => self.phase = Phase::AfterWord,
-            Phase::Item if is_word(character) || character == '+' => return None,
-            Phase::Item if matches!(character, '"' | '\'') => {
+            ProbePhase::Word => self.phase = ProbePhase::AfterWord,
+            ProbePhase::Item if is_bare(character) || character == '+' => return None,
+            ProbePhase::Item if matches!(character, '"' | '\'') => {
                 // Letters before a quote belong to the string; more than two are no prefix.
                 let letters = self.at - self.second.map_or(0, |(at, _)| at);
-                return if letters <= 2 { Some(Verdict::End) } else { unlikely };
+                return if letters <= 2 { Some(ProbeVerdict::End) } else { unlikely };
             }
-            Phase::Item => self.phase = Phase::AfterItem,
-            Phase::AfterSlash => {
+            ProbePhase::Item => self.phase = ProbePhase::AfterItem,
+            ProbePhase::AfterSlash => {
                 return Some(match character {
-                    '/' | '*' => Verdict::End,
-                    _ => Verdict::Data(Safety::Lossless),
+                    '/' | '*' => ProbeVerdict::End,
+                    _ => ProbeVerdict::Data(Safety::Lossless),
                 });
             }
             _ => {}
@@ -254,53 +256,57 @@ impl Probe {
             return None;
         }
         if setting.is_stop(character, self.at) && !self.fits(character, setting) {
-            return Some(Verdict::Stop(self.at));
+            return Some(ProbeVerdict::Stop(self.at));
         }
         match self.phase {
-            Phase::Next if setting.key => self.after_key(character, tail, setting),
-            Phase::Next => self.after_value(character, tail, setting),
-            Phase::AfterComma => self.after_comma(character, tail, setting),
-            Phase::AfterQuoted { after_comma: true } | Phase::AfterWord => match character {
-                ':' | '：' => Some(Verdict::End),
+            ProbePhase::Next if setting.key => self.after_key(character, tail, setting),
+            ProbePhase::Next => self.after_value(character, tail, setting),
+            ProbePhase::AfterComma => self.after_comma(character, tail, setting),
+            ProbePhase::AfterQuoted { after_comma: true } | ProbePhase::AfterWord => match character {
+                ':' | '：' => Some(ProbeVerdict::End),
                 // In prose and markup an equals sign follows many a word.
-                '=' if self.phase != Phase::AfterWord => Some(Verdict::End),
-                '=' if matches!(setting.shape, Some(Shape::Kwargs | Shape::Members)) => Some(Verdict::End),
+                '=' if self.phase != ProbePhase::AfterWord => Some(ProbeVerdict::End),
+                '=' if matches!(setting.kind, Some(LevelKind::Kwargs | LevelKind::Members)) => {
+                    Some(ProbeVerdict::End)
+                }
                 _ => unlikely,
             },
-            Phase::AfterQuoted { after_comma: false } => {
+            ProbePhase::AfterQuoted { after_comma: false } => {
                 let ends = character == ',' || setting.closes(character);
                 let (at, style) = self.second.unwrap_or((0, Style::Double));
-                let joined = Verdict::Join { at, style, plus: false };
+                let joined = ProbeVerdict::Join { at, style, plus: false };
                 let apart = self.spaced && (self.newline || setting.grammar.python());
                 let goes_on = apart
                     && match setting.grammar.opening(&tail[self.at..], setting.last) {
                         Opening::Quote(..) => true,
                         Opening::None => false,
-                        Opening::More => return Some(Verdict::More),
+                        Opening::More => return Some(ProbeVerdict::More),
                     };
                 match character {
-                    ':' | '=' | '：' if setting.in_object() => Some(Verdict::End),
+                    ':' | '=' | '：' if setting.in_object() => Some(ProbeVerdict::End),
                     _ if !(ends || goes_on) => unlikely,
-                    _ if setting.in_sequence() && !setting.grammar.python() => Some(Verdict::End),
+                    _ if setting.in_sequence() && !setting.grammar.python() => Some(ProbeVerdict::End),
                     _ => Some(joined),
                 }
             }
-            Phase::AfterItem => match character {
-                ',' => Some(Verdict::End),
-                _ if setting.closes(character) => Some(Verdict::End),
+            ProbePhase::AfterItem => match character {
+                ',' => Some(ProbeVerdict::End),
+                _ if setting.closes(character) => Some(ProbeVerdict::End),
                 _ => unlikely,
             },
-            Phase::AfterPlus => match setting.grammar.opening(&tail[self.at..], setting.last) {
-                Opening::Quote(style, _) => Some(Verdict::Join { at: self.at, style, plus: true }),
-                Opening::More => Some(Verdict::More),
+            ProbePhase::AfterPlus => match setting.grammar.opening(&tail[self.at..], setting.last) {
+                Opening::Quote(style, _) => Some(ProbeVerdict::Join { at: self.at, style, plus: true }),
+                Opening::More => Some(ProbeVerdict::More),
                 Opening::None => unlikely,
             },
-            Phase::AfterStrayCloser => match character {
-                ',' => Some(Verdict::End),
-                _ if is_closer(character) => Some(Verdict::End),
+            ProbePhase::AfterStrayCloser => match character {
+                ',' => Some(ProbeVerdict::End),
+                _ if is_closer(character) => Some(ProbeVerdict::End),
                 _ => unlikely,
             },
-            Phase::Quoted { .. } | Phase::Word | Phase::Item | Phase::AfterSlash => unlikely,
+            ProbePhase::Quoted { .. } | ProbePhase::Word | ProbePhase::Item | ProbePhase::AfterSlash => {
+                unlikely
+            }
         }
     }
 
@@ -308,84 +314,86 @@ impl Probe {
     fn fits(&self, character: char, setting: &Setting<'_>) -> bool {
         let closes = setting.closes(character);
         match self.phase {
-            Phase::Next if setting.key => character == ':',
-            Phase::AfterComma => {
+            ProbePhase::Next if setting.key => character == ':',
+            ProbePhase::AfterComma => {
                 closes || matches!(character, '"' | '{' | '[' | '-') || character.is_alphanumeric()
             }
-            Phase::AfterQuoted { .. } | Phase::AfterWord => closes || matches!(character, ':' | '=' | ','),
+            ProbePhase::AfterQuoted { .. } | ProbePhase::AfterWord => {
+                closes || matches!(character, ':' | '=' | ',')
+            }
             _ => closes || matches!(character, ',' | ':'),
         }
     }
 
-    fn after_key(&mut self, character: char, tail: &str, setting: &Setting<'_>) -> Option<Verdict> {
+    fn after_key(&mut self, character: char, tail: &str, setting: &Setting<'_>) -> Option<ProbeVerdict> {
         let value = match setting.grammar.opening(&tail[self.at..], setting.last) {
             Opening::Quote(..) => true,
             Opening::None => matches!(character, '{' | '[' | '-' | '0'..='9'),
-            Opening::More => return Some(Verdict::More),
+            Opening::More => return Some(ProbeVerdict::More),
         };
         match character {
-            ':' | '=' | '：' | ',' | '}' => Some(Verdict::End),
-            _ if self.spaced && value => Some(Verdict::End),
-            _ => Some(Verdict::Data(Safety::Guess)),
+            ':' | '=' | '：' | ',' | '}' => Some(ProbeVerdict::End),
+            _ if self.spaced && value => Some(ProbeVerdict::End),
+            _ => Some(ProbeVerdict::Data(Safety::Guess)),
         }
     }
 
-    fn after_value(&mut self, character: char, tail: &str, setting: &Setting<'_>) -> Option<Verdict> {
-        let data = Some(Verdict::Data(Safety::Lossless));
+    fn after_value(&mut self, character: char, tail: &str, setting: &Setting<'_>) -> Option<ProbeVerdict> {
+        let data = Some(ProbeVerdict::Data(Safety::Lossless));
         match character {
-            ',' if setting.shape.is_none() => return Some(Verdict::End),
-            ';' | '`' if setting.shape.is_none() => return Some(Verdict::End),
-            ',' | '，' | ';' => self.phase = Phase::AfterComma,
-            '}' | ']' | ')' if setting.closes(character) || setting.shape.is_none() => {
-                return Some(Verdict::End);
+            ',' if setting.kind.is_none() => return Some(ProbeVerdict::End),
+            ';' | '`' if setting.kind.is_none() => return Some(ProbeVerdict::End),
+            ',' | '，' | ';' => self.phase = ProbePhase::AfterComma,
+            '}' | ']' | ')' if setting.closes(character) || setting.kind.is_none() => {
+                return Some(ProbeVerdict::End);
             }
-            '}' | ']' => self.phase = Phase::AfterStrayCloser,
-            ':' if !matches!(setting.shape, Some(Shape::Kwargs | Shape::Wrapper)) => {
-                return Some(Verdict::SwallowedKey);
+            '}' | ']' => self.phase = ProbePhase::AfterStrayCloser,
+            ':' if !matches!(setting.kind, Some(LevelKind::Kwargs | LevelKind::Wrapper)) => {
+                return Some(ProbeVerdict::SwallowedKey);
             }
-            '/' => self.phase = Phase::AfterSlash,
-            '#' if self.spaced => return Some(Verdict::End),
-            '+' => self.phase = Phase::AfterPlus,
-            '{' | '[' if self.newline && setting.in_sequence() => return Some(Verdict::End),
+            '/' => self.phase = ProbePhase::AfterSlash,
+            '#' if self.spaced => return Some(ProbeVerdict::End),
+            '+' => self.phase = ProbePhase::AfterPlus,
+            '{' | '[' if self.newline && setting.in_sequence() => return Some(ProbeVerdict::End),
             _ if !self.spaced => return data,
-            _ if self.newline && setting.in_object() && is_word(character) => self.phase = Phase::Word,
+            _ if self.newline && setting.in_object() && is_bare(character) => self.phase = ProbePhase::Word,
             _ => return self.open_second(tail, setting, false).unwrap_or(data),
         }
         None
     }
 
-    fn after_comma(&mut self, character: char, tail: &str, setting: &Setting<'_>) -> Option<Verdict> {
-        let end = Some(Verdict::End);
+    fn after_comma(&mut self, character: char, tail: &str, setting: &Setting<'_>) -> Option<ProbeVerdict> {
+        let end = Some(ProbeVerdict::End);
         match character {
             ',' | '…' => end,
             '/' | '#' | '.' if setting.in_sequence() => end,
             '}' | ']' | ')' if setting.closes(character) => end,
             '{' | '[' | '(' if setting.in_sequence() => end,
-            _ if matches!(setting.shape, Some(Shape::Wrapper)) => end,
+            _ if matches!(setting.kind, Some(LevelKind::Wrapper)) => end,
             '/' => {
-                self.phase = Phase::AfterSlash;
+                self.phase = ProbePhase::AfterSlash;
                 None
             }
             '#' => end,
             '.' if tail[self.at..].starts_with("...") => end,
-            '.' if !setting.last && "...".starts_with(&tail[self.at..]) => Some(Verdict::More),
+            '.' if !setting.last && "...".starts_with(&tail[self.at..]) => Some(ProbeVerdict::More),
             _ if setting.in_sequence() => match self.open_second(tail, setting, true) {
-                Some(Some(Verdict::More)) => Some(Verdict::More),
+                Some(Some(ProbeVerdict::More)) => Some(ProbeVerdict::More),
                 Some(_) => end,
-                None if is_word(character) || character == '+' => {
-                    self.phase = Phase::Item;
+                None if is_bare(character) || character == '+' => {
+                    self.phase = ProbePhase::Item;
                     self.second = Some((self.at, Style::Unquoted));
                     None
                 }
-                None => Some(Verdict::Data(Safety::Guess)),
+                None => Some(ProbeVerdict::Data(Safety::Guess)),
             },
             _ => match self.open_second(tail, setting, true) {
                 Some(verdict) => verdict,
-                None if is_word(character) => {
-                    self.phase = Phase::Word;
+                None if is_bare(character) => {
+                    self.phase = ProbePhase::Word;
                     None
                 }
-                None => Some(Verdict::Data(Safety::Guess)),
+                None => Some(ProbeVerdict::Data(Safety::Guess)),
             },
         }
     }
@@ -396,15 +404,17 @@ impl Probe {
         tail: &str,
         setting: &Setting<'_>,
         after_comma: bool,
-    ) -> Option<Option<Verdict>> {
+    ) -> Option<Option<ProbeVerdict>> {
         match setting.grammar.opening(&tail[self.at..], setting.last) {
-            Opening::Quote(Style::Private | Style::Escaped | Style::Triple(_), _) => Some(Some(Verdict::End)),
+            Opening::Quote(Style::Private | Style::Escaped | Style::Triple(_), _) => {
+                Some(Some(ProbeVerdict::End))
+            }
             Opening::Quote(style, _) => {
                 self.second = Some((self.at, style));
-                self.phase = Phase::Quoted { after_comma };
+                self.phase = ProbePhase::Quoted { after_comma };
                 Some(None)
             }
-            Opening::More => Some(Some(Verdict::More)),
+            Opening::More => Some(Some(ProbeVerdict::More)),
             Opening::None => None,
         }
     }
@@ -415,14 +425,14 @@ fn is_closer(character: char) -> bool {
 }
 
 /// Whether a bare key or value may hold this character.
-fn is_word(character: char) -> bool {
+fn is_bare(character: char) -> bool {
     match u8::try_from(character) {
-        Ok(byte) if byte.is_ascii() => is_word_byte(byte),
+        Ok(byte) if byte.is_ascii() => is_bare_byte(byte),
         _ => character.is_alphanumeric(),
     }
 }
 
 /// The same for an ASCII character; no other byte is one.
-pub(super) fn is_word_byte(byte: u8) -> bool {
+pub(super) fn is_bare_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'$' | b'@' | b'.')
 }

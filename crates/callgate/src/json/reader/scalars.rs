@@ -1,9 +1,9 @@
 //! Words: numbers, literals, and bare text that has to become a string.
 
-use super::levels::Shape;
-use super::probe::Verdict;
+use super::levels::LevelKind;
+use super::probe::ProbeVerdict;
 use super::quotes::{Opening, Style};
-use super::{Cursor, Reader, Step};
+use super::{Advance, Cursor, Reader};
 use crate::finding::Code;
 use crate::json::repair::{RepairCode, Safety};
 use crate::json::tape::Kind;
@@ -39,8 +39,8 @@ pub(super) struct Scalar {
 }
 
 impl Reader {
-    pub(super) fn read_word(&mut self, cursor: &mut Cursor<'_>) -> Step {
-        let Some((len, next)) = self.scan_word(cursor) else { return Step::More };
+    pub(super) fn read_word(&mut self, cursor: &mut Cursor<'_>) -> Advance {
+        let Some((len, next)) = self.scan_word(cursor) else { return Advance::More };
         let word = &cursor.text[cursor.at..cursor.at + len];
         let following = cursor.byte_at(next);
         let adjacent = next == cursor.at + len;
@@ -52,7 +52,7 @@ impl Reader {
             && let Some(prefix) = StringPrefix::of(word)
         {
             match self.grammar.opening(&cursor.text[next..], cursor.last) {
-                Opening::More => return Step::More,
+                Opening::More => return Advance::More,
                 Opening::Quote(style, quote) if style != Style::Private && style != Style::Escaped => {
                     self.scan = Scan::default();
                     return self.open_prefixed_string(cursor, prefix, style, len, quote);
@@ -63,34 +63,34 @@ impl Reader {
         let touches_end = adjacent && following.is_none();
         let root = self.levels.is_empty();
         if touches_end && !root && !self.closing {
-            return Step::More;
+            return Advance::More;
         }
         let scalar = scalar(word, self.grammar.python());
         if let Some(scalar) = scalar {
             match self.scalar_ends(cursor, next, adjacent) {
-                Verdict::More => return Step::More,
-                Verdict::Stop(at) => return Step::Stop(next + at),
-                Verdict::End => {
+                ProbeVerdict::More => return Advance::More,
+                ProbeVerdict::Stop(at) => return Advance::Stop(next + at),
+                ProbeVerdict::End => {
                     self.cut |= touches_end;
                     self.write_scalar(cursor, len, scalar);
                     // At the root what was looked at belongs to the value; elsewhere it is read as structure.
                     cursor.at = if root && !self.grammar.document { next } else { cursor.at + len };
                     self.scan = Scan::default();
                     self.value_done();
-                    return Step::Go;
+                    return Advance::Go;
                 }
                 _ => {}
             }
         }
         if touches_end && may_become_scalar(word) {
-            return Step::More;
+            return Advance::More;
         }
         self.scan = Scan::default();
         if root {
             self.fail(Code::BadJson, cursor.offset(), "this is not a JSON value");
             // What was looked at to decide belongs to the failure, which is at least one character long.
             cursor.at = next.max(cursor.at + cursor.rest().chars().next().map_or(0, char::len_utf8));
-            return Step::Go;
+            return Advance::Go;
         }
         self.guess(RepairCode::UnquotedString, cursor.span(len.max(1)));
         self.open_string(cursor, Style::Unquoted, 0)
@@ -121,29 +121,29 @@ impl Reader {
     }
 
     /// Whether a number or literal ends before what stands at `next`.
-    fn scalar_ends(&mut self, cursor: &Cursor<'_>, next: usize, adjacent: bool) -> Verdict {
-        let Some(byte) = cursor.byte_at(next) else { return Verdict::End };
+    fn scalar_ends(&mut self, cursor: &Cursor<'_>, next: usize, adjacent: bool) -> ProbeVerdict {
+        let Some(byte) = cursor.byte_at(next) else { return ProbeVerdict::End };
         if self.levels.is_empty() || self.stops_at(cursor, next) {
-            return Verdict::End;
+            return ProbeVerdict::End;
         }
-        let data = Verdict::Data(Safety::Guess);
+        let data = ProbeVerdict::Data(Safety::Guess);
         let sequence = self.in_sequence();
         match byte {
-            b',' | b';' | b'}' | b']' | b')' | b'\n' | b'\r' | b'#' => Verdict::End,
+            b',' | b';' | b'}' | b']' | b')' | b'\n' | b'\r' | b'#' => ProbeVerdict::End,
             b'/' => match cursor.byte_at(next + 1) {
-                None if !cursor.last => Verdict::More,
-                Some(b'/' | b'*') => Verdict::End,
+                None if !cursor.last => ProbeVerdict::More,
+                Some(b'/' | b'*') => ProbeVerdict::End,
                 _ => data,
             },
-            _ if cursor.text[next..].starts_with(['，', '、', '…']) => Verdict::End,
+            _ if cursor.text[next..].starts_with(['，', '、', '…']) => ProbeVerdict::End,
             _ if adjacent => data,
-            b'{' | b'[' | b'(' | b'0'..=b'9' | b'-' | b'+' | b'.' if sequence => Verdict::End,
+            b'{' | b'[' | b'(' | b'0'..=b'9' | b'-' | b'+' | b'.' if sequence => ProbeVerdict::End,
             _ if !sequence && (byte.is_ascii_alphanumeric() || byte == b'_') => {
                 self.look_at_word(cursor, next)
             }
             _ => match self.grammar.opening(&cursor.text[next..], cursor.last) {
-                Opening::Quote(..) => Verdict::End,
-                Opening::More => Verdict::More,
+                Opening::Quote(..) => ProbeVerdict::End,
+                Opening::More => ProbeVerdict::More,
                 Opening::None => data,
             },
         }
@@ -160,17 +160,17 @@ impl Reader {
         self.output.close(node);
     }
 
-    fn open_wrapper(&mut self, cursor: &mut Cursor<'_>, len: usize) -> Step {
+    fn open_wrapper(&mut self, cursor: &mut Cursor<'_>, len: usize) -> Advance {
         self.scan = Scan::default();
         if self.levels.len() >= self.grammar.max_depth {
             self.fail(Code::TooDeep, cursor.offset(), "too many functions stand around the value");
-            return Step::Go;
+            return Advance::Go;
         }
         let safety = if self.levels.is_empty() { Safety::Lossless } else { Safety::Guess };
         self.repairs.add(RepairCode::Wrapper, safety, cursor.span(len + 1));
         cursor.at += len + 1;
-        self.open_level(Shape::Wrapper);
-        Step::Go
+        self.open_level(LevelKind::Wrapper);
+        Advance::Go
     }
 }
 

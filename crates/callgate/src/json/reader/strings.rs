@@ -1,10 +1,10 @@
 //! Strings: how they open, what is copied from them, and where they end.
 
-use super::probe::Verdict;
+use super::probe::ProbeVerdict;
 use super::quotes::Style;
 use super::scalars::{StringPrefix, is_identifier};
-use super::structure::Place;
-use super::{Cursor, Reader, Step};
+use super::structure::Expects;
+use super::{Advance, Cursor, Reader};
 use crate::finding::{Code, Span};
 use crate::json::repair::{RepairCode, Safety};
 use crate::json::tape::Kind;
@@ -51,16 +51,16 @@ impl Doubts {
 
 impl Reader {
     /// Opens a string whose quote has `len` bytes.
-    pub(super) fn open_string(&mut self, cursor: &mut Cursor<'_>, style: Style, len: usize) -> Step {
+    pub(super) fn open_string(&mut self, cursor: &mut Cursor<'_>, style: Style, len: usize) -> Advance {
         self.list_style(style, cursor.offset(), len);
         self.flush_gap();
-        let key = self.place == Place::Key;
+        let key = self.expects == Expects::Key;
         let node = if key { usize::MAX } else { self.output.open(Kind::String, self.key.take()) };
         let start = self.output.text.len();
         self.string = Some(OpenString { style, key, start, node, raw: false, doubts: Doubts::default() });
         self.output.text.push('"');
         cursor.at += len;
-        Step::Go
+        Advance::Go
     }
 
     /// Opens a string with letters before its quote.
@@ -71,7 +71,7 @@ impl Reader {
         style: Style,
         letters: usize,
         quote: usize,
-    ) -> Step {
+    ) -> Advance {
         if prefix.doubtful {
             self.guess(RepairCode::StringPrefix, cursor.span(letters));
         } else if !self.grammar.python() {
@@ -105,15 +105,15 @@ impl Reader {
         self.output.text.push('"');
         if open.key {
             self.key = Some((open.start, self.output.text.len()));
-            self.place = Place::Colon;
+            self.expects = Expects::Colon;
         } else {
             self.output.close(open.node);
             self.value_done();
         }
     }
 
-    pub(super) fn read_string(&mut self, cursor: &mut Cursor<'_>) -> Step {
-        let Some(open) = self.string else { return Step::Go };
+    pub(super) fn read_string(&mut self, cursor: &mut Cursor<'_>) -> Advance {
+        let Some(open) = self.string else { return Advance::Go };
         if open.style == Style::Unquoted {
             return self.read_unquoted(cursor);
         }
@@ -133,33 +133,33 @@ impl Reader {
         }
         self.output.text.push_str(&rest[..plain]);
         cursor.at += plain;
-        let Some(character) = cursor.rest().chars().next() else { return Step::More };
+        let Some(character) = cursor.rest().chars().next() else { return Advance::More };
         match open.style {
             Style::Private => {
                 let quote = self.grammar.quote.clone().unwrap_or_default();
                 if cursor.rest().starts_with(&*quote) {
                     cursor.at += quote.len();
                     self.close_string();
-                    return Step::Go;
+                    return Advance::Go;
                 }
                 if !cursor.last && quote.starts_with(cursor.rest()) {
-                    return Step::More;
+                    return Advance::More;
                 }
                 self.write_character(cursor, character);
-                return Step::Go;
+                return Advance::Go;
             }
             Style::Triple(quote) if character == char::from(quote) => {
                 let same = cursor.rest().bytes().take(3).take_while(|byte| *byte == quote).count();
                 if same == 3 {
                     cursor.at += 3;
                     self.close_string();
-                    return Step::Go;
+                    return Advance::Go;
                 }
                 if same == cursor.rest().len() && !cursor.last {
-                    return Step::More;
+                    return Advance::More;
                 }
                 self.write_character(cursor, character);
-                return Step::Go;
+                return Advance::Go;
             }
             Style::Escaped if character == '\\' => return self.read_doubled_escape(cursor),
             _ => {}
@@ -173,7 +173,7 @@ impl Reader {
             '"' if open.style == Style::Escaped => {
                 self.guess(RepairCode::UnescapedQuote, cursor.span(1));
                 self.write_character(cursor, character);
-                Step::Go
+                Advance::Go
             }
             _ => {
                 if character < ' ' && !open.style.takes_raw_lines() {
@@ -183,7 +183,7 @@ impl Reader {
                     }
                 }
                 self.write_character(cursor, character);
-                Step::Go
+                Advance::Go
             }
         }
     }
@@ -195,26 +195,26 @@ impl Reader {
     }
 
     /// Decides what a quote is that may close the string; it has `len` bytes.
-    pub(super) fn read_quote(&mut self, cursor: &mut Cursor<'_>, open: &OpenString, len: usize) -> Step {
+    pub(super) fn read_quote(&mut self, cursor: &mut Cursor<'_>, open: &OpenString, len: usize) -> Advance {
         let from = cursor.at + len;
         let verdict =
             if (self.levels.is_empty() && !self.grammar.document) || self.ends_plainly(cursor.text, from) {
                 self.probe = None;
-                Verdict::End
+                ProbeVerdict::End
             } else {
                 self.look_beyond_quote(cursor, from)
             };
         match verdict {
-            Verdict::More => Step::More,
-            Verdict::Stop(at) => Step::Stop(cursor.at + len + at),
-            Verdict::End => {
+            ProbeVerdict::More => Advance::More,
+            ProbeVerdict::Stop(at) => Advance::Stop(cursor.at + len + at),
+            ProbeVerdict::End => {
                 self.list_doubts(cursor.span(len));
                 cursor.at += len;
                 self.close_string();
-                Step::Go
+                Advance::Go
             }
-            Verdict::Data(_) if open.key && self.end_key_before_colon(cursor, open) => Step::Go,
-            Verdict::Data(safety) => {
+            ProbeVerdict::Data(_) if open.key && self.end_key_before_colon(cursor, open) => Advance::Go,
+            ProbeVerdict::Data(safety) => {
                 // In an array a comma may be missing instead.
                 let safety = if self.in_sequence() { Safety::Guess } else { safety };
                 self.repairs.add(RepairCode::UnescapedQuote, safety, cursor.span(len));
@@ -228,9 +228,9 @@ impl Reader {
                 cursor.at += usize::from(open.style == Style::Escaped);
                 let character = cursor.rest().chars().next().unwrap_or('"');
                 self.write_character(cursor, character);
-                Step::Go
+                Advance::Go
             }
-            Verdict::Join { .. } if open.doubts.quotes > 0 => {
+            ProbeVerdict::Join { .. } if open.doubts.quotes > 0 => {
                 // Quotes were data before, so this is more text with quotes in it.
                 self.guess(RepairCode::UnescapedQuote, cursor.span(len));
                 if let Some(open) = &mut self.string {
@@ -238,9 +238,9 @@ impl Reader {
                 }
                 let character = cursor.rest().chars().next().unwrap_or('"');
                 self.write_character(cursor, character);
-                Step::Go
+                Advance::Go
             }
-            Verdict::Join { at, style, plus } => {
+            ProbeVerdict::Join { at, style, plus } => {
                 let from = cursor.offset();
                 cursor.at += len + at;
                 let quote = if style == Style::Escaped { 2 } else { 0 };
@@ -255,9 +255,9 @@ impl Reader {
                     open.style = style;
                     open.raw = false;
                 }
-                Step::Go
+                Advance::Go
             }
-            Verdict::SwallowedKey => {
+            ProbeVerdict::SwallowedKey => {
                 let at = cursor.offset();
                 cursor.at += len;
                 self.fail(
@@ -266,7 +266,7 @@ impl Reader {
                     "a quote or comma is missing: the string runs into the next key",
                 );
                 self.leave_lost_string();
-                Step::Go
+                Advance::Go
             }
         }
     }
@@ -297,15 +297,15 @@ impl Reader {
         self.output.text.truncate(end);
         self.close_string();
         self.output.text.push(':');
-        self.place = Place::Value;
+        self.expects = Expects::Value;
         true
     }
 
     /// Reads text without quotes up to what can only end it.
-    fn read_unquoted(&mut self, cursor: &mut Cursor<'_>) -> Step {
-        let Some(character) = cursor.rest().chars().next() else { return Step::More };
+    fn read_unquoted(&mut self, cursor: &mut Cursor<'_>) -> Advance {
+        let Some(character) = cursor.rest().chars().next() else { return Advance::More };
         if self.stops_at(cursor, cursor.at) {
-            return Step::Stop(cursor.at);
+            return Advance::Stop(cursor.at);
         }
         let spaced = !self.gap.is_empty();
         let ends = match character {
@@ -313,45 +313,45 @@ impl Reader {
                 // Spaces at the end are not part of the text.
                 self.gap.push(character);
                 cursor.at += 1;
-                return Step::Go;
+                return Advance::Go;
             }
-            '\n' | '\r' => Verdict::End,
-            '}' | ']' | ')' if self.open_brackets.count(character as u8) > 0 => Verdict::End,
-            ',' if self.in_sequence() => Verdict::End,
+            '\n' | '\r' => ProbeVerdict::End,
+            '}' | ']' | ')' if self.open_brackets.count(character as u8) > 0 => ProbeVerdict::End,
+            ',' if self.in_sequence() => ProbeVerdict::End,
             ',' => self.look_beyond_comma(cursor, cursor.at + 1),
             '"' => match self.look_beyond_quote(cursor, cursor.at + 1) {
-                Verdict::End => {
+                ProbeVerdict::End => {
                     self.guess(RepairCode::MissingQuote, cursor.span(1));
                     cursor.at += 1;
-                    Verdict::End
+                    ProbeVerdict::End
                 }
-                Verdict::Stop(at) => return Step::Stop(cursor.at + 1 + at),
-                Verdict::Join { .. } => Verdict::Data(Safety::Guess),
+                ProbeVerdict::Stop(at) => return Advance::Stop(cursor.at + 1 + at),
+                ProbeVerdict::Join { .. } => ProbeVerdict::Data(Safety::Guess),
                 verdict => verdict,
             },
-            '#' if spaced => Verdict::End,
+            '#' if spaced => ProbeVerdict::End,
             '/' if spaced => match cursor.byte_at(cursor.at + 1) {
-                None if !cursor.last => Verdict::More,
-                Some(b'/' | b'*') => Verdict::End,
-                _ => Verdict::Data(Safety::Guess),
+                None if !cursor.last => ProbeVerdict::More,
+                Some(b'/' | b'*') => ProbeVerdict::End,
+                _ => ProbeVerdict::Data(Safety::Guess),
             },
-            _ => Verdict::Data(Safety::Guess),
+            _ => ProbeVerdict::Data(Safety::Guess),
         };
         match ends {
-            Verdict::More => Step::More,
-            Verdict::Stop(at) => Step::Stop(cursor.at + 1 + at),
-            Verdict::End => {
+            ProbeVerdict::More => Advance::More,
+            ProbeVerdict::Stop(at) => Advance::Stop(cursor.at + 1 + at),
+            ProbeVerdict::End => {
                 self.close_string();
-                Step::Go
+                Advance::Go
             }
-            Verdict::SwallowedKey => self.refuse(cursor, "a quote or comma is missing before this key"),
-            Verdict::Data(_) | Verdict::Join { .. } => {
+            ProbeVerdict::SwallowedKey => self.refuse(cursor, "a quote or comma is missing before this key"),
+            ProbeVerdict::Data(_) | ProbeVerdict::Join { .. } => {
                 let gap = std::mem::take(&mut self.gap);
                 for space in gap.chars() {
                     write_escaped(&mut self.output.text, space);
                 }
                 self.write_character(cursor, character);
-                Step::Go
+                Advance::Go
             }
         }
     }

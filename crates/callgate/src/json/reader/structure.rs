@@ -1,16 +1,16 @@
 //! Between the values: brackets, commas, colons, keys.
 
-use super::levels::Shape;
+use super::levels::LevelKind;
 use super::quotes::{Opening, Style};
 use super::scalars::{Scan, is_identifier};
-use super::{Cursor, Reader, State, Step, Syntax};
+use super::{Advance, Cursor, Reader, ReaderState, Syntax};
 use crate::finding::{Code, Span};
 use crate::json::repair::{RepairCode, Safety};
 use crate::json::text::escape_into;
 
 /// What is expected next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Expects {
     /// Anything: nothing has been read.
     Start,
     /// What stands before or after the value of a document.
@@ -26,75 +26,75 @@ pub(super) enum Place {
 }
 
 impl Reader {
-    pub(super) fn start(&mut self, cursor: &mut Cursor<'_>) -> Step {
+    pub(super) fn start(&mut self, cursor: &mut Cursor<'_>) -> Advance {
         if self.grammar.document {
-            self.place = Place::Around;
-            return Step::Go;
+            self.expects = Expects::Around;
+            return Advance::Go;
         }
         self.take_space(cursor);
         if cursor.byte().is_none() {
-            return Step::More;
+            return Advance::More;
         }
-        self.place = Place::Value;
+        self.expects = Expects::Value;
         if self.grammar.syntax == Syntax::Kwargs {
             // White space after the parenthesis is written after the brace, so it stays in the gap.
-            self.open_level(Shape::Kwargs);
+            self.open_level(LevelKind::Kwargs);
         } else {
             self.flush_gap();
         }
-        Step::Go
+        Advance::Go
     }
 
-    pub(super) fn read_structure(&mut self, cursor: &mut Cursor<'_>) -> Step {
+    pub(super) fn read_structure(&mut self, cursor: &mut Cursor<'_>) -> Advance {
         self.take_space(cursor);
-        let Some(byte) = cursor.byte() else { return Step::More };
+        let Some(byte) = cursor.byte() else { return Advance::More };
         if self.stops_at(cursor, cursor.at) && !self.fits(byte) {
-            return Step::Stop(cursor.at);
+            return Advance::Stop(cursor.at);
         }
         if (matches!(byte, b'/' | b'#' | b'.' | b'\\') || !(b' '..0x80).contains(&byte))
             && let Some(step) = self.skip_oddity(cursor, byte)
         {
             return step;
         }
-        match self.place {
-            Place::Value => self.read_value(cursor, byte),
-            Place::Key => self.read_key(cursor, byte),
-            Place::Colon => self.read_colon(cursor, byte),
-            Place::After | Place::Start | Place::Around => self.read_after(cursor, byte),
+        match self.expects {
+            Expects::Value => self.read_value(cursor, byte),
+            Expects::Key => self.read_key(cursor, byte),
+            Expects::Colon => self.read_colon(cursor, byte),
+            Expects::After | Expects::Start | Expects::Around => self.read_after(cursor, byte),
         }
     }
 
     /// Whether a valid value may go on with this byte, so that it is no stop.
     fn fits(&self, byte: u8) -> bool {
         let closes = matches!(byte, b'}' | b']' | b')') && self.open_brackets.count(byte) > 0;
-        match self.place {
-            Place::Value if closes => self.in_sequence(),
-            Place::Value => matches!(byte, b'{' | b'[' | b'"' | b'-') || byte.is_ascii_alphanumeric(),
-            Place::Key => closes || byte == b'"' || byte.is_ascii_alphanumeric(),
-            Place::Colon => matches!(byte, b':' | b'='),
-            Place::After | Place::Start | Place::Around => closes || byte == b',',
+        match self.expects {
+            Expects::Value if closes => self.in_sequence(),
+            Expects::Value => matches!(byte, b'{' | b'[' | b'"' | b'-') || byte.is_ascii_alphanumeric(),
+            Expects::Key => closes || byte == b'"' || byte.is_ascii_alphanumeric(),
+            Expects::Colon => matches!(byte, b':' | b'='),
+            Expects::After | Expects::Start | Expects::Around => closes || byte == b',',
         }
     }
 
-    fn read_value(&mut self, cursor: &mut Cursor<'_>, byte: u8) -> Step {
+    fn read_value(&mut self, cursor: &mut Cursor<'_>, byte: u8) -> Advance {
         match byte {
-            b'{' => return self.open_container(cursor, Shape::Brace),
-            b'[' => return self.open_container(cursor, Shape::Bracket),
+            b'{' => return self.open_container(cursor, LevelKind::Brace),
+            b'[' => return self.open_container(cursor, LevelKind::Bracket),
             b'-' | b'0'..=b'9' => return self.read_word(cursor),
             b'}' | b']' | b')' if self.in_sequence() => return self.read_closer(cursor, byte),
             _ => {}
         }
         match self.grammar.opening(cursor.rest(), cursor.last) {
-            Opening::More => return Step::More,
+            Opening::More => return Advance::More,
             Opening::Quote(style, len) => return self.open_string(cursor, style, len),
             Opening::None => {}
         }
         match byte {
             b'(' if self.grammar.syntax == Syntax::Bare && self.levels.is_empty() => {
                 self.repair(RepairCode::WrongOpener, cursor.span(1));
-                self.open_container(cursor, Shape::Members)
+                self.open_container(cursor, LevelKind::Members)
             }
-            b'(' => self.open_container(cursor, Shape::Paren),
+            b'(' => self.open_container(cursor, LevelKind::Paren),
             b',' if self.in_sequence() => self.drop_comma(cursor, Safety::Guess),
             b'}' | b']' | b')' | b',' | b';' => self.refuse(cursor, "a value is missing here"),
             b':' | b'=' => self.refuse(cursor, "this sign cannot start a value"),
@@ -102,15 +102,15 @@ impl Reader {
         }
     }
 
-    fn read_key(&mut self, cursor: &mut Cursor<'_>, byte: u8) -> Step {
+    fn read_key(&mut self, cursor: &mut Cursor<'_>, byte: u8) -> Advance {
         match byte {
             b'}' | b']' | b')' => return self.read_closer(cursor, byte),
             b',' => return self.drop_comma(cursor, Safety::Lossless),
             _ => {}
         }
-        let keyword = self.shape() == Some(Shape::Kwargs);
+        let keyword = self.level_kind() == Some(LevelKind::Kwargs);
         match self.grammar.opening(cursor.rest(), cursor.last) {
-            Opening::More => return Step::More,
+            Opening::More => return Advance::More,
             Opening::Quote(..) if keyword => return self.refuse_positional(cursor),
             Opening::Quote(style, len) => {
                 // A key is never in triple quotes: an empty key may stand right before a broken value.
@@ -127,7 +127,7 @@ impl Reader {
     }
 
     /// Reads a key without quotes, or with only the second one.
-    fn read_bare_key(&mut self, cursor: &mut Cursor<'_>) -> Step {
+    fn read_bare_key(&mut self, cursor: &mut Cursor<'_>) -> Advance {
         let text = cursor.text;
         let mut at = cursor.at + self.scan.word.unwrap_or(self.scan.len);
         let ends =
@@ -148,7 +148,7 @@ impl Reader {
         let found = cursor.byte_at(at);
         if found.is_none() {
             self.scan.len = at - cursor.at;
-            return Step::More;
+            return Advance::More;
         }
         self.scan.word = Some(at - cursor.at);
         let key = text[cursor.at..at].trim_end();
@@ -162,7 +162,7 @@ impl Reader {
             }
             self.scan.len = next - cursor.at;
             if cursor.byte_at(next).is_none() {
-                return Step::More;
+                return Advance::More;
             }
             taken = at + 1;
             text[next..].starts_with([':', '=', '：'])
@@ -170,12 +170,12 @@ impl Reader {
             text[at..].starts_with([':', '=', '：'])
         };
         if !quoted && self.stops_at(cursor, at) {
-            return Step::Stop(at);
+            return Advance::Stop(at);
         }
         self.scan = Scan::default();
         if key.is_empty() || !colon {
-            return match self.shape() {
-                Some(Shape::Kwargs) => self.refuse_positional(cursor),
+            return match self.level_kind() {
+                Some(LevelKind::Kwargs) => self.refuse_positional(cursor),
                 _ => self.refuse(cursor, "a key and its colon are missing here"),
             };
         }
@@ -194,17 +194,17 @@ impl Reader {
         self.output.text.push('"');
         self.key = Some((start, self.output.text.len()));
         cursor.at = if quoted { taken } else { cursor.at + key.len() };
-        self.place = Place::Colon;
-        Step::Go
+        self.expects = Expects::Colon;
+        Advance::Go
     }
 
-    fn read_colon(&mut self, cursor: &mut Cursor<'_>, byte: u8) -> Step {
-        let keyword = self.shape() == Some(Shape::Kwargs);
+    fn read_colon(&mut self, cursor: &mut Cursor<'_>, byte: u8) -> Advance {
+        let keyword = self.level_kind() == Some(LevelKind::Kwargs);
         let len = match byte {
             b':' => 1,
             b'=' => match cursor.byte_at(cursor.at + 1) {
                 Some(b'>') => 2,
-                None if !cursor.last => return Step::More,
+                None if !cursor.last => return Advance::More,
                 _ => 1,
             },
             _ if cursor.rest().starts_with('：') => '：'.len_utf8(),
@@ -227,41 +227,41 @@ impl Reader {
             self.output.text.push(':');
             cursor.at += len;
         }
-        self.place = Place::Value;
-        Step::Go
+        self.expects = Expects::Value;
+        Advance::Go
     }
 
-    fn read_after(&mut self, cursor: &mut Cursor<'_>, byte: u8) -> Step {
-        let shape = self.shape();
+    fn read_after(&mut self, cursor: &mut Cursor<'_>, byte: u8) -> Advance {
+        let kind = self.level_kind();
         match byte {
-            b',' if shape != Some(Shape::Wrapper) => return self.take_comma(cursor, 1),
+            b',' if kind != Some(LevelKind::Wrapper) => return self.take_comma(cursor, 1),
             b'}' | b']' | b')' => return self.read_closer(cursor, byte),
             _ => {}
         }
         let opens_string = match self.grammar.opening(cursor.rest(), cursor.last) {
-            Opening::More => return Step::More,
+            Opening::More => return Advance::More,
             Opening::Quote(..) => true,
             Opening::None => false,
         };
         let comma = cursor.rest().chars().next().filter(|character| matches!(character, ';' | '，' | '、'));
         if let Some(comma) = comma
-            && shape != Some(Shape::Wrapper)
+            && kind != Some(LevelKind::Wrapper)
         {
             self.repair(RepairCode::OddSeparator, cursor.span(comma.len_utf8()));
             return self.take_comma(cursor, comma.len_utf8());
         }
         let opens = matches!(byte, b'{' | b'[' | b'(');
-        let follows = match shape {
-            Some(Shape::Brace | Shape::Kwargs | Shape::Members) => {
+        let follows = match kind {
+            Some(LevelKind::Brace | LevelKind::Kwargs | LevelKind::Members) => {
                 opens_string
                     || byte.is_ascii_alphanumeric()
                     || matches!(byte, b'_' | b'$' | b'@')
                     || byte >= 0x80
             }
-            Some(Shape::Bracket | Shape::Paren) => {
+            Some(LevelKind::Bracket | LevelKind::Paren) => {
                 opens_string || opens || matches!(byte, b'-' | b'0'..=b'9')
             }
-            Some(Shape::Wrapper) | None => false,
+            Some(LevelKind::Wrapper) | None => false,
         };
         if !follows {
             return self.refuse(cursor, "a comma or a closing bracket is missing here");
@@ -270,65 +270,65 @@ impl Reader {
         let safety = if apart { Safety::Lossless } else { Safety::Guess };
         self.repairs.add(RepairCode::MissingComma, safety, cursor.span(0));
         self.output.text.push(',');
-        self.place = if self.in_sequence() { Place::Value } else { Place::Key };
-        Step::Go
+        self.expects = if self.in_sequence() { Expects::Value } else { Expects::Key };
+        Advance::Go
     }
 
-    fn take_comma(&mut self, cursor: &mut Cursor<'_>, len: usize) -> Step {
+    fn take_comma(&mut self, cursor: &mut Cursor<'_>, len: usize) -> Advance {
         self.comma = Some((self.gap.len(), cursor.offset()));
         self.gap.push(',');
-        self.place = if self.in_sequence() { Place::Value } else { Place::Key };
+        self.expects = if self.in_sequence() { Expects::Value } else { Expects::Key };
         cursor.at += len;
-        Step::Go
+        Advance::Go
     }
 
-    fn drop_comma(&mut self, cursor: &mut Cursor<'_>, safety: Safety) -> Step {
+    fn drop_comma(&mut self, cursor: &mut Cursor<'_>, safety: Safety) -> Advance {
         self.repairs.add(RepairCode::ExtraComma, safety, cursor.span(1));
         cursor.at += 1;
-        Step::Go
+        Advance::Go
     }
 
-    fn open_container(&mut self, cursor: &mut Cursor<'_>, shape: Shape) -> Step {
+    fn open_container(&mut self, cursor: &mut Cursor<'_>, kind: LevelKind) -> Advance {
         if self.levels.len() >= self.grammar.max_depth {
             let message = format!("the value is nested deeper than {} levels", self.grammar.max_depth);
             self.fail(Code::TooDeep, cursor.offset(), message);
-            return Step::Go;
+            return Advance::Go;
         }
-        if shape == Shape::Paren && !self.grammar.python() {
+        if kind == LevelKind::Paren && !self.grammar.python() {
             self.repair(RepairCode::Tuple, cursor.span(1));
         }
         self.flush_gap();
         cursor.at += 1;
-        self.open_level(shape);
-        Step::Go
+        self.open_level(kind);
+        Advance::Go
     }
 
     /// Opens a level at the end of the output.
-    pub(super) fn open_level(&mut self, shape: Shape) {
+    pub(super) fn open_level(&mut self, kind: LevelKind) {
         let mut node = usize::MAX;
-        if let Some((opener, _, kind)) = shape.written() {
-            node = self.output.open(kind, self.key.take());
+        if let Some((opener, _, value)) = kind.written() {
+            node = self.output.open(value, self.key.take());
             self.output.text.push(opener);
         }
-        self.push_level(shape, node);
-        self.place = if shape.is_object() { Place::Key } else { Place::Value };
+        self.push_level(kind, node);
+        self.expects = if kind.is_object() { Expects::Key } else { Expects::Value };
     }
 
-    fn read_closer(&mut self, cursor: &mut Cursor<'_>, byte: u8) -> Step {
-        let Some(shape) = self.shape() else { return self.refuse(cursor, "this bracket closes nothing") };
-        if shape == Shape::Wrapper && byte != b')' && self.levels.len() == 1 {
+    fn read_closer(&mut self, cursor: &mut Cursor<'_>, byte: u8) -> Advance {
+        let Some(kind) = self.level_kind() else { return self.refuse(cursor, "this bracket closes nothing") };
+        if kind == LevelKind::Wrapper && byte != b')' && self.levels.len() == 1 {
             return self.refuse(cursor, "this bracket closes nothing");
         }
-        if shape.closer() == byte {
+        if kind.closer() == byte {
             self.close_level(cursor.offset());
             // The parenthesis that ends keyword arguments belongs to the frame.
-            cursor.at += usize::from(shape != Shape::Kwargs);
-            return Step::Go;
+            cursor.at += usize::from(kind != LevelKind::Kwargs);
+            return Advance::Go;
         }
         if self.open_brackets.count(byte) > 0 {
             self.repair(RepairCode::MissingCloser, cursor.span(0));
             self.close_level(cursor.offset());
-            return Step::Go;
+            return Advance::Go;
         }
         // It closes nothing: either it stands for the right bracket, or the right one follows.
         let mut next = cursor.at + self.scan.len.max(1);
@@ -337,22 +337,22 @@ impl Reader {
         }
         if cursor.byte_at(next).is_none() && !cursor.last {
             self.scan.len = next - cursor.at;
-            return Step::More;
+            return Advance::More;
         }
         self.scan = Scan::default();
         let span = cursor.span(1);
         cursor.at += 1;
-        if cursor.byte_at(next) == Some(shape.closer()) {
+        if cursor.byte_at(next) == Some(kind.closer()) {
             self.repair(RepairCode::ExtraCloser, span);
-            return Step::Go;
+            return Advance::Go;
         }
         self.repair(RepairCode::WrongCloser, span);
         self.close_level(span.start);
-        if self.state == State::Done {
+        if self.state == ReaderState::Done {
             // The white space was looked at to decide, so it belongs to the value.
             cursor.at = next;
         }
-        Step::Go
+        Advance::Go
     }
 
     /// Closes the innermost level, at this place of the input.
@@ -365,12 +365,12 @@ impl Reader {
                 self.repair(RepairCode::TrailingComma, Span::new(offset, offset + 1));
             }
         }
-        if let Some((_, closer, _)) = level.shape().written() {
+        if let Some((_, closer, _)) = level.kind().written() {
             self.flush_gap();
             self.output.text.push(closer);
             self.output.close(level.node());
         }
-        if level.shape() == Shape::Paren && level.items == 1 && comma.is_none() {
+        if level.kind() == LevelKind::Paren && level.items == 1 && comma.is_none() {
             // Python would read a single value in parentheses as that value.
             self.guess(RepairCode::Tuple, Span::new(closer, closer));
         }
@@ -382,21 +382,21 @@ impl Reader {
         match self.levels.last_mut() {
             Some(level) => {
                 level.items += 1;
-                self.place = Place::After;
+                self.expects = Expects::After;
             }
             None if self.grammar.document => self.leave_document_value(),
-            None => self.state = State::Done,
+            None => self.state = ReaderState::Done,
         }
     }
 
-    pub(super) fn refuse(&mut self, cursor: &Cursor<'_>, message: &str) -> Step {
+    pub(super) fn refuse(&mut self, cursor: &Cursor<'_>, message: &str) -> Advance {
         self.fail(Code::RepairRefused, cursor.offset(), message);
-        Step::Go
+        Advance::Go
     }
 
-    fn refuse_positional(&mut self, cursor: &Cursor<'_>) -> Step {
+    fn refuse_positional(&mut self, cursor: &Cursor<'_>) -> Advance {
         self.fail(Code::BadJson, cursor.offset(), "every argument needs its name and an equals sign");
-        Step::Go
+        Advance::Go
     }
 }
 

@@ -3,7 +3,7 @@
 //! Only strings with escapes and the depth of brackets count here. An unterminated string runs to the end of the
 //! input: looking for calls inside it would run text that was data.
 
-use super::{Cursor, Reader, State, Step};
+use super::{Advance, Cursor, Reader, ReaderState};
 
 /// Where the lost value is.
 #[derive(Clone, Copy, Debug, Default)]
@@ -37,16 +37,16 @@ impl Reader {
         self.tracker.quote = None;
     }
 
-    pub(super) fn track(&mut self, cursor: &mut Cursor<'_>) -> Step {
+    pub(super) fn track(&mut self, cursor: &mut Cursor<'_>) -> Advance {
         if self.grammar.document {
             cursor.at = cursor.text.len();
-            return Step::More;
+            return Advance::More;
         }
         while let Some(byte) = cursor.byte() {
             let tracker = &mut self.tracker;
             if tracker.depth == 0 && !matches!(byte, b'{' | b'[' | b'(') {
-                self.state = State::Done;
-                return Step::Go;
+                self.state = ReaderState::Done;
+                return Advance::Go;
             }
             if tracker.escaped {
                 tracker.escaped = false;
@@ -64,18 +64,18 @@ impl Reader {
                     b'(' if tracker.parens => tracker.depth += 1,
                     b'}' | b']' if tracker.depth > 0 => tracker.depth -= 1,
                     b')' if tracker.parens && tracker.depth > 0 => tracker.depth -= 1,
-                    _ if self.stops_at(cursor, cursor.at) => return Step::Stop(cursor.at),
+                    _ if self.stops_at(cursor, cursor.at) => return Advance::Stop(cursor.at),
                     _ => {}
                 }
                 if self.tracker.depth == 0 {
-                    self.state = State::Done;
+                    self.state = ReaderState::Done;
                     // The parenthesis that ends keyword arguments belongs to the frame.
                     cursor.at += usize::from(matches!(byte, b'}' | b']'));
-                    return Step::Go;
+                    return Advance::Go;
                 }
             }
             cursor.at += 1;
         }
-        Step::More
+        Advance::More
     }
 }

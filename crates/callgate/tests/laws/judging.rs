@@ -1,155 +1,18 @@
-//! The promises of the design, by number, over all fixtures and over soups of everything that dialects are made of.
+//! Promises about verdicts: none is silent, nothing is invented or touched, dead regions stay dead, refusals teach.
 
-// What fails outside of a test function fails the test that called it.
-#![allow(clippy::panic)]
-
-mod support;
-
-use std::collections::BTreeSet;
-
-use callgate::internal::dialect::{self, Slot};
+use callgate::internal::dialect::Slot;
 use callgate::internal::json::Syntax;
 use callgate::internal::policy::Release;
-use callgate::{Call, Code, Event, FinishReason, Gate, NativeDelta, Record, Response, Safety, repair};
+use callgate::{Call, Code, Event, FinishReason, Gate, Record, Response, Safety, repair};
 use proptest::prelude::*;
-use proptest::sample::{Index, select};
 use serde_json::{Value, json};
-use support::corpus::{DIALECT_SAMPLES, LISTENERS, Listener, OTHER_SAMPLES, Sample, samples};
-use support::soup::{self, Bytes, TOOLS, any_json, broken_json, byte_soup, cuts, openers, places, soup};
-use support::{
-    Feed, assert_linear, difference, ended, excerpt, hold, native_events, obeyed, over_samples,
-    partition_fault, profile, response, text,
-};
+use std::collections::BTreeSet;
 
-/// A gate of any profile or dialect.
-fn any_gate() -> impl Strategy<Value = &'static Listener> {
-    any::<Index>().prop_map(|index| &LISTENERS[index.index(LISTENERS.len())])
-}
-
-/// Runs a law over soups, each read by some gate.
-fn over_soups(cases: u32, law: impl Fn(&Gate, &str) -> Option<String>) {
-    hold(cases, (any_gate(), soup(14)), |(listener, input)| obeyed(law(&listener.gate, &input)));
-}
-
-// ---- 1: one path ----
-
-#[test]
-fn promise_01_one_path() {
-    let law = |gate: &Gate, text: &str| {
-        let feed = Feed { finish: FinishReason::Unknown, ..Feed::new(gate) };
-        let streamed = json!(ended(&feed.whole(text.as_bytes()), feed.finish));
-        (json!(gate.parse(text)) != streamed).then(|| "parsing differs from a stream of one chunk".to_owned())
-    };
-    over_samples(samples(), |sample| law(&sample.gate, &sample.text));
-    over_soups(200, law);
-}
-
-// ---- 2: chunks do not matter ----
-
-/// Cuts that differ from text to text and are the same in every run.
-fn scattered(seed: usize, length: usize, count: usize) -> Vec<usize> {
-    let mut state = seed as u64 ^ 0x9e37_79b9_7f4a_7c15;
-    let mut places: Vec<usize> = (0..count)
-        .map(|_| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (state >> 33) as usize % (length + 1)
-        })
-        .collect();
-    places.sort_unstable();
-    places
-}
-
-/// Byte by byte, cut once everywhere, and cut twice everywhere where the text is short.
-fn cutting_fault(sample: &Sample, every_single_cut: bool) -> Option<String> {
-    const SHORT: usize = 48;
-    let (feed, input) = (sample.feed(), sample.text.as_bytes());
-    let whole = feed.whole(input);
-    let check = |places: &[usize]| {
-        let events = feed.cut(input, places);
-        difference(&events, &whole).map(|why| format!("cut at {places:?}: {why}"))
-    };
-    if let Some(why) = difference(&feed.bytewise(input), &whole) {
-        return Some(format!("byte by byte: {why}"));
-    }
-    let single = (1..input.len()).filter(|_| every_single_cut).find_map(|at| check(&[at]));
-    let double = || {
-        let pairs = (1..input.len()).flat_map(|a| (a..input.len()).map(move |b| [a, b]));
-        pairs.filter(|_| input.len() <= SHORT).find_map(|pair| check(&pair))
-    };
-    let many = || (0..16).find_map(|seed| check(&scattered(seed, input.len(), 1 + seed)));
-    single.or_else(double).or_else(many)
-}
-
-#[test]
-fn promise_02_chunks_do_not_matter_to_dialect_samples() {
-    // The test of the samples cuts each of them once at every place already.
-    over_samples(DIALECT_SAMPLES.iter(), |sample| cutting_fault(sample, false));
-}
-
-#[test]
-fn promise_02_chunks_do_not_matter_to_other_texts() {
-    over_samples(OTHER_SAMPLES.iter(), |sample| cutting_fault(sample, true));
-}
-
-#[test]
-fn promise_02_chunks_do_not_matter_to_soups_and_broken_characters() {
-    hold(1500, (any_gate(), byte_soup(14), cuts(8)), |(listener, Bytes(input), cuts)| {
-        let feed = Feed::new(&listener.gate);
-        let whole = feed.whole(&input);
-        obeyed(difference(&feed.cut(&input, &places(&cuts, input.len())), &whole))?;
-        obeyed(difference(&feed.bytewise(&input), &whole))
-    });
-}
-
-#[test]
-fn promise_02_structured_arguments_come_in_any_pieces() {
-    hold(300, (any_gate(), broken_json(), cuts(6)), |(listener, json, cuts)| {
-        let arguments = format!("{{\"v\": {json}}}");
-        let ends = places(&cuts, arguments.len()).into_iter().filter(|&at| arguments.is_char_boundary(at));
-        let mut start = 0;
-        let pieces: Vec<&str> = ends
-            .chain([arguments.len()])
-            .map(|end| {
-                let piece = &arguments[start..end];
-                start = end;
-                piece
-            })
-            .collect();
-        let read = |pieces: &[&str]| native_events(&listener.gate, "free", pieces, FinishReason::ToolCalls);
-        obeyed(difference(&read(&pieces), &read(&[&arguments])))
-    });
-}
-
-// ---- 3: no byte is lost ----
-
-/// Why the text of an event is not what stands at its place, if it is not: word for word, or unescaped in the envelope
-/// that some formats have for text.
-fn wording_fault(events: &[Event<'static>], input: &str) -> Option<String> {
-    events.iter().find_map(|event| match event {
-        Event::Text { text, span, .. } | Event::Reasoning { text, span, .. } => {
-            let there = input.get(span.start..span.end)?;
-            let held = there == text || unescaped(there).iter().any(|there| there.contains(text.as_ref()));
-            (!held).then(|| format!("{text:?} is shown for {there:?}"))
-        }
-        _ => None,
-    })
-}
-
-#[test]
-fn promise_03_no_byte_is_lost() {
-    over_samples(samples(), |sample| {
-        let events = sample.feed().whole(sample.text.as_bytes());
-        partition_fault(&events, sample.text.len()).or_else(|| wording_fault(&events, &sample.text))
-    });
-    over_soups(1500, |gate, input| partition_fault(&Feed::new(gate).whole(input.as_bytes()), input.len()));
-}
-
-#[test]
-fn promise_03_no_byte_of_broken_utf8_is_lost() {
-    hold(400, (any_gate(), byte_soup(10)), |(listener, Bytes(input))| {
-        obeyed(partition_fault(&Feed::new(&listener.gate).bytewise(&input), input.len()))
-    });
-}
+use crate::over_soups;
+use crate::support;
+use crate::support::corpus::{DIALECT_SAMPLES, Sample, samples};
+use crate::support::soup::{TOOLS, any_json, broken_json, openers};
+use crate::support::{Feed, hold, native_events, over_samples, profile, response, text};
 
 // ---- 4: no attempt is silent ----
 
@@ -195,7 +58,7 @@ fn decided(sample: &Sample, call: &Call) -> Option<usize> {
     let name = after(&call.name, 0)?;
     let record = Record::named(&call.dialect)?;
     // Bare code has no name in the text.
-    if record.call.iter().any(|call| call.has(dialect::Slot::Code)) {
+    if record.call.iter().any(|call| call.has(Slot::Code)) {
         return None;
     }
     // A fence is a marker of text as well.
@@ -226,7 +89,7 @@ fn promise_04_a_call_cut_short_is_not_silent() {
 // ---- 5: nothing is invented ----
 
 /// A text with escapes resolved: those of JSON and Python, or only those of JSON, or those of XML.
-fn unescaped(text: &str) -> Vec<String> {
+pub(crate) fn unescaped(text: &str) -> Vec<String> {
     let read = |keep_unknown: bool| {
         let mut out = String::new();
         let mut high = None;
@@ -339,7 +202,7 @@ fn promise_05_nothing_is_invented() {
             // A format of bare code has one argument whose key is the format's, not the model's.
             .filter(|call| {
                 let record = Record::named(&call.dialect);
-                !record.is_some_and(|record| record.call.iter().any(|call| call.has(dialect::Slot::Code)))
+                !record.is_some_and(|record| record.call.iter().any(|call| call.has(Slot::Code)))
             })
             .find_map(|call| invention(call, input).map(|what| (call.clone(), what)));
         found.map(|(call, what)| format!("{}: {what} of {call:?} is not in the input", gate.profile().name()))
@@ -475,191 +338,6 @@ fn promise_07_lenient_reads_a_marked_call_in_a_fence_and_nothing_else() {
     }
 }
 
-// ---- 8: feeding never fails and never panics ----
-
-#[test]
-fn promise_08_feeding_never_fails() {
-    let finish = select(
-        &[
-            FinishReason::Stop,
-            FinishReason::Length,
-            FinishReason::ToolCalls,
-            FinishReason::ContentFilter,
-            FinishReason::Unknown,
-        ][..],
-    );
-    let native =
-        (proptest::option::of(0..3usize), proptest::option::of(soup(3)), proptest::option::of(soup(3)));
-    let strategy = (any_gate(), byte_soup(16), cuts(4), finish, proptest::option::of(native), soup(2));
-    hold(1500, strategy, |(listener, Bytes(input), cuts, finish, native, tail)| {
-        let gate = &listener.gate;
-        let mut session = gate.session().with_prompt_tail(&tail).with_id_prefix(&tail);
-        session.untrusted(&tail);
-        let mut collector = Response::collector();
-        let mut start = 0;
-        for end in places(&cuts, input.len()).into_iter().chain([input.len()]) {
-            session.push_bytes(&input[start..end], &mut |event| collector.push(event));
-            start = end;
-            if let Some((index, name, arguments)) = &native {
-                let delta = NativeDelta {
-                    index: *index,
-                    id: None,
-                    name: name.as_deref(),
-                    arguments: arguments.as_deref(),
-                    done: start == input.len(),
-                };
-                session.native(delta, &mut |event| collector.push(event));
-            }
-        }
-        session.finish(finish, &mut |event| collector.push(event));
-        let response = collector.finish(finish);
-        let _ = (gate.profile().feedback(&response, gate.registry()), json!(response));
-        Ok(())
-    });
-}
-
-#[test]
-fn promise_08_any_bytes_at_all() {
-    hold(500, (any_gate(), any::<Vec<u8>>()), |(listener, input)| {
-        obeyed(partition_fault(&Feed::new(&listener.gate).whole(&input), input.len()))
-    });
-}
-
-#[test]
-fn promise_08_structured_calls_of_any_shape() {
-    let gate = support::gate("structured", &TOOLS);
-    let parts = select(
-        &[
-            "null",
-            "[]",
-            "{}",
-            "3",
-            "\"x\"",
-            "\"look\"",
-            "\"{\\\"q\\\": \\\"a\\\"}\"",
-            "{\"q\": \"a\"}",
-            "\"\"",
-            "true",
-        ][..],
-    );
-    hold(300, (parts.clone(), parts.clone(), parts.clone(), parts), |(id, function, name, arguments)| {
-        for function in [function.to_owned(), format!("{{\"name\": {name}, \"arguments\": {arguments}}}")] {
-            let list = format!("[{{\"id\": {id}, \"function\": {function}}}, {arguments}]");
-            let calls: Value = serde_json::from_str(&list).unwrap_or_default();
-            let mut session = gate.session();
-            let mut collector = Response::collector();
-            session.native_calls(&calls, &mut |event| collector.push(event));
-            session.finish(FinishReason::Stop, &mut |event| collector.push(event));
-            let response = collector.finish(FinishReason::Stop);
-            prop_assert_eq!(response.calls.len() + response.rejected.len(), 2, "{}", list);
-        }
-        Ok(())
-    });
-}
-
-// ---- 9: linear and bounded ----
-
-#[test]
-fn promise_09_every_marker_repeated_is_linear() {
-    let gate = support::gate("standard", &TOOLS);
-    for literal in soup::LITERALS.iter() {
-        let input = literal.repeat(8192 / literal.len() + 1);
-        assert_linear(literal, &gate, input.as_bytes(), input.len());
-    }
-}
-
-#[test]
-fn promise_09_every_opened_frame_is_linear() {
-    for record in Record::builtin() {
-        let Some(Listener { gate, .. }) = LISTENERS.iter().find(|listener| *listener.name == *record.name)
-        else {
-            continue;
-        };
-        let opener: String =
-            record.openers().first().map(|opener| opener.head().to_owned()).unwrap_or_default();
-        let inner = record
-            .param
-            .iter()
-            .chain(&record.call)
-            .flat_map(|template| template.literals().map(str::to_owned));
-        let inner: BTreeSet<String> =
-            inner.chain(["{\"a\":".to_owned(), "\\\"".to_owned(), "<".to_owned()]).collect();
-        for unit in inner.iter().filter(|unit| !unit.trim().is_empty()) {
-            for head in [
-                opener.clone(),
-                format!("{opener}look"),
-                format!("{opener}{{\"name\": \"look\", \"arguments\": {{\"q\": \""),
-            ] {
-                let input = format!("{head}{}", unit.repeat(4096 / unit.len() + 1));
-                assert_linear(&format!("{}: {head}{unit}…", record.name), gate, input.as_bytes(), 512);
-            }
-        }
-    }
-}
-
-#[test]
-fn promise_09_soups_fed_byte_by_byte_are_linear() {
-    let gate = support::gate("standard", &TOOLS);
-    let soups: Vec<&Sample> = DIALECT_SAMPLES.iter().step_by(40).collect();
-    for sample in soups {
-        let input = sample.text.repeat(8192 / sample.text.len() + 1);
-        assert_linear(&sample.id, &gate, input.as_bytes(), 1);
-    }
-}
-
-#[test]
-fn promise_09_ten_megabytes_are_read_to_the_end() {
-    const SIZE: usize = 10 << 20;
-    let gate = support::gate("standard", &TOOLS);
-    let open = "<tool_call>{\"name\": \"put\", \"arguments\": {\"path\": \"a\", \"text\": \"";
-    let call = format!("{open}{}\"}}}}</tool_call>", "words and \\n lines ".repeat(SIZE / 19));
-    let endless = format!("{open}{}", "\\\"".repeat(SIZE / 2));
-    for (input, calls) in [
-        (call, 1),
-        (endless, 0),
-        ("plain words, no markup at all. ".repeat(SIZE / 31), 0),
-        ("<".repeat(SIZE), 0),
-        ("```\n".repeat(SIZE / 4), 0),
-        ("<tool_call>{".repeat(SIZE / 12), 0),
-    ] {
-        let events = Feed::new(&gate).pieces(input.as_bytes().chunks(64 << 10));
-        assert_eq!(partition_fault(&events, input.len()), None, "{}", excerpt(&input));
-        assert_eq!(response(&events).calls.len(), calls, "{}", excerpt(&input));
-    }
-}
-
-// ---- 10: the same bytes give the same events ----
-
-#[test]
-fn promise_10_earlier_responses_leave_nothing() {
-    // A session writes into the lists of earlier ones of its thread; the first of a thread has none.
-    let fresh = |feed: &Feed<'_>, input: &[u8]| {
-        std::thread::scope(|scope| scope.spawn(|| feed.whole(input)).join()).expect("the reading panicked")
-    };
-    over_samples(samples(), |sample| {
-        let (feed, input) = (sample.feed(), sample.text.as_bytes());
-        difference(&feed.whole(input), &fresh(&feed, input))
-    });
-    over_soups(300, |gate, input| {
-        let (feed, input) = (Feed::new(gate), input.as_bytes());
-        difference(&feed.whole(input), &fresh(&feed, input))
-    });
-}
-
-#[test]
-fn promise_10_same_bytes_same_events() {
-    let other = support::gate("standard", &TOOLS);
-    let again = support::gate("standard", &TOOLS);
-    over_samples(samples(), |sample| {
-        let input = sample.text.as_bytes();
-        let twice = difference(&sample.feed().whole(input), &sample.feed().whole(input));
-        twice.or_else(|| difference(&Feed::new(&other).whole(input), &Feed::new(&again).whole(input)))
-    });
-    over_soups(300, |gate, input| {
-        difference(&Feed::new(gate).whole(input.as_bytes()), &Feed::new(gate).whole(input.as_bytes()))
-    });
-}
-
 // ---- 11: validation precedes everything ----
 
 /// Every call is of a known tool, fits its schema, and came out after the whole response was read.
@@ -783,22 +461,4 @@ fn promise_12_every_code_has_a_message_a_help_and_a_true_example() {
         let found: Vec<Code> = refused.chain(&response.findings).map(|finding| finding.code).collect();
         assert!(found.contains(code), "the example of {code} gives {found:?}, calls {:?}", response.calls);
     }
-}
-
-// ---- texts that once broke a promise ----
-
-#[test]
-fn texts_that_once_broke_a_promise_come_out_right() {
-    over_samples(OTHER_SAMPLES.iter().filter(|sample| sample.row["outcome"].is_array()), |sample| {
-        let response = response(&sample.feed().whole(sample.text.as_bytes()));
-        let calls = response.calls.iter().map(|call| format!("call {} {}", call.name, call.arguments));
-        let refusals = response.rejected.iter().map(|rejected| {
-            let codes: Vec<&str> = rejected.findings.iter().map(|finding| finding.code.word()).collect();
-            format!("rejected {} {}", rejected.name.as_deref().unwrap_or("None"), codes.join(","))
-        });
-        let found: BTreeSet<String> = calls.chain(refusals).collect();
-        let expected = sample.row["outcome"].as_array().into_iter().flatten();
-        let expected: BTreeSet<String> = expected.filter_map(Value::as_str).map(str::to_owned).collect();
-        (found != expected).then(|| format!("expected {expected:?}, found {found:?}"))
-    });
 }
