@@ -46,7 +46,7 @@
 //! - [`history`]: the conversation as typed messages, made valid before it is sent.
 //! - [`id`]: ids that nobody can guess.
 //! - [`model`]: clients of model servers, and a scripted model.
-//! - [`retry`]: what was refused is asked for again; an engine without I/O, and its driver.
+//! - [`retry`]: what was rejected is asked for again; an engine without I/O, and its driver.
 //! - [`tools`]: files of one folder, and running what was approved.
 //! - [`visible`]: text made safe to look at.
 //! - [`written`]: JSON that keeps how it was written.

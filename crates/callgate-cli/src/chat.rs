@@ -12,7 +12,7 @@ use callgate_agent::cancel::Cancel;
 use callgate_agent::chat::{Answered, Chat, ChatEvent, End, Setting};
 use callgate_agent::config::{Config, ConfigBuilder, FILE, Places, StateFolder, check_way};
 use callgate_agent::id::random_id;
-use callgate_agent::model::Pending;
+use callgate_agent::model::BoxFuture;
 use callgate_agent::tools::files::{FS_READ, FS_WRITE, FileNames, Root, file_tools};
 use callgate_agent::tools::mcp::{Mcp, McpServer};
 use callgate_agent::tools::{Completion, ListedTool, RunTool, ToolError, ToolErrorCode, Toolbox};
@@ -106,7 +106,7 @@ async fn once(question: &str, args: &ChatArgs, config: &Config, paint: Paint) ->
     match (&answered.end, ended) {
         (End::Unrecorded { error }, _) => Err(unrecorded(error)),
         (_, Err(error)) => Err(unrecorded(&error)),
-        (end, Ok(())) => Ok(Outcome::refused_if(!end.is_fine())),
+        (end, Ok(())) => Ok(Outcome::rejected_if(!end.is_fine())),
     }
 }
 
@@ -146,7 +146,7 @@ async fn converse(args: &ChatArgs, config: &Config, paint: Paint) -> Result<Outc
     for server in servers {
         server.close().await;
     }
-    Ok(Outcome::refused_if(!all_fine && !is_terminal))
+    Ok(Outcome::rejected_if(!all_fine && !is_terminal))
 }
 
 /// Who is there, what it may call, and how to begin.
@@ -159,7 +159,7 @@ fn greet(config: &Config, chat: &Chat, paint: Paint) -> io::Result<()> {
         tools.push_str(&format!(" and {} more", names.len() - NAMED));
     }
     let mut lines = vec![format!("{who}, profile {}; tools: {tools}", config.profile().name())];
-    if config.provider() == "scripted" {
+    if config.provider() == "rules" {
         let read = match config.file_names() {
             FileNames::Dotted => ("fs.read", "path"),
             FileNames::Underscored => ("read_file", "file_path"),
@@ -282,7 +282,7 @@ async fn begin(
 }
 
 /// The MCP servers of the configuration and the command line, connected. A server of the command line stands in place
-/// of a configured one of the same name. A name that stands before that of another tool is refused before anything starts.
+/// of a configured one of the same name. A name that stands before that of another tool is rejected before anything starts.
 async fn servers(args: &ChatArgs, config: &Config, tools: &Toolbox) -> Result<Vec<Mcp>, Stop> {
     let unfit = |error: ToolError| {
         let help = match error.code {
@@ -443,7 +443,7 @@ struct AtTerminal {
 }
 
 impl Approver for AtTerminal {
-    fn ask<'a>(&'a self, request: &'a Request) -> Pending<'a, Answer> {
+    fn ask<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Answer> {
         Box::pin(async move {
             let mut is_short = true;
             loop {

@@ -61,6 +61,6 @@ fn count(response: &Response, tally: &mut Tally) {
     tally.calls += response.calls.len() as u64;
     tally.repaired += response.calls.iter().filter(|call| !call.repairs.is_empty()).count() as u64;
     for finding in response.rejected.iter().filter_map(|rejected| rejected.findings.first()) {
-        *tally.refused.entry(finding.code.word()).or_default() += 1;
+        *tally.rejected.entry(finding.code.word()).or_default() += 1;
     }
 }

@@ -22,7 +22,7 @@ pub use grants::{Grant, Grants};
 pub use request::{Field, Preview, Request, Starts};
 pub use rule::{Fit, Rule, RuleError};
 
-use crate::model::Pending;
+use crate::model::BoxFuture;
 use crate::visible::quoted;
 
 /// What a call is before anybody is asked.
@@ -37,9 +37,20 @@ pub enum Standing {
     Deny,
 }
 
-/// What a call is that no rule names.
+impl Standing {
+    /// The word of the configuration.
+    pub fn word(self) -> &'static str {
+        match self {
+            Standing::Safe => "safe",
+            Standing::Ask => "ask",
+            Standing::Deny => "deny",
+        }
+    }
+}
+
+/// What a call is that no rule names: the key `approval.default`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Otherwise {
+pub enum DefaultStanding {
     /// Dangerous tools ask, others are safe.
     #[default]
     Auto,
@@ -57,7 +68,7 @@ pub struct ApprovalPolicy {
     /// Calls that run unasked.
     pub safe: Vec<Rule>,
     /// What all others are.
-    pub otherwise: Otherwise,
+    pub default: DefaultStanding,
     /// Whether safe calls run unasked.
     pub auto_approve: bool,
     /// Tools whose `command` argument is a command line.
@@ -72,7 +83,7 @@ impl Default for ApprovalPolicy {
             deny: Vec::new(),
             ask: Vec::new(),
             safe: Vec::new(),
-            otherwise: Otherwise::Auto,
+            default: DefaultStanding::Auto,
             auto_approve: true,
             command_tools: vec!["bash_command".to_owned(), "run_command".to_owned()],
             timeout: Duration::from_secs(300),
@@ -121,9 +132,9 @@ impl ApprovalPolicy {
     fn unless_named(&self, call: &Call, tool: &Tool, arguments: &Value) -> (Standing, String) {
         let named = self.safe.iter().find(|rule| rule.fits(&call.name, arguments, Fit::Plain));
         if named.is_none()
-            && let Otherwise::Always(standing @ (Standing::Ask | Standing::Deny)) = self.otherwise
+            && let DefaultStanding::Always(standing @ (Standing::Ask | Standing::Deny)) = self.default
         {
-            return (standing, "so every call that no rule names".to_owned());
+            return (standing, by_default(standing));
         }
         if tool.dangerous
             && let Some(path) = rule::protected(arguments)
@@ -136,10 +147,10 @@ impl ApprovalPolicy {
         if let Some(rule) = named {
             return (Standing::Safe, format!("the rule `{rule}` allows it"));
         }
-        match self.otherwise {
-            Otherwise::Always(standing) => (standing, "so every call that no rule names".to_owned()),
-            Otherwise::Auto if tool.dangerous => (Standing::Ask, "the tool is dangerous".to_owned()),
-            Otherwise::Auto => (Standing::Safe, "the tool is not dangerous".to_owned()),
+        match self.default {
+            DefaultStanding::Always(standing) => (standing, by_default(standing)),
+            DefaultStanding::Auto if tool.dangerous => (Standing::Ask, "the tool is dangerous".to_owned()),
+            DefaultStanding::Auto => (Standing::Safe, "the tool is not dangerous".to_owned()),
         }
     }
 
@@ -176,6 +187,11 @@ impl ApprovalPolicy {
     }
 }
 
+/// Why a call stands as the configuration says for calls that no rule names.
+fn by_default(standing: Standing) -> String {
+    format!("no rule names it, and `approval.default` is `{}`", standing.word())
+}
+
 /// What the call of a tool is whose `command` is a command line. It runs in the folder where everything is started.
 fn judge_line(arguments: &Value, named: Option<&Rule>) -> (Standing, String) {
     let Some(line) = arguments["command"].as_str() else {
@@ -210,7 +226,7 @@ pub fn hash(call: &Call) -> String {
 /// Somebody who can be asked.
 pub trait Approver: Send + Sync {
     /// Shows a request and waits for the answer.
-    fn ask<'a>(&'a self, request: &'a Request) -> Pending<'a, Answer>;
+    fn ask<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Answer>;
 }
 
 /// What was answered.
@@ -229,12 +245,12 @@ pub enum Answer {
     Nobody,
 }
 
-/// Runs without anybody to ask: whatever is not safe by policy is refused.
+/// Runs without anybody to ask: whatever is not safe by policy is denied.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NobodyThere;
 
 impl Approver for NobodyThere {
-    fn ask<'a>(&'a self, _: &'a Request) -> Pending<'a, Answer> {
+    fn ask<'a>(&'a self, _: &'a Request) -> BoxFuture<'a, Answer> {
         Box::pin(std::future::ready(Answer::Nobody))
     }
 }
@@ -266,7 +282,7 @@ impl Permit {
         &self.hash
     }
 
-    /// Uses it up for the call that is about to run. Another call, or the same with other arguments, is refused.
+    /// Uses it up for the call that is about to run. Another call, or the same with other arguments, is denied.
     pub fn redeem(self, call: &Call) -> Result<(), Denial> {
         if self.hash == hash(call) {
             return Ok(());

@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_read_back_as_they_were_written_and_others_are_refused() {
+    fn rules_read_back_as_they_were_written_and_others_are_rejected() {
         for text in ["fs.read", "fs.write path=docs/** content=*", "*"] {
             assert_eq!(Rule::parse(text).unwrap().to_string(), text);
         }

@@ -35,7 +35,7 @@ impl FolderFile {
     }
 }
 
-/// Refuses a way down from a folder that the agent is to write in, if the folder or any part of the way belongs to
+/// Rejects a way down from a folder that the agent is to write in, if the folder or any part of the way belongs to
 /// another user or is a link. What is not there yet is nobody's; a way that leads out of the folder is the user's choice.
 pub fn check_way(folder: &Path, way: &Path) -> Result<(), ConfigError> {
     if !way.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir)) {

@@ -6,7 +6,7 @@ use callgate::Profile;
 use super::table::rows;
 
 /// The providers that a configuration can set up.
-pub const PROVIDERS: &[&str] = &["ollama", "openai", "scripted"];
+pub const PROVIDERS: &[&str] = &["ollama", "openai", "rules"];
 /// Those that are reached over HTTP.
 const SERVERS: &[&str] = &["ollama", "openai"];
 

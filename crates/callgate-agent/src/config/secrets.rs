@@ -32,7 +32,7 @@ impl Config {
             "openai" => OPENAI,
             _ => return None,
         };
-        // What is no address was refused when the file was read.
+        // What is no address was rejected when the file was read.
         Address::parse(self.text(&self.of_provider("endpoint")).unwrap_or(usual)).ok()
     }
 

@@ -75,7 +75,7 @@ fn without_calls(message: Message) -> Message {
     match message {
         Message::AssistantAction { text, calls } => {
             let names: Vec<&str> = calls.iter().map(|call| call.name.as_str()).collect();
-            let said = format!("{text}\n(I called {}; another call was refused.)", names.join(", "));
+            let said = format!("{text}\n(I called {}; another call was rejected.)", names.join(", "));
             Message::AssistantText { text: said.trim().to_owned() }
         }
         other => other,

@@ -11,7 +11,7 @@ use tokio::process::Command;
 
 use super::{Prepared, RunTool, ToolError, ToolErrorCode, clipped};
 use crate::approval::{Preview, Starts};
-use crate::model::Pending;
+use crate::model::BoxFuture;
 use crate::program::{self, Group};
 
 /// The most bytes of a result that a model reads.
@@ -73,7 +73,7 @@ impl RunTool for ListedTool {
         &self.tool
     }
 
-    fn prepare<'a>(&'a self, arguments: &'a Value) -> Pending<'a, Result<Prepared, ToolError>> {
+    fn prepare<'a>(&'a self, arguments: &'a Value) -> BoxFuture<'a, Result<Prepared, ToolError>> {
         let name = self.tool.name.clone();
         let Some((program, rest)) = self.command.split_first() else {
             let message = format!("`{name}` is only described: nothing here runs it");
@@ -143,14 +143,14 @@ async fn run(name: String, command: Command, input: String) -> Result<String, To
 async fn bounded(stream: Option<impl AsyncRead + Unpin>, most: usize) -> std::io::Result<(Vec<u8>, usize)> {
     let (mut kept, mut whole) = (Vec::new(), 0);
     let Some(mut stream) = stream else { return Ok((kept, whole)) };
-    let mut piece = [0; 8192];
+    let mut chunk = [0; 8192];
     loop {
-        let count = stream.read(&mut piece).await?;
+        let count = stream.read(&mut chunk).await?;
         if count == 0 {
             return Ok((kept, whole));
         }
         whole += count;
         let room = most.saturating_sub(kept.len()).min(count);
-        kept.extend_from_slice(&piece[..room]);
+        kept.extend_from_slice(&chunk[..room]);
     }
 }

@@ -183,12 +183,12 @@ impl<'t> Scan<'t> {
     }
 
     fn keep_to(&mut self, end: usize) {
-        let piece = &self.text[self.at..end];
-        for (at, byte) in piece.bytes().enumerate() {
+        let part = &self.text[self.at..end];
+        for (at, byte) in part.bytes().enumerate() {
             match byte {
                 b'\n' => {
                     // A command may go on behind a backslash.
-                    if !piece[..at].ends_with('\\') && !self.out.ends_with('\\') {
+                    if !part[..at].ends_with('\\') && !self.out.ends_with('\\') {
                         self.flags = "";
                     }
                     self.line = self.at + at + 1;
@@ -200,7 +200,7 @@ impl<'t> Scan<'t> {
                 _ => {}
             }
         }
-        self.out.push_str(piece);
+        self.out.push_str(part);
         self.at = end;
     }
 

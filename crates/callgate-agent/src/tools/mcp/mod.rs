@@ -27,7 +27,7 @@ use tokio::sync::watch;
 
 use super::{Prepared, RunTool, ToolError, ToolErrorCode, clipped, defused};
 use crate::approval::{CommandLine, Preview, Starts};
-use crate::model::{Address, Pending, Secret};
+use crate::model::{Address, BoxFuture, Secret};
 use crate::program::{self, Group};
 use http::Client;
 
@@ -37,7 +37,7 @@ const READY: Duration = Duration::from_secs(60);
 const END: Duration = Duration::from_secs(3);
 /// The most bytes of one answer, on every way to a server.
 const ANSWER: usize = 64 << 20;
-/// The most pages, tools and bytes of a list of tools. A list that is longer is refused: nobody could say which part of it
+/// The most pages, tools and bytes of a list of tools. A list that is longer is rejected: nobody could say which part of it
 /// is meant to be left out.
 const PAGES: usize = 64;
 const TOOLS: usize = 2_000;
@@ -86,7 +86,7 @@ pub(crate) fn is_server_name(name: &str) -> bool {
 
 impl McpServer {
     /// Reads `NAME=COMMAND ARGUMENTS` or `NAME=http://ADDRESS`. Words with spaces stand in quotes; what a shell would act
-    /// on is refused outside of them, because no shell takes part.
+    /// on is rejected outside of them, because no shell takes part.
     pub fn parse(text: &str) -> Result<Self, ToolError> {
         let unfit = |message: String| Err(ToolError::new(ToolErrorCode::BadArguments, text, message));
         let Some((name, way)) = text.split_once('=') else {
@@ -301,7 +301,7 @@ async fn unless_too_long<T>(
     }
 }
 
-/// The tools of a list under their names here, each with what the server calls it. Two of one name are refused: nobody
+/// The tools of a list under their names here, each with what the server calls it. Two of one name are rejected: nobody
 /// could say which of them a call means.
 fn described_all(
     server: &str,
@@ -394,7 +394,7 @@ impl RunTool for McpTool {
         &self.tool
     }
 
-    fn prepare<'a>(&'a self, arguments: &'a Value) -> Pending<'a, Result<Prepared, ToolError>> {
+    fn prepare<'a>(&'a self, arguments: &'a Value) -> BoxFuture<'a, Result<Prepared, ToolError>> {
         let name = self.tool.name.clone();
         let Value::Object(arguments) = arguments.clone() else {
             let error = ToolError::new(ToolErrorCode::BadArguments, name, "the arguments are no object");
