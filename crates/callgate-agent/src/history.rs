@@ -315,7 +315,7 @@ impl PastCall {
     fn to_wire(&self, wire: Wire) -> Written {
         match wire {
             Wire::Ollama => {
-                // By the model's own digits, which a `Value` would round.
+                // As the model wrote them: a `Value` would round long numbers.
                 let arguments = Written::parse(&self.arguments).unwrap_or(Written::Null);
                 let function =
                     Written::object([("name", self.name.as_str().into()), ("arguments", arguments)]);

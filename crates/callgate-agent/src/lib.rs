@@ -39,7 +39,7 @@
 //!
 //! - [`approval`]: which calls run unasked, which ask, which never run; a yes is for one call, once.
 //! - [`audit`]: one line per decision, chained by hashes, on the disk before it counts.
-//! - [`cancel`]: one hand that stops, many that notice.
+//! - [`cancel`]: a switch that one side throws and any number of tasks wait for.
 //! - [`chat`]: a conversation with tools, until the model answers or something is spent.
 //! - [`clock`]: moments as text.
 //! - [`config`]: the user's file, the folder's, environment and flags, every value with its origin; what a folder may set.

@@ -95,7 +95,7 @@ fn list(
             wanted.as_ref().is_none_or(|word| record[member] == *word)
         };
         let since = filter.since.as_deref().unwrap_or_default();
-        // Moments are written so that their order is that of their text.
+        // Timestamps sort by their text.
         is("type", &filter.kind)
             && is("status", &filter.status)
             && record["ts"].as_str().unwrap_or_default() >= since
@@ -293,9 +293,9 @@ fn say(found: &FolderReport, paint: Paint, out: &mut dyn Write) -> Result<(), St
         let heads = match (has_head, unheaded, &found.heads) {
             (true, _, Some(place)) => format!("it agrees with its head in {}", place.display()),
             (_, Some(why), _) => format!("no head of it was kept: {why}"),
-            _ => "no head of it is here: it was written on another machine, or added".to_owned(),
+            _ => "this machine has no head of it: it was written elsewhere, or added".to_owned(),
         };
-        // Behind its head a rewrite is seen; what has neither head nor checked seals may be any log.
+        // A kept head or a checked seal shows a rewrite; without both, any log could stand here.
         let unseen =
             if *has_head || report.sealed == Sealed::Checked { "" } else { ": a rewrite cannot be seen" };
         let notes = visible(&format!("{seals}{unseen}; {heads}"), Breaks::Show).into_owned();
@@ -306,7 +306,7 @@ fn say(found: &FolderReport, paint: Paint, out: &mut dyn Write) -> Result<(), St
     }
     for missing in &found.missing {
         let id = visible(&missing.session_id, Breaks::Show).into_owned();
-        let said = format!("missing, and not by rule: it had {} records", missing.at.seq);
+        let said = format!("missing, and no rule removed it: it had {} records", missing.at.seq);
         writeln!(out, "session {id}: {}", paint.tone(Tone::Bad, said))?;
         if let Some(place) = &found.heads {
             let place = place.join(format!("{id}.json"));

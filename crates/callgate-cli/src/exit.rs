@@ -10,7 +10,7 @@ pub(crate) enum Outcome {
     Fine,
     /// Something was rejected, or a line was bad.
     Rejected,
-    /// Nothing is wrong with what is there, but its end is not.
+    /// What is there holds, but a log does not say that it is at its end.
     Unfinished,
 }
 

@@ -45,7 +45,7 @@ pub(crate) fn run(args: &RepairArgs, paint: Paint, out: &mut dyn Write) -> Resul
             write!(out, "{}{end}", paint.json(&repaired.text))?;
         }
         out.flush()?;
-        // The result is out; if nobody reads standard error, nothing is wrong.
+        // The result is written; a closed standard error is no failure.
         let _ = io::stderr().write_all(remarks(&args.file, &text, &result).as_bytes());
     }
     Ok(Outcome::rejected_if(result.is_err()))

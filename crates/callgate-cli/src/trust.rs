@@ -50,7 +50,7 @@ pub(crate) fn run(args: &TrustArgs, paint: Paint, out: &mut dyn Write) -> Result
     let wishes = builder.wishes();
     let answer = match args.action {
         TrustAction::Allow => {
-            // An answer to what is rejected anyway would promise too much.
+            // Allowing a file that is rejected anyway would promise something that cannot hold.
             builder.agreed().build().map_err(|errors| stop(&errors))?;
             TrustAnswer::Allow
         }
@@ -84,11 +84,11 @@ pub(crate) fn settle(file: &FolderFile, builder: &ConfigBuilder, asking: Asking)
     let answer =
         remembered.as_ref().filter(|remembered| remembered.is_for(file)).map(|remembered| remembered.answer);
     if answer == Some(TrustAnswer::Deny) {
-        // A remark: whoever said no knows.
+        // Only a remark: the user said no to this file before.
         let _ = writeln!(io::stderr(), "callgate: {FILE} is left out, as you said (`callgate trust show`)");
         return Ok(Settled::LeftOut);
     }
-    // What is rejected anyway is not asked about.
+    // A file that is rejected whatever the user answers is not asked about.
     builder.clone().agreed().build().map_err(|errors| stop(&errors))?;
     if answer == Some(TrustAnswer::Allow) {
         return Ok(Settled::Agreed);
@@ -267,7 +267,7 @@ fn list(as_json: bool, paint: Paint, out: &mut dyn Write) -> Result<Outcome, Sto
     Ok(Outcome::Fine)
 }
 
-/// Whether the answer is still for what is there.
+/// Whether the answer was given to the file as it is now.
 fn state_of(remembered: &Remembered) -> &'static str {
     let folder = Path::new(&remembered.path).parent().and_then(Path::parent);
     match folder.map(FolderFile::read) {

@@ -25,7 +25,7 @@ pub use rule::{Fit, Rule, RuleError};
 use crate::model::BoxFuture;
 use crate::visible::quoted;
 
-/// What a call is before anybody is asked.
+/// How a call stands before anybody is asked: it runs, asks, or never runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Standing {
@@ -67,7 +67,7 @@ pub struct ApprovalPolicy {
     pub ask: Vec<Rule>,
     /// Calls that run unasked.
     pub safe: Vec<Rule>,
-    /// What all others are.
+    /// How calls stand that no rule names.
     pub default: DefaultStanding,
     /// Whether safe calls run unasked.
     pub auto_approve: bool,
@@ -104,7 +104,7 @@ impl ApprovalPolicy {
         }
     }
 
-    /// What a call is by itself, wherever the model has it from.
+    /// How a call stands by rules and tool alone, before it is compared with what tools returned.
     fn standing_alone(&self, call: &Call, tool: &Tool) -> (Standing, String) {
         let arguments = call.value();
         if !call.checked {
@@ -123,7 +123,7 @@ impl ApprovalPolicy {
         }
         let (standing, why) = self.unless_named(call, tool, &arguments);
         if standing == Standing::Safe && !self.auto_approve {
-            return (Standing::Ask, "every call asks".to_owned());
+            return (Standing::Ask, "`approval.auto_approve` is off, so every call asks".to_owned());
         }
         (standing, why)
     }
@@ -175,7 +175,7 @@ impl ApprovalPolicy {
                     Ok(Answer::Approve { hash }) if hash == request.hash => {
                         Decision::Permitted(Permit { hash, asked: true })
                     }
-                    // A yes to something else is no yes to this.
+                    // The hash differs: the user agreed to another request than this one.
                     Ok(Answer::Approve { .. }) => denied(DenialReason::OtherCall),
                     Ok(Answer::Deny) => denied(DenialReason::User),
                     Ok(Answer::Closed) => denied(DenialReason::Closed),
@@ -195,28 +195,28 @@ fn by_default(standing: Standing) -> String {
 /// What the call of a tool is whose `command` is a command line. It runs in the folder where everything is started.
 fn judge_line(arguments: &Value, named: Option<&Rule>) -> (Standing, String) {
     let Some(line) = arguments["command"].as_str() else {
-        return (Standing::Ask, "the command is no line of text".to_owned());
+        return (Standing::Ask, "`command` is not a line of text".to_owned());
     };
-    // A folder, words or variables beside the line would change what it does.
+    // Other arguments (a folder, further words, variables) could change what the line does.
     let others = arguments.as_object().into_iter().flat_map(|members| members.keys());
     let is_alone = others.into_iter().all(|key| matches!(key.as_str(), "command" | "requires_approval"));
-    // A pattern says nothing about a line that a shell takes apart, so rules only reach lines that it does not.
+    // A pattern cannot judge a line that a shell would take apart, so rules apply only to lines of plain words.
     match (judge_command(line, Path::new(".")), named) {
         (Harm::Shell(what), _) => (Standing::Ask, format!("a shell would act on {what}")),
         (Harm::Dangerous(what), _) => (Standing::Ask, format!("the command is dangerous: {what}")),
         (_, Some(rule)) => (Standing::Safe, format!("the rule `{rule}` allows it")),
-        (Harm::None, None) if is_alone => (Standing::Safe, "the command only looks".to_owned()),
+        (Harm::None, None) if is_alone => (Standing::Safe, "the command only reads".to_owned()),
         (Harm::None, None) => {
             (Standing::Ask, "an argument beside the command can change what it does".to_owned())
         }
-        (Harm::Unknown, None) => (Standing::Ask, "nobody knows what the command does".to_owned()),
+        (Harm::Unknown, None) => (Standing::Ask, "it is not known what the command does".to_owned()),
     }
 }
 
 /// The hash of what an approval is for: the tool and its arguments in canonical form.
 pub fn hash(call: &Call) -> String {
     let mut hasher = Sha256::new();
-    // The length keeps a name apart from the arguments behind it.
+    // The length of the name goes in first, so that name and arguments cannot be shifted into each other.
     hasher.update((call.name.len() as u64).to_be_bytes());
     hasher.update(call.name.as_bytes());
     hasher.update(call.canonical_arguments().as_bytes());

@@ -237,7 +237,7 @@ impl Entry {
 
     /// Which call it is about.
     fn about(self, call: &Call, settings: &AuditSettings) -> Self {
-        // By the model's own digits; a text that no other reader takes, as it was judged.
+        // As the model wrote them. A text that other readers of JSON do not take is recorded by its value.
         let arguments = Written::parse(&call.arguments).unwrap_or_else(|| call.value().into());
         self.detail("call_id", json!(call.id))
             .detail("dialect", json!(&*call.dialect))

@@ -18,7 +18,7 @@ pub fn error_line(
 ) -> Value {
     let first = rejected.findings.first();
     let code = first.map(|finding| finding.code);
-    // A rejection for want of readable JSON is one that repair was tried on; that it is here says how that went.
+    // Calls with unreadable JSON went through repair first; since they were rejected, repair did not succeed.
     let was_tried =
         matches!(code, Some(Code::BadJson | Code::RepairBudget | Code::Truncated | Code::LoneSurrogate))
             && profile.policy().repair != callgate::internal::policy::RepairPolicy::Off;

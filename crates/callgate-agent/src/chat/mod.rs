@@ -240,7 +240,7 @@ impl Chat {
         };
         answered.turns = meter.taken().0;
         self.usage += answered.usage;
-        // What could not be recorded first says most; after that nothing can be.
+        // Report the first record that could not be written; every later one fails because of it.
         let is_unrecorded = matches!(answered.end, End::Unrecorded { .. });
         if let Some(Err(error)) = self.setting.audit.as_mut().map(AuditLog::flush).filter(|_| !is_unrecorded)
         {
@@ -264,7 +264,7 @@ impl Chat {
             () = cancel.cancelled() => return Err(End::Cancelled),
             read = tokio::time::timeout_at(until, self.read(cancel, tell)) => match read {
                 Ok(read) => read?,
-                // The meter says in its own words that the time is over.
+                // The meter makes the error, so that it reads the same wherever the time runs out.
                 Err(_) => return Ok(meter.take_turn().err().map(|error| End::OverBudget { error })),
             },
         };
@@ -364,7 +364,7 @@ impl Chat {
             respond(&recorder, &request, gate, &format!("{correlation_id}_"), &mut show).await
         };
         let turn = turn.map_err(fault)?;
-        // It goes on record before anything is made of it, so that one that is never settled is there too.
+        // Record the response before asking again, so that one which is never corrected is on record too.
         let entry = self.response_entry(&turn.response, &recorder.recording(), turn.usage);
         self.record(entry.tied(&correlation_id)).map_err(|error| End::Unrecorded { error })?;
         let Setting { model, gate, retry, .. } = &self.setting;

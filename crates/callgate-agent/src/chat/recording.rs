@@ -85,7 +85,7 @@ impl Recording {
             _ => None,
         });
         let found = match wanted {
-            // Without a number it is the call before.
+            // A delta without an index continues the last call.
             None => last.next().filter(|(index, ..)| index.is_none()),
             Some(_) => last.find(|(index, ..)| *index == wanted),
         };
@@ -99,7 +99,7 @@ impl Recording {
                 Some(RecordedChunk::Text(before)) => before.push_str(text),
                 _ => self.chunks.push(RecordedChunk::Text(text.clone())),
             },
-            // A thought that the server keeps apart is no part of what is judged.
+            // Reasoning that the server sends apart is not judged, so a replay does not need it.
             ModelChunk::Reasoning(_) => {}
             ModelChunk::Calls(calls) => self.chunks.push(RecordedChunk::Calls(calls.clone())),
             ModelChunk::Delta { index, id, name: None, arguments: Some(more) }
@@ -110,7 +110,7 @@ impl Recording {
                 name: name.clone(),
                 arguments: arguments.clone(),
             }),
-            // What nobody said must not become a good ending when it is read again.
+            // An unknown reason stays empty, so that a replay does not take it for a good ending.
             ModelChunk::End { reason: FinishReason::Unknown, .. } => self.finish_reason.clear(),
             ModelChunk::End { reason, .. } => self.finish_reason = reason.word().to_owned(),
         }

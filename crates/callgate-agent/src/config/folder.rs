@@ -49,7 +49,7 @@ fn read_as(user: Option<u32>, folder: &Path) -> Result<Option<FolderFile>, Confi
     let file = Path::new(FILE);
     let way = file.parent().unwrap_or(file);
     match Dir::open_ambient_dir(folder, ambient_authority()).and_then(|dir| dir.symlink_metadata(way)) {
-        // A folder that brings nothing along is nobody's business here.
+        // Without `.agent` there is nothing to read, so it does not matter whose the folder is.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         _ => {}
     }

@@ -450,7 +450,7 @@ fn typed(kind: Kind, content: &Content, origin: &Origin) -> Result<Value, Misfit
                 Ok(_) if quoted => Err(wrong("a whole number", "text", unquote)),
                 Ok(count) if (least..=most).contains(&count) => Ok(Value::Count(count)),
                 Ok(_) => Err(out_of_range(bounds)),
-                // Too long to be read, or below zero: a number all the same.
+                // A number that is too long or negative gets the message about the range.
                 Err(_) if !quoted && is_whole(text) => Err(out_of_range(bounds)),
                 Err(_) => Err(wrong("a whole number", &shown(), &bounds)),
             }

@@ -1,5 +1,5 @@
 //! The row of a key: who may set it, what may stand there, which of two values is the looser one, and what holds when
-//! nobody says anything. The rows themselves are in `table.rs`.
+//! nobody says anything. The rows themselves are in `table/`.
 
 use callgate::Profile;
 

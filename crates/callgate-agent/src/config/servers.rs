@@ -65,7 +65,7 @@ pub(super) fn check(settings: &BTreeMap<String, KeySetting>) -> Vec<ConfigError>
                     if variables.is_empty() && Redaction::default().is_secret(name, &Written::Null) =>
                 {
                     let help = "put it into an environment variable and write ${NAME}";
-                    fault(key, "a secret does not stand in a file".to_owned(), help);
+                    fault(key, "a secret must not stand in a file".to_owned(), help);
                 }
                 Some(_) => {}
             }

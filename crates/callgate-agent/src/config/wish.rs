@@ -32,12 +32,12 @@ impl Wish {
             Class::Trusting(_) if is_agreed => return None,
             Class::Trusting(_) => (
                 ConfigErrorCode::Untrusted,
-                "this loosens what holds, and nobody agreed to it",
+                "this loosens your configuration, and you have not agreed to it",
                 "look at it with `callgate trust show`, agree with `callgate trust allow`",
             ),
             Class::Own => (
                 ConfigErrorCode::OwnKey,
-                "this is yours to decide, and a folder's file has no say in it",
+                "only you may set this; a file that came with a folder may not",
                 "set it in your own file (~/.config/callgate/config.yml), the environment or a flag; `callgate trust deny` \
                  leaves the folder's file out",
             ),

@@ -1,4 +1,4 @@
-//! YamlReading a YAML file into flat entries: every value with its dotted key and the line it stands in.
+//! Reading a YAML file into flat entries: every value with its dotted key and the line it stands in.
 //!
 //! The configuration has a known shape, so nothing here recurses and nothing is decoded that the table of keys does
 //! not ask for: a value is the text of a scalar, and whether it was quoted, or a list of such texts.
@@ -140,7 +140,7 @@ impl YamlReading {
 
     fn scalar(&mut self, text: String, quoted: bool, line: usize) -> Result<(), Unreadable> {
         match self.open.last_mut() {
-            // An empty file, or one of comments, is a document that is nothing.
+            // An empty file, or one of comments only, is read as a document of one null.
             None if !quoted && is_nothing(&text) => Ok(()),
             None => Err(self.fault(line, "the file is a single value", "write `key: value` lines")),
             Some(Open::List { values, .. }) => {
@@ -158,7 +158,7 @@ impl YamlReading {
             }
             Some(Open::Mapping { key: Some((_, line)), .. }) => {
                 let line = *line;
-                // A key with nothing behind it says nothing.
+                // A key without a value sets nothing.
                 if quoted || !is_nothing(&text) {
                     self.value(Content::Scalar { text, quoted }, line);
                 } else {

@@ -189,7 +189,7 @@ impl Http {
             is_event_stream,
         };
         if let Some(encoding) = encoding {
-            let message = format!("the server packed its answer ({encoding}) although nobody asked for that");
+            let message = format!("the server compressed its answer ({encoding}), which was not asked for");
             return Err(self.named(ModelFault::new(FaultCode::BadLine, message)));
         }
         if !status.is_success() {
@@ -225,7 +225,7 @@ impl Http {
         };
         let (mut sender, connection) =
             hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(broke)?;
-        // Its own result says nothing that the body does not say too.
+        // The connection's own result adds nothing: every error also reaches the body.
         let task = tokio::spawn(async move {
             let _ = connection.await;
         });
@@ -331,7 +331,7 @@ impl HttpAnswer {
         while text.len() < REJECTION {
             match self.next().await {
                 Ok(Some(bytes)) => text.extend_from_slice(&bytes),
-                // A rejection that breaks off is still a rejection.
+                // The message is over, or broke off: report what came of it.
                 Ok(None) | Err(_) => break,
             }
         }
@@ -339,7 +339,7 @@ impl HttpAnswer {
         let text = String::from_utf8_lossy(&text);
         let value: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
         let said = error_message(&value).unwrap_or_else(|| plain(&text));
-        if said.is_empty() { "the server rejected without a reason".to_owned() } else { said }
+        if said.is_empty() { "the server rejected the request without a reason".to_owned() } else { said }
     }
 }
 

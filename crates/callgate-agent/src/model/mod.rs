@@ -182,7 +182,7 @@ pub async fn respond(
 ) -> Result<Turn, ModelFault> {
     let mut chunks = model.chat(request).await?;
     let mut session = gate.session().with_id_prefix(id_prefix);
-    // What tools gave is text of strangers, their errors included; a call that repeats it is not the model's own.
+    // Results and errors of tools are untrusted text: the gate reports a call that repeats one (`echo`).
     for message in &request.messages {
         if let Message::ToolResult { content, .. } | Message::ToolError { content, .. } = message {
             session.untrusted(content);

@@ -81,7 +81,7 @@ impl Format for OllamaFormat {
             chunks.push_back(ModelChunk::Calls(written.unwrap_or_else(|| calls.to_string())));
         }
         if value["done"] == true {
-            // A server that says nothing else says that it is done.
+            // `done: true` without a reason means that the answer is complete.
             let reason = FinishReason::from_word(value["done_reason"].as_str().unwrap_or("done"));
             let count = |key: &str| value[key].as_u64().unwrap_or(0);
             let usage = Usage { prompt: count("prompt_eval_count"), completion: count("eval_count") };

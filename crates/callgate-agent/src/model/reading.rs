@@ -156,7 +156,9 @@ impl<F: Format> Reading<F> {
             let part =
                 raw.and_then(|raw| Ok(Part { value: serde_json::from_str(raw.get())?, text: raw.get() }));
             let part = part.map_err(|error| match (self.framing, error.is_eof()) {
-                (Framing::Whole, true) => ModelFault::new(FaultCode::EndedEarly, "the answer stops inside"),
+                (Framing::Whole, true) => {
+                    ModelFault::new(FaultCode::EndedEarly, "the answer stops inside its JSON")
+                }
                 _ => unreadable(text, &format!("no JSON: {error}")),
             })?;
             if let Some(message) = error_message(&part.value) {

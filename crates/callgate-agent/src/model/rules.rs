@@ -116,7 +116,7 @@ fn written(style: &CallStyle, name: &str, arguments: &str) -> ModelChunk {
         let call = RenderCall { id: None, name, arguments };
         style.record().and_then(|record| record.render(&[call], None, None).ok())
     };
-    // What is no object is put where one would stand, if the format shows arguments as JSON.
+    // Arguments that are no JSON object replace a rendered stand-in, where the format writes arguments as JSON.
     let stand_in = "{\"stand_in\": 0}";
     let text = match is_object {
         true => render(arguments),

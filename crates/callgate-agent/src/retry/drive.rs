@@ -60,7 +60,7 @@ pub async fn ask_until_settled(
             respond(model, &request, gate, &prefix, &mut unseen).await
         };
         let turn = tokio::select! {
-            // A thrown switch wins over an answer that comes at the same moment.
+            // A cancellation wins over an answer that comes at the same moment.
             biased;
             () = cancel.cancelled() => return Err(RetryFailure::Unsettled(Box::new(retry.cancel()))),
             turn = answer => turn.map_err(|fault| RetryFailure::Fault(fault, Box::new(retry.interrupt())))?,

@@ -226,12 +226,12 @@ impl Retry {
         let model_error = response.model_error.clone();
         let mut unasked = 0;
         if model_error.is_some() {
-            // The model gave up: what stands stands, and what it says is for the host.
+            // The model reports an error: keep the calls that stand, and pass its message to the host.
             self.base.model_error = model_error;
         } else if self.replaces() && !(is_prose && self.is_asking()) {
             let first_text = std::mem::take(&mut self.base.text);
             self.replace(response);
-            // What was said first is what was shown; where nothing was, the reply is the answer.
+            // The first text was already shown, so it stays; without one, the reply's text is the answer.
             if !first_text.trim().is_empty() {
                 self.base.text = first_text;
             }
@@ -330,7 +330,7 @@ impl Retry {
         items.extend(rejected.map(|rejected| (rejected.attempt, Place::Asked(rejected))));
         items.sort_by_key(|(attempt, _)| *attempt);
         let mut items: Vec<Place> = items.into_iter().map(|(_, item)| item).collect();
-        // A model that sends everything again does not thereby call twice.
+        // A reply that repeats calls which already stand does not add them again.
         items.retain(|item| !self.places.iter().any(|place| place.stands() && place.is_same(item)));
         let asked: Vec<usize> = (0..self.places.len()).filter(|at| !self.places[*at].stands()).collect();
         let mut filled = vec![false; self.places.len()];
@@ -426,7 +426,7 @@ impl Retry {
             }
             Place::Stands(_) => None,
         });
-        // Where no call was found the text is what can repeat; words beside calls may differ.
+        // Without calls the text is compared; beside calls it may differ.
         asked.chain([words.to_owned()]).collect()
     }
 

@@ -132,7 +132,9 @@ async fn blocking<T: Send + 'static>(
 ) -> Result<T, ToolError> {
     match tokio::task::spawn_blocking(work).await {
         Ok(result) => result,
-        Err(error) => Err(ToolError::new(ToolErrorCode::Failed, "", format!("the tool broke: {error}"))),
+        Err(error) => {
+            Err(ToolError::new(ToolErrorCode::Failed, "", format!("the tool failed unexpectedly: {error}")))
+        }
     }
 }
 

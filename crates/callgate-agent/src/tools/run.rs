@@ -61,7 +61,7 @@ pub struct Meter {
 impl Meter {
     /// Nothing is spent yet; the time begins now.
     pub fn new(spending: Spending) -> Self {
-        // A time that no clock reaches is no limit.
+        // A limit beyond what the clock can hold is no limit.
         let far = Duration::from_secs(86_400 * 365);
         Meter {
             spending,
@@ -268,7 +268,7 @@ fn in_order(calls: &[Call]) -> Vec<&Call> {
     let mut ordered: Vec<&Call> = Vec::new();
     while !waiting.is_empty() {
         let is_ready = |call: &&Call| call.after.iter().all(|id| ordered.iter().any(|done| done.id == *id));
-        // Calls that wait for each other are rejected by the gate; should some come here, they are found not to work.
+        // The gate rejects calls that wait for each other; any that got here would run into `blocked`.
         let next = waiting.iter().position(is_ready).unwrap_or(0);
         ordered.push(waiting.remove(next));
     }
@@ -333,7 +333,7 @@ async fn run_one(
     let decision = tokio::select! {
         biased;
         () = cancel.cancelled() => {
-            let detail = "the question was taken back".to_owned();
+            let detail = "the user stopped the question".to_owned();
             deny(host, call, Denial { reason: DenialReason::Cancelled, detail })?;
             return Ok(Outcome::NotRun { error: cancelled() });
         }

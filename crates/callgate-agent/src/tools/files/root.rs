@@ -159,7 +159,7 @@ pub(super) fn read_fault(path: &str, error: &io::Error) -> ToolError {
             (ToolErrorCode::NotFound, "a part of the path is no folder".to_owned())
         }
         io::ErrorKind::IsADirectory => (ToolErrorCode::NotAFile, "this is a folder".to_owned()),
-        // The system itself gives a number with its rejections; the capability's own has none.
+        // Errors of the system have a number; those with which `cap-std` rejects a path have none.
         io::ErrorKind::PermissionDenied if error.raw_os_error().is_none() => outside(),
         io::ErrorKind::CrossesDevices => outside(),
         _ if is_loop(error) => outside(),

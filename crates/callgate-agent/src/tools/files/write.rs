@@ -152,7 +152,7 @@ fn replace(folder: &Dir, name: &str, bytes: &[u8], permissions: Option<Permissio
         folder.rename(&unfinished, folder, name)
     })();
     if written.is_err() {
-        // The reason is worth more than a second failure while cleaning up; the next writing sweeps.
+        // Report the first error; the next write sweeps up what could not be removed.
         let _ = folder.remove_file(&unfinished);
     }
     written?;
@@ -205,7 +205,7 @@ fn sweep(folder: &Dir) -> io::Result<()> {
         if let Ok(file) = folder.open_with(&name, &options)
             && flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()
         {
-            // Somebody else may have swept it first.
+            // Another writer may have swept it first.
             let _ = folder.remove_file(&name);
         }
     }

@@ -106,7 +106,7 @@ impl Client {
         let broke = |error: hyper::Error| HttpFault(format!("the connection broke: {error}"));
         let (mut sender, connection) =
             hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(broke)?;
-        // It ends with the answer; its own result says nothing that the answer does not say too.
+        // The connection ends with the answer, which also carries its errors.
         tokio::spawn(async move {
             let _ = connection.await;
         });
@@ -191,7 +191,7 @@ impl StreamableHttpClient for Client {
             StatusCode::METHOD_NOT_ALLOWED => Err(StreamableHttpError::ServerDoesNotSupportSse),
             StatusCode::NOT_FOUND if session.is_some() => Err(StreamableHttpError::SessionExpired),
             status if !status.is_success() => Err(self.rejected(status, response).await),
-            // It answers nothing, and may go on for as long as the session.
+            // This stream answers no request and stays open for as long as the session.
             _ => Ok(events(response, None)),
         }
     }

@@ -144,7 +144,7 @@ impl Mcp {
         match &server.way {
             McpWay::Command { program, arguments, variables } => {
                 let mut command = Command::new(program);
-                // What it says beside the protocol could act on the terminal.
+                // Standard error of the server is dropped: it could act on the terminal.
                 command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
                 program::confine(&mut command, secrets);
                 command.envs(variables.iter().map(|(name, value)| (name, value.expose())));
@@ -192,8 +192,9 @@ impl Mcp {
         let failed = |message: String| ToolError::new(ToolErrorCode::Failed, name, message);
         let connected = async {
             let service = ().serve(transport).await;
-            let service =
-                service.map_err(|error| failed(format!("the server did not begin: {}", plain(&error))))?;
+            let service = service.map_err(|error| {
+                failed(format!("the server did not complete its start: {}", plain(&error)))
+            })?;
             let listed = list(name, service.peer()).await?;
             Ok((service, listed))
         };
@@ -204,7 +205,7 @@ impl Mcp {
         let (service, listed) = unless_too_long(name, too_long.clone(), in_time).await?;
         let mut mcp =
             Mcp { name: name.to_owned(), service, program: None, tools: Vec::new(), left_out: Vec::new() };
-        // One by one, so that a description that cannot be used costs no other tool.
+        // Registered one by one: a tool that cannot be used leaves out no other.
         let mut taken = Registry::new();
         for (tool, remote) in described_all(name, between, listed)? {
             if holds_tokens(&tool.parameters) {
@@ -238,7 +239,7 @@ impl Mcp {
 
     /// Ends the connection in good order.
     pub async fn close(self) {
-        // A server that is gone already is as closed as it can be.
+        // A failure or time-out means that the server is gone or silent; its program is ended below.
         let _ = tokio::time::timeout(Duration::from_secs(5), self.service.cancel()).await;
         if let Some(mut group) = self.program {
             // One that does not end by itself is ended.
@@ -287,7 +288,7 @@ async fn unless_too_long<T>(
     too_long.mark_unchanged();
     let told = async {
         if too_long.changed().await.is_err() {
-            // Nobody is left to tell of it; the work hears by itself that the connection is closed.
+            // The sender is gone with the connection; the work itself reports that.
             std::future::pending::<()>().await;
         }
     };
