@@ -1,4 +1,4 @@
-//! Asks the configured model one question through the gate, and asks again for what was refused.
+//! Asks the configured model one question through the gate, and asks again for what was rejected.
 //!
 //! `cargo run -p callgate-agent --example ask -- tools.json "What is the weather in Oslo?"`, with `.agent/config.yml` or
 //! `CALLGATE_…` variables to say which model. With nothing configured, a few rules stand in for one:

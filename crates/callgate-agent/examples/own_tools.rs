@@ -25,7 +25,7 @@ use callgate::Tool;
 use callgate_agent::approval::{Answer, Approver, Request};
 use callgate_agent::cancel::Cancel;
 use callgate_agent::chat::{Answered, Chat, ChatEvent, Setting};
-use callgate_agent::model::{Pending, Scripted, ScriptedTurn};
+use callgate_agent::model::{BoxFuture, Scripted, ScriptedTurn};
 use callgate_agent::tools::{ToolError, ToolErrorCode, Toolbox};
 use serde::Deserialize;
 use serde_json::json;
@@ -78,7 +78,7 @@ fn tools(cart: &Cart) -> Result<Toolbox, Box<dyn Error>> {
 struct Dialog;
 
 impl Approver for Dialog {
-    fn ask<'a>(&'a self, request: &'a Request) -> Pending<'a, Answer> {
+    fn ask<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Answer> {
         for line in request.lines(true, 80) {
             println!("? {line}");
         }

@@ -1,4 +1,4 @@
-//! Cancellation: one hand that stops, many that notice.
+//! Cancellation: a switch that one side throws and any number of tasks wait for.
 
 use tokio::sync::watch;
 

@@ -76,8 +76,8 @@ pub struct PastCall {
 }
 
 impl Message {
-    /// What a judged response leaves in the history: calls that stand, else text, else that something was refused.
-    /// Refused attempts themselves are not repeated, so that a broken call does not teach the next one.
+    /// What a judged response leaves in the history: calls that stand, else text, else that something was rejected.
+    /// Rejected attempts themselves are not repeated, so that a broken call does not teach the next one.
     pub fn from_response(response: &Response) -> Option<Message> {
         let text = response.text.trim().to_owned();
         if let Some(error) = &response.model_error {
@@ -94,8 +94,8 @@ impl Message {
         if !text.is_empty() {
             return Some(Message::AssistantText { text });
         }
-        let refused = !response.rejected.is_empty();
-        refused.then(|| Message::AssistantText { text: "(My call was refused.)".to_owned() })
+        let rejected = !response.rejected.is_empty();
+        rejected.then(|| Message::AssistantText { text: "(My call was rejected.)".to_owned() })
     }
 
     /// The stable word of its type.
@@ -208,7 +208,7 @@ pub fn replayable(messages: &[Message]) -> Replay {
                             if !is_readable(call) {
                                 change("broken-call", format!("a call of {} cannot be sent on", call.name));
                                 let name = if call.name.is_empty() { "a tool" } else { &call.name };
-                                text = format!("{text}\n(My call of {} was refused.)", defuse(name));
+                                text = format!("{text}\n(My call of {} was rejected.)", defuse(name));
                                 continue;
                             }
                             let mut id = call.id.clone();
@@ -253,7 +253,7 @@ pub fn replayable(messages: &[Message]) -> Replay {
 /// The messages as a server takes them. The history is made valid first.
 ///
 /// What follows each other in the role of the user becomes one message: many servers' templates want the roles to take
-/// turns, and refuse everything else.
+/// turns, and reject everything else.
 pub fn to_wire(messages: &[Message], style: &CallStyle, wire: Wire) -> Vec<Written> {
     let mut sent: Vec<Written> = Vec::new();
     for message in &replayable(messages).messages {
@@ -315,7 +315,7 @@ impl PastCall {
     fn to_wire(&self, wire: Wire) -> Written {
         match wire {
             Wire::Ollama => {
-                // By the model's own digits, which a `Value` would round.
+                // As the model wrote them: a `Value` would round long numbers.
                 let arguments = Written::parse(&self.arguments).unwrap_or(Written::Null);
                 let function =
                     Written::object([("name", self.name.as_str().into()), ("arguments", arguments)]);
@@ -409,7 +409,7 @@ mod tests {
             result_of("b"),
         ]);
         assert_eq!(codes(&replay), ["broken-call", "orphan-result"]);
-        let text = "On it.\n(My call of look was refused.)".to_owned();
+        let text = "On it.\n(My call of look was rejected.)".to_owned();
         assert_eq!(
             replay.messages,
             [user("hi"), Message::AssistantAction { text, calls: vec![call("b", "{}")] }, result_of("b")]

@@ -39,14 +39,14 @@
 //!
 //! - [`approval`]: which calls run unasked, which ask, which never run; a yes is for one call, once.
 //! - [`audit`]: one line per decision, chained by hashes, on the disk before it counts.
-//! - [`cancel`]: one hand that stops, many that notice.
+//! - [`cancel`]: a switch that one side throws and any number of tasks wait for.
 //! - [`chat`]: a conversation with tools, until the model answers or something is spent.
 //! - [`clock`]: moments as text.
 //! - [`config`]: the user's file, the folder's, environment and flags, every value with its origin; what a folder may set.
 //! - [`history`]: the conversation as typed messages, made valid before it is sent.
 //! - [`id`]: ids that nobody can guess.
 //! - [`model`]: clients of model servers, and a scripted model.
-//! - [`retry`]: what was refused is asked for again; an engine without I/O, and its driver.
+//! - [`retry`]: what was rejected is asked for again; an engine without I/O, and its driver.
 //! - [`tools`]: files of one folder, and running what was approved.
 //! - [`visible`]: text made safe to look at.
 //! - [`written`]: JSON that keeps how it was written.

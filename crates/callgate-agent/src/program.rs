@@ -56,7 +56,7 @@ pub(crate) fn confine(command: &mut Command, secrets: &[String]) {
     command.env_clear();
     let passed = PASSED.iter().filter(|name| !secrets.iter().any(|secret| secret == *name));
     let held = passed.filter_map(|name| Some((name, std::env::var_os(name)?)));
-    // A shell takes what begins so for a function to be defined.
+    // Old shells define a function from a variable whose value begins so.
     command.envs(held.filter(|(_, value)| !value.as_encoded_bytes().starts_with(b"()")));
 }
 
@@ -97,7 +97,7 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // A program that has ended has no number any more that could be somebody else's.
+        // `id` is `None` once the program was waited for, so that no other one with the same id is killed.
         #[cfg(unix)]
         if let Some(leader) = self.0.id().and_then(|id| i32::try_from(id).ok())
             && let Some(leader) = rustix::process::Pid::from_raw(leader)

@@ -103,7 +103,7 @@ fn mark(text: &str, out: &mut String) {
 
 fn mark_word(word: &str, out: &mut String) {
     let is_mixed = is_mixed(word);
-    // Where nothing stands before them, marks would be drawn onto what is not a part of the text.
+    // A combining mark without a character before it would be drawn onto what stands outside of the text.
     let mut stacked = STACKED;
     for c in word.chars() {
         stacked = if is_mark(c) { stacked + 1 } else { 0 };

@@ -39,7 +39,7 @@ impl Spelled {
         &self.text
     }
 
-    /// A string literal as it stands in JSON. A spelling that other readers of JSON refuse, such as half of a surrogate
+    /// A string literal as it stands in JSON. A spelling that other readers of JSON reject, such as half of a surrogate
     /// pair, is not kept, since whatever holds it could not be read again.
     fn read(literal: &str, text: String) -> Self {
         let is_plain = plain(&text) == literal;

@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use callgate::{Call, Gate, Registry, Tool};
 use callgate_agent::approval::{
-    Answer, ApprovalPolicy, Approver, Decision, DenialReason, NobodyThere, Otherwise, Permit, Preview,
+    Answer, ApprovalPolicy, Approver, Decision, DefaultStanding, DenialReason, NobodyThere, Permit, Preview,
     Request, Rule, Standing, Starts, hash,
 };
-use callgate_agent::model::Pending;
+use callgate_agent::model::BoxFuture;
 use serde_json::{Value, json};
 
 const DANGEROUS: &[&str] = &["fs.write", "bash_command"];
@@ -55,7 +55,7 @@ impl Told {
 }
 
 impl Approver for Told {
-    fn ask<'a>(&'a self, request: &'a Request) -> Pending<'a, Answer> {
+    fn ask<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Answer> {
         self.1.lock().unwrap().push(request.clone());
         let answer = (self.0)(request);
         Box::pin(async move {
@@ -107,12 +107,12 @@ fn deny_wins_over_ask_and_ask_over_safe() {
 #[test]
 fn what_no_rule_names_is_what_the_default_says() {
     for (otherwise, read, write) in [
-        (Otherwise::Auto, Standing::Safe, Standing::Ask),
-        (Otherwise::Always(Standing::Safe), Standing::Safe, Standing::Safe),
-        (Otherwise::Always(Standing::Ask), Standing::Ask, Standing::Ask),
-        (Otherwise::Always(Standing::Deny), Standing::Deny, Standing::Deny),
+        (DefaultStanding::Auto, Standing::Safe, Standing::Ask),
+        (DefaultStanding::Always(Standing::Safe), Standing::Safe, Standing::Safe),
+        (DefaultStanding::Always(Standing::Ask), Standing::Ask, Standing::Ask),
+        (DefaultStanding::Always(Standing::Deny), Standing::Deny, Standing::Deny),
     ] {
-        let policy = ApprovalPolicy { otherwise, ..Default::default() };
+        let policy = ApprovalPolicy { default: otherwise, ..Default::default() };
         assert_eq!(standing(&policy, "fs.read", json!({"path": "a"})), read);
         assert_eq!(standing(&policy, "fs.write", json!({"path": "a"})), write);
         let protected = if write == Standing::Deny { Standing::Deny } else { Standing::Ask };
@@ -164,7 +164,7 @@ fn t_06_and_t_07_a_rule_for_a_command_does_not_reach_what_a_shell_would_do() {
 fn a_call_that_was_never_checked_does_not_run() {
     let open = Gate::builder().build().unwrap();
     let response = open.parse("<tool_call>{\"name\": \"fs.read\", \"arguments\": {}}</tool_call>");
-    let policy = ApprovalPolicy { otherwise: Otherwise::Always(Standing::Safe), ..Default::default() };
+    let policy = ApprovalPolicy { default: DefaultStanding::Always(Standing::Safe), ..Default::default() };
     assert!(!response.calls[0].checked);
     assert_eq!(policy.standing(&response.calls[0], &tool("fs.read")).0, Standing::Deny);
 }

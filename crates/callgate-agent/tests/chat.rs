@@ -15,10 +15,11 @@ use callgate_agent::audit::{
     AuditLog, AuditSettings, Known, Redaction, Style, Sync, session_path, verify_file,
 };
 use callgate_agent::cancel::Cancel;
-use callgate_agent::chat::{Answered, Chat, ChatEvent, End, Heard, Setting};
+use callgate_agent::chat::{Answered, Chat, ChatEvent, End, Recording, Setting};
 use callgate_agent::history::Message;
 use callgate_agent::model::{
-    ChatRequest, FaultCode, Model, ModelFault, Pending, Piece, Pieces, Scripted, ScriptedPiece, ScriptedTurn,
+    BoxFuture, ChatRequest, FaultCode, Model, ModelChunk, ModelChunks, ModelFault, Scripted, ScriptedChunk,
+    ScriptedTurn,
 };
 use callgate_agent::tools::files::{FS_READ, FileLimits, FileNames, Root, file_tools};
 use callgate_agent::tools::{Spending, ToolErrorCode, Toolbox};
@@ -30,7 +31,10 @@ use serde_json::{Value, json};
 struct Shared(Arc<Scripted>);
 
 impl Model for Shared {
-    fn chat<'a>(&'a self, request: &'a ChatRequest) -> Pending<'a, Result<Box<dyn Pieces>, ModelFault>> {
+    fn chat<'a>(
+        &'a self,
+        request: &'a ChatRequest,
+    ) -> BoxFuture<'a, Result<Box<dyn ModelChunks>, ModelFault>> {
         self.0.chat(request)
     }
 }
@@ -146,7 +150,7 @@ async fn examples_stand_before_the_first_question_as_if_they_had_been_called() {
 #[tokio::test]
 async fn structured_calls_get_their_tools_as_a_list_and_their_results_by_id() {
     let calls = json!([{"id": "x1", "function": {"name": "read_file", "arguments": {"file_path": "a.txt"}}}]);
-    let turns = vec![ScriptedTurn::pieces([Piece::Calls(calls.to_string())]), says("Alpha.")];
+    let turns = vec![ScriptedTurn::chunks([ModelChunk::Calls(calls.to_string())]), says("Alpha.")];
     let mut talk = talk(Wanted { profile: "structured", ..Wanted::default() }, turns);
     assert_eq!(talk.ask("Read it.").await.end, End::Answered);
     let requests = talk.model.0.requests();
@@ -157,10 +161,10 @@ async fn structured_calls_get_their_tools_as_a_list_and_their_results_by_id() {
 
 #[tokio::test]
 async fn text_is_told_at_once_and_a_forming_call_before_its_verdict() {
-    let pieces =
+    let chunks =
         ["One ", "moment. ", "<tool_call>{\"name\": \"fs.list\", ", "\"arguments\": {\"path\": \".\",}}"];
-    let mut turn = ScriptedTurn::pieces(pieces.map(|piece| Piece::Text(piece.to_owned())));
-    turn.pieces.push(ScriptedPiece::Send(Piece::Text("</tool_call>".to_owned())));
+    let mut turn = ScriptedTurn::chunks(chunks.map(|chunk| ModelChunk::Text(chunk.to_owned())));
+    turn.chunks.push(ScriptedChunk::Send(ModelChunk::Text("</tool_call>".to_owned())));
     let mut talk = talk(Wanted::default(), vec![turn, says("Done looking.")]);
     let mut told = Vec::new();
     let answered = talk
@@ -209,7 +213,7 @@ async fn a_model_that_only_calls_is_stopped_by_the_budget() {
 #[tokio::test(start_paused = true)]
 async fn a_model_that_never_ends_is_stopped_by_the_clock() {
     let mut turn = says("Well");
-    turn.pieces.push(ScriptedPiece::Wait(Duration::from_secs(1_000_000)));
+    turn.chunks.push(ScriptedChunk::Wait(Duration::from_secs(1_000_000)));
     let spending = Spending { time: Duration::from_secs(60), ..Spending::default() };
     let mut talk = talk(Wanted { spending, ..Wanted::default() }, vec![turn, says("Hello.")]);
     let answered = talk.ask("Hi.").await;
@@ -262,7 +266,7 @@ async fn r_20_and_r_21_a_model_that_is_done_says_so_unless_it_is_endless() {
 #[tokio::test(start_paused = true)]
 async fn ctrl_c_stops_the_turn_and_not_the_conversation() {
     let mut slow = says("Let me think");
-    slow.pieces.push(ScriptedPiece::Wait(Duration::from_secs(100)));
+    slow.chunks.push(ScriptedChunk::Wait(Duration::from_secs(100)));
     let mut talk = talk(Wanted::default(), vec![slow, says("Here I am.")]);
     let cancel = Cancel::new();
     let hand = cancel.clone();
@@ -281,7 +285,7 @@ async fn ctrl_c_stops_the_turn_and_not_the_conversation() {
 async fn a_fault_and_a_models_own_error_end_the_question_with_their_words() {
     let mut broken = says("Half");
     let fault = ModelFault::new(FaultCode::EndedEarly, "the line is dead");
-    broken.pieces.push(ScriptedPiece::Fail(fault));
+    broken.chunks.push(ScriptedChunk::Fail(fault));
     let mut out = talk(Wanted::default(), vec![broken]);
     let End::Fault { message } = out.ask("Hi.").await.end else { panic!() };
     assert!(message.contains("the line is dead"), "{message}");
@@ -320,9 +324,9 @@ async fn what_is_on_record_can_be_read_again() {
         ["session", "session", "response", "response", "permission", "tool", "response", "session"],
         "{text}"
     );
-    let heard: Heard = serde_json::from_value(lines[2]["details"]["heard"].clone()).unwrap();
+    let recording: Recording = serde_json::from_value(lines[2]["details"]["recording"].clone()).unwrap();
     let gate = Gate::builder().profile(Profile::named("strict").unwrap()).build().unwrap();
-    let replayed = heard.replay(&gate);
+    let replayed = recording.replay(&gate);
     assert_eq!(replayed.calls.len(), 1, "{replayed:?}");
     assert_eq!(replayed.calls[0].value(), json!({"path": "a.txt"}));
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use callgate::internal::policy::{ExtraArgs, Partial, RepairPolicy};
 use callgate::{Profile, Registry};
-use callgate_agent::approval::{ApprovalPolicy, Otherwise, Rule, Standing};
+use callgate_agent::approval::{ApprovalPolicy, DefaultStanding, Rule, Standing};
 use callgate_agent::audit::{Style, Sync};
 use callgate_agent::config::{
     Config, ConfigError, ConfigErrorCode, ConfigErrors, Kind, Origin, PROVIDERS, Row, Value, rows, variable,
@@ -135,7 +135,7 @@ fn a_67_older_spellings_mean_the_same_key() {
 }
 
 #[test]
-fn b_16_two_spellings_that_disagree_are_refused_and_two_that_agree_are_not() {
+fn b_16_two_spellings_that_disagree_are_rejected_and_two_that_agree_are_not() {
     let both = |one: u8, other: u8| {
         format!(
             "providers:\n  ollama:\n    tool_call_retry:\n      max_retry_attempts: {one}\n\
@@ -150,7 +150,7 @@ fn b_16_two_spellings_that_disagree_are_refused_and_two_that_agree_are_not() {
 }
 
 #[test]
-fn what_is_not_understood_is_refused_with_line_key_and_nearest_key() {
+fn what_is_not_understood_is_rejected_with_line_key_and_nearest_key() {
     for (text, code, line, key, said) in [
         ("profle: strict\n", ConfigErrorCode::UnknownKey, 1, "profle", "`profile`"),
         (
@@ -261,7 +261,7 @@ fn all_faults_are_told_at_once() {
 }
 
 #[test]
-fn a_misspelt_variable_is_refused_and_foreign_ones_are_not() {
+fn a_misspelt_variable_is_rejected_and_foreign_ones_are_not() {
     let build =
         |name: &str, text: &str| Config::builder().environment([(name.to_owned(), text.to_owned())]).build();
     let errors = build("CALLGATE_AUDIT_FOLDR", "x").unwrap_err();
@@ -325,7 +325,7 @@ fn the_rules_of_approval_come_from_the_file() {
          command_tools: [sh]\n  timeout_ms: 5\n",
     )
     .approval();
-    assert_eq!(policy.otherwise, Otherwise::Always(Standing::Deny));
+    assert_eq!(policy.default, DefaultStanding::Always(Standing::Deny));
     assert!(!policy.auto_approve);
     assert_eq!(policy.deny, [Rule::parse("fs.write path=.git/**").unwrap()]);
     assert_eq!(policy.ask, [Rule::parse("fs.*").unwrap()]);

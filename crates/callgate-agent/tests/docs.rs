@@ -70,11 +70,11 @@ mcp:
 ";
 
 const RULES: &str = "
-A key that is not in the table is refused with its line and the nearest key that is. So is a value of another type or
+A key that is not in the table is rejected with its line and the nearest key that is. So is a value of another type or
 outside of its range; all faults of a file are told at once. Anchors, aliases and tags of YAML are not read.
 
 An environment variable is `CALLGATE_` and the key in capitals with `_` for each dot: `policy.max_calls` is
-`CALLGATE_POLICY_MAX_CALLS`. Items of a list are separated by commas. A misspelt variable is refused like a misspelt key. Keys with a name of your own
+`CALLGATE_POLICY_MAX_CALLS`. Items of a list are separated by commas. A misspelt variable is rejected like a misspelt key. Keys with a name of your own
 (`mcp.servers.NAME`, `keys.HOST`) stand in a file or after `--set`, not in the environment.
 
 ## Who may set a key
@@ -85,7 +85,7 @@ Whoever wrote a folder may have written its file. So each key has a class:
 |---|---|---|---|
 | `plain` | holds | holds | holds |
 | `trusting` | holds unasked where it is no looser than what you have without it; otherwise after your yes | holds | holds |
-| `own` | refused (`own-key`) | refused (`own-key`) | holds |
+| `own` | rejected (`own-key`) | rejected (`own-key`) | holds |
 
 *Looser* is measured against what holds without the file, flags and environment included. A greater number is looser. Flags and words are ordered in the last column below,
 tightest first; words that share a place cannot be compared, and each is looser than the other. Where there is no order, whatever differs is looser. A profile is looser if any key becomes looser
@@ -94,11 +94,11 @@ is `own`.
 
 A yes is for one file as it is: its path without links and the SHA-256 of the bytes that were read, kept in `$XDG_STATE_HOME/callgate/trust` (`~/.local/state/callgate/trust`).
 `callgate chat` asks at a terminal, before anything is connected, started or written, and shows every key that needs the yes and, if you answered before, what changed since. Everywhere
-else, with `--once` too, the run is refused with exit code 2. `callgate trust show` shows what a file asks for, `callgate trust allow` agrees, `callgate trust deny` leaves the whole file out as
+else, with `--once` too, the run is rejected with exit code 2. `callgate trust show` shows what a file asks for, `callgate trust allow` agrees, `callgate trust deny` leaves the whole file out as
 long as it stays the same. The yes does not cover what the file only names: a program or a dialect file in the folder can change without it.
 
 To name a file with `--config` is a yes. But a file inside of the folder (of the one you are in, or of `--root`), or one that is reached by a link in it, may have come with the folder or been written by a
-model, so `own` keys are refused in it all the same. In your home folder this is true for every file but `~/.config/callgate/config.yml` itself.
+model, so `own` keys are rejected in it all the same. In your home folder this is true for every file but `~/.config/callgate/config.yml` itself.
 
 The folder and `.agent` must belong to you, and neither `.agent` nor anything in it is reached through a link (`not-yours`).
 
@@ -106,7 +106,7 @@ The folder and `.agent` must belong to you, and neither `.agent` nor anything in
 
 A secret, such as an API key, never stands in a file. `keys` binds an environment variable to a host, or to a host and its port: it is sent there and nowhere else.
 `api_key_env` names the variable of a provider; it is sent only if you named the endpoint yourself, or nobody did. A key goes over https, or not beyond this machine, and not to a host whose
-certificates the folder chose. Otherwise the run is refused (`unbound-secret`) before anything is connected.
+certificates the folder chose. Otherwise the run is rejected (`unbound-secret`) before anything is connected.
 
 In the headers and environment of MCP servers, `${VARIABLE}` stands for an environment variable. A header or variable whose name is that of a secret must be written so, and a variable that is
 not set is an error. A server that gets one is yours as a whole: a folder's file has no part in it. No other program gets a variable that is used in such a way.
@@ -116,7 +116,7 @@ A file of a folder that named `api_key_env` or `${VARIABLE}` before there were c
 ## Older spellings
 
 `model.providers.NAME.tool_call` is read as `providers.NAME.tool_call_retry`, and `max_retries` as `max_retry_attempts`. If both spellings
-are there and disagree, the file is refused. `accesslint.useStrictXMLParsing: true` in a settings file chooses the profile `strict-xml`.
+are there and disagree, the file is rejected. `accesslint.useStrictXMLParsing: true` in a settings file chooses the profile `strict-xml`.
 
 ## Rules of approval
 

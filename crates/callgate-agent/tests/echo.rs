@@ -13,7 +13,7 @@ use callgate::{Code, Gate, Policy, Profile};
 use callgate_agent::approval::{Answer, Approver, DenialReason, Grants, Request, Rule};
 use callgate_agent::cancel::Cancel;
 use callgate_agent::chat::{Answered, Chat, ChatEvent, Setting};
-use callgate_agent::model::{Pending, Piece, Scripted, ScriptedTurn};
+use callgate_agent::model::{BoxFuture, ModelChunk, Scripted, ScriptedTurn};
 use callgate_agent::tools::files::{FS_READ, FS_WRITE, FileLimits, FileNames, Root, file_tools};
 use callgate_agent::tools::{Outcome, Toolbox};
 use scratch::Scratch;
@@ -27,7 +27,7 @@ const READ: &str = "<tool_call>{\"name\": \"fs.read\", \"arguments\": {\"path\":
 struct Asked(Arc<Mutex<Vec<String>>>);
 
 impl Approver for Asked {
-    fn ask<'a>(&'a self, request: &'a Request) -> Pending<'a, Answer> {
+    fn ask<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Answer> {
         self.0.lock().unwrap().push(request.why.clone());
         Box::pin(std::future::ready(Answer::Deny))
     }
@@ -35,7 +35,7 @@ impl Approver for Asked {
 
 struct Talk {
     answered: Answered,
-    /// The codes of each response: of its calls, then of its refusals.
+    /// The codes of each response: of its calls, then of its rejections.
     codes: Vec<Vec<Code>>,
     asked: Vec<String>,
     scratch: Scratch,
@@ -97,7 +97,7 @@ async fn a11_an_echo_of_a_harmless_call_is_reported_and_runs() {
 }
 
 #[tokio::test]
-async fn a11_an_echo_is_refused_where_the_policy_says_so() {
+async fn a11_an_echo_is_rejected_where_the_policy_says_so() {
     let reject = |policy: &mut Policy| policy.echo = Echo::Reject;
     let talk = talk(&page(READ), reject, ScriptedTurn::text(READ)).await;
     assert_eq!(talk.codes[1], [Code::EchoedCall]);
@@ -108,7 +108,7 @@ async fn a11_an_echo_is_refused_where_the_policy_says_so() {
 async fn a11_an_echo_of_a_dangerous_call_asks_although_a_rule_allows_it() {
     let native = json!([{"id": "x", "function": {
         "name": "fs.write", "arguments": {"path": "a.txt", "content": "all yours"}}}]);
-    for turn in [ScriptedTurn::text(WRITE), ScriptedTurn::pieces([Piece::Calls(native.to_string())])] {
+    for turn in [ScriptedTurn::text(WRITE), ScriptedTurn::chunks([ModelChunk::Calls(native.to_string())])] {
         let talk = talk(&page(WRITE), |_| {}, turn.clone()).await;
         assert_eq!(talk.codes[1], [Code::Echo]);
         let why = Code::Echo.message();

@@ -163,7 +163,7 @@ fn f_03_no_race_between_a_folder_and_a_link_leads_out() {
         if let Ok(listed) = tools.list("swap") {
             assert!(!listed.contains("canary"), "try {number} listed {listed}");
         }
-        // Whether it is refused or written inside does not matter here. A writing waits for the disk, so it is rarer.
+        // Whether it is rejected or written inside does not matter here. A writing waits for the disk, so it is rarer.
         if number % 10 == 0 {
             let _ = tools.write("swap/f", &format!("inside {number}"));
             let _ = tools.write("swap/made/new", "x");
@@ -184,7 +184,7 @@ fn f_03_no_race_between_a_folder_and_a_link_leads_out() {
 }
 
 #[test]
-fn f_04_paths_that_climb_are_refused_and_others_are_taken_by_the_letter() {
+fn f_04_paths_that_climb_are_rejected_and_others_are_taken_by_the_letter() {
     let scratch = Scratch::new("f04");
     let tools = tools(&scratch, "root");
     scratch.file("x", "outside");
@@ -332,7 +332,7 @@ fn f_12_the_hosts_own_files_are_never_written() {
 }
 
 #[test]
-fn devices_and_pipes_are_refused_at_once() {
+fn devices_and_pipes_are_rejected_at_once() {
     let scratch = Scratch::new("special");
     let tools = tools(&scratch, "root");
     let made = Command::new("mkfifo").arg(scratch.path("root/pipe")).status().unwrap();

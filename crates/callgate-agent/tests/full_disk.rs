@@ -12,7 +12,7 @@ use callgate_agent::approval::Rule;
 use callgate_agent::audit::{AuditError, AuditLog, AuditSettings, Medium, Redaction, Sync};
 use callgate_agent::cancel::Cancel;
 use callgate_agent::chat::{Answered, Chat, End, Setting};
-use callgate_agent::model::{Pending, Scripted, ScriptedTurn};
+use callgate_agent::model::{BoxFuture, Scripted, ScriptedTurn};
 use callgate_agent::tools::{Prepared, RunTool, ToolError, ToolReport, Toolbox};
 use serde_json::{Value, json};
 
@@ -44,7 +44,7 @@ impl RunTool for Counter {
         &self.0
     }
 
-    fn prepare<'a>(&'a self, _: &'a Value) -> Pending<'a, Result<Prepared, ToolError>> {
+    fn prepare<'a>(&'a self, _: &'a Value) -> BoxFuture<'a, Result<Prepared, ToolError>> {
         let ran = Arc::clone(&self.1);
         Box::pin(std::future::ready(Ok(Prepared::new(move || async move {
             ran.fetch_add(1, Ordering::SeqCst);

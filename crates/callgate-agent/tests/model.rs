@@ -129,13 +129,13 @@ async fn streams_read_the_same_however_they_are_cut() {
 }
 
 #[tokio::test]
-async fn streams_come_over_a_real_socket_in_pieces_of_any_size() {
+async fn streams_come_over_a_real_socket_in_chunks_of_any_size() {
     for (kind, content, body) in KINDS {
         for size in [1, 2, 3, 7, 64, 1024] {
             let raw = chunked(content, body, size);
             let (address, _) = listen(raw.chunks(size + 3).map(bytes)).await;
             let model = client(kind, Server::new(Address::parse(&address).unwrap()));
-            assert_is_the_answer(&ask(&*model).await.unwrap(), &format!("{kind:?} in pieces of {size}"));
+            assert_is_the_answer(&ask(&*model).await.unwrap(), &format!("{kind:?} in chunks of {size}"));
         }
     }
 }
@@ -219,22 +219,22 @@ async fn errors_that_a_server_reports_are_told_in_its_words() {
         (
             Kind::Ollama,
             status("404 Not Found", "{\"error\":\"model 'm' not found\"}"),
-            FaultCode::Refused,
+            FaultCode::Rejected,
             "model 'm' not found",
         ),
         (
             Kind::OpenAi,
             status("401 Unauthorized", "{\"error\":{\"message\":\"bad key\"}}"),
-            FaultCode::Refused,
+            FaultCode::Rejected,
             "bad key",
         ),
         (
             Kind::OpenAi,
             status("500 Internal Server Error", "oh\u{1b}[31m no"),
-            FaultCode::Refused,
+            FaultCode::Rejected,
             "oh[31m no",
         ),
-        (Kind::OpenAi, status("503 Busy", ""), FaultCode::Refused, "without a reason"),
+        (Kind::OpenAi, status("503 Busy", ""), FaultCode::Rejected, "without a reason"),
         (
             Kind::OpenAi,
             status("200 OK", "{\"error\":{\"message\":\"no room\"}}"),
@@ -264,7 +264,7 @@ async fn errors_that_a_server_reports_are_told_in_its_words() {
 async fn nothing_is_followed_and_nothing_is_unpacked() {
     let moved = "HTTP/1.1 302 Found\r\nLocation: http://elsewhere.test/\r\nContent-Length: 0\r\n\r\n";
     let fault = fault_of(Kind::OpenAi, [bytes(moved)]).await;
-    assert_eq!((fault.code, fault.status), (FaultCode::Refused, Some(302)));
+    assert_eq!((fault.code, fault.status), (FaultCode::Rejected, Some(302)));
     let packed = "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 3\r\n\r\nabc";
     assert_eq!(fault_of(Kind::Ollama, [bytes(packed)]).await.code, FaultCode::BadLine);
 }
@@ -410,7 +410,7 @@ async fn a_server_that_asks_to_wait_is_told_with_its_wait() {
         ("429 No\r\nRetry-After: 99999999999999999999", None),
     ] {
         let fault = fault_of(Kind::OpenAi, [bytes(status(line, "{\"error\": \"busy\"}"))]).await;
-        assert_eq!((fault.code, fault.retry_after), (FaultCode::Refused, wait), "{line}");
+        assert_eq!((fault.code, fault.retry_after), (FaultCode::Rejected, wait), "{line}");
         assert_eq!(fault.to_string().contains("asks to wait"), wait.is_some(), "{fault}");
     }
 }
@@ -515,15 +515,15 @@ async fn the_key_is_in_no_message() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn structured_calls_come_out_by_index_with_pieces_in_any_order() {
-    let piece = |delta: Value| {
+async fn structured_calls_come_out_by_index_with_chunks_in_any_order() {
+    let chunk = |delta: Value| {
         format!("data: {}\n\n", json!({"choices": [{"index": 0, "delta": {"tool_calls": delta}}]}))
     };
     let body = [
-        piece(json!([{"index": 1, "id": "b", "function": {"name": "look", "arguments": "{\"q\":"}},
+        chunk(json!([{"index": 1, "id": "b", "function": {"name": "look", "arguments": "{\"q\":"}},
             {"index": 0, "id": "a", "function": {"name": "look", "arguments": "{\"q\":"}}])),
-        piece(json!([{"index": 0, "function": {"arguments": "\"1\"}"}}])),
-        piece(json!([{"index": 1, "function": {"arguments": "\"2\"}"}}])),
+        chunk(json!([{"index": 0, "function": {"arguments": "\"1\"}"}}])),
+        chunk(json!([{"index": 1, "function": {"arguments": "\"2\"}"}}])),
         "data: {\"choices\":[{\"index\":1,\"delta\":{\"content\":\"another answer\"}}]}\n\n".to_owned(),
         "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"
             .to_owned(),
@@ -539,7 +539,7 @@ async fn structured_calls_come_out_by_index_with_pieces_in_any_order() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_the_limit_cut_is_refused_and_said_to_be_cut() {
+async fn a_call_that_the_limit_cut_is_rejected_and_said_to_be_cut() {
     let body = concat!(
         "{\"message\":{\"content\":\"<tool_call>{\\\"name\\\": \\\"look\\\", \\\"arguments\\\": {\\\"q\\\": \\\"ca\"},\"done\":false}\n",
         "{\"message\":{\"content\":\"\"},\"done\":true,\"done_reason\":\"length\"}\n",

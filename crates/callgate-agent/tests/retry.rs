@@ -7,7 +7,7 @@ use callgate::{Code, FinishReason, Gate, Profile, Registry, Response};
 use callgate_agent::cancel::Cancel;
 use callgate_agent::history::{CallStyle, Message};
 use callgate_agent::model::{
-    ChatRequest, FaultCode, ModelFault, Parameters, Piece, Scripted, ScriptedPiece, ScriptedTurn, Turn,
+    ChatRequest, FaultCode, ModelChunk, ModelFault, Parameters, Scripted, ScriptedChunk, ScriptedTurn, Turn,
     respond,
 };
 use callgate_agent::retry::{
@@ -178,15 +178,15 @@ fn where_calls_stand_or_fall_together_a_reply_stands_for_the_whole() {
 }
 
 #[test]
-fn a_63_words_do_not_settle_a_refused_call_and_are_not_lost_where_they_are_the_answer() {
+fn a_63_words_do_not_settle_a_rejected_call_and_are_not_lost_where_they_are_the_answer() {
     for profile in ["strict", "standard", "strict-xml"] {
         let gate = gate(profile);
         let mut retry = Retry::new(&gate, RetrySettings::default(), "c");
-        let refused = match profile {
+        let rejected = match profile {
             "strict-xml" => "<look>{\"n\": 1}</look>",
             _ => "<tool_call>{\"name\": \"look\", \"arguments\": {\"n\": 1}}</tool_call>",
         };
-        ask(retry.first(gate.parse(refused), Usage::default()));
+        ask(retry.first(gate.parse(rejected), Usage::default()));
         let again = ask(retry.reply(gate.parse("It is late."), Usage::default()));
         assert_eq!(again.attempt, 2, "{profile}: words are no call");
     }
@@ -354,7 +354,7 @@ async fn drive(
 }
 
 fn broken() -> ScriptedTurn {
-    ScriptedTurn::pieces([Piece::Calls(json!([call("a", "look", BROKEN)]).to_string())])
+    ScriptedTurn::chunks([ModelChunk::Calls(json!([call("a", "look", BROKEN)]).to_string())])
 }
 
 #[tokio::test(start_paused = true)]
@@ -362,7 +362,7 @@ async fn a_model_that_breaks_off_is_a_fault_with_what_was_asked_until_then() {
     let gone = ModelFault::new(FaultCode::Disconnected, "gone");
     let model = Scripted::new([
         broken(),
-        ScriptedTurn { pieces: vec![ScriptedPiece::Fail(gone.clone())], ..Default::default() },
+        ScriptedTurn { chunks: vec![ScriptedChunk::Fail(gone.clone())], ..Default::default() },
     ]);
     let failure =
         drive(&model, &gate("structured"), RetrySettings::default(), &Cancel::new()).await.unwrap_err();
@@ -374,7 +374,7 @@ async fn a_model_that_breaks_off_is_a_fault_with_what_was_asked_until_then() {
 #[tokio::test(start_paused = true)]
 async fn stopping_while_the_model_answers_ends_it_at_once() {
     let slow = ScriptedTurn {
-        pieces: vec![ScriptedPiece::Wait(std::time::Duration::from_secs(3600))],
+        chunks: vec![ScriptedChunk::Wait(std::time::Duration::from_secs(3600))],
         ..Default::default()
     };
     let model = Scripted::new([broken(), slow]);
@@ -394,12 +394,15 @@ async fn stopping_while_the_model_answers_ends_it_at_once() {
 /// settings, gate, model, request and switch go in; what is settled comes out.
 #[tokio::test(start_paused = true)]
 async fn the_conversation_that_is_sent_again_is_valid_and_holds_what_was_said() {
-    let first = ScriptedTurn::pieces([
-        Piece::Text("On it.".to_owned()),
-        Piece::Calls(json!([call("a", "put", "{\"text\":\"x\"}"), call("b", "look", BROKEN)]).to_string()),
+    let first = ScriptedTurn::chunks([
+        ModelChunk::Text("On it.".to_owned()),
+        ModelChunk::Calls(
+            json!([call("a", "put", "{\"text\":\"x\"}"), call("b", "look", BROKEN)]).to_string(),
+        ),
     ]);
     let prose = ScriptedTurn::text("Sorry.");
-    let fixed = ScriptedTurn::pieces([Piece::Calls(json!([call("b", "look", "{\"q\":\"x\"}")]).to_string())]);
+    let fixed =
+        ScriptedTurn::chunks([ModelChunk::Calls(json!([call("b", "look", "{\"q\":\"x\"}")]).to_string())]);
     let model = Scripted::new([first, prose, fixed]);
     let settled = drive(&model, &gate("structured"), RetrySettings::default(), &Cancel::new()).await.unwrap();
     assert_eq!(called(&settled.response), ["a:put{\"text\":\"x\"}", "b:look{\"q\":\"x\"}"]);

@@ -13,13 +13,13 @@ use std::time::{Duration, SystemTime};
 
 use callgate::{Call, Gate, Tool};
 use callgate_agent::approval::{
-    Answer, ApprovalPolicy, Approver, DenialReason, Grants, NobodyThere, Otherwise, Preview, Request, Rule,
-    Standing,
+    Answer, ApprovalPolicy, Approver, DefaultStanding, DenialReason, Grants, NobodyThere, Preview, Request,
+    Rule, Standing,
 };
 use callgate_agent::audit::{AuditLog, AuditSettings, Medium, Redaction, Style, Sync};
 use callgate_agent::cancel::Cancel;
 use callgate_agent::history::Message;
-use callgate_agent::model::Pending;
+use callgate_agent::model::BoxFuture;
 use callgate_agent::tools::files::{FS_WRITE, FileLimits, FileNames, Root, file_tools};
 use callgate_agent::tools::{
     Host, Meter, Outcome, Prepared, RunTool, Spending, ToolError, ToolErrorCode, ToolReport, Toolbox,
@@ -41,7 +41,7 @@ impl RunTool for Counter {
         &self.tool
     }
 
-    fn prepare<'a>(&'a self, _: &'a Value) -> Pending<'a, Result<Prepared, ToolError>> {
+    fn prepare<'a>(&'a self, _: &'a Value) -> BoxFuture<'a, Result<Prepared, ToolError>> {
         let (ran, gives, takes) = (Arc::clone(&self.ran), self.gives, self.takes);
         Box::pin(std::future::ready(Ok(Prepared::new(move || async move {
             ran.fetch_add(1, Ordering::Relaxed);
@@ -137,7 +137,7 @@ impl Bench {
 struct Yes(Mutex<Vec<Request>>);
 
 impl Approver for Yes {
-    fn ask<'a>(&'a self, request: &'a Request) -> Pending<'a, Answer> {
+    fn ask<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Answer> {
         self.0.lock().unwrap().push(request.clone());
         Box::pin(std::future::ready(Answer::Approve { hash: request.hash.clone() }))
     }
@@ -258,7 +258,7 @@ async fn t_06_to_t_08_a_command_that_a_shell_would_take_apart_always_asks() {
 #[tokio::test]
 async fn t_01_a_preview_cannot_act_on_the_terminal_and_is_part_of_the_question() {
     let mut bench = Bench::new("seen", Duration::ZERO);
-    bench.approval.otherwise = Otherwise::Always(Standing::Ask);
+    bench.approval.default = DefaultStanding::Always(Standing::Ask);
     let yes = Yes::default();
     bench.run(&look(1), &yes).await;
     let asked = yes.0.lock().unwrap();
@@ -275,7 +275,7 @@ async fn f_12_files_that_decide_what_runs_later_always_ask() {
         bench.tools.add(tool).unwrap();
     }
     bench.approval.safe = vec![Rule::parse("*").unwrap()];
-    bench.approval.otherwise = Otherwise::Always(Standing::Safe);
+    bench.approval.default = DefaultStanding::Always(Standing::Safe);
     scratch.file(".git/config", "old");
     let write = |path: &str| [("fs.write", json!({"path": path, "content": "x"}))];
     let reports = bench.run(&write("a"), &NobodyThere).await;
@@ -376,7 +376,7 @@ async fn every_decision_and_result_is_on_record() {
 struct Stops(Cancel);
 
 impl Approver for Stops {
-    fn ask<'a>(&'a self, _: &'a Request) -> Pending<'a, Answer> {
+    fn ask<'a>(&'a self, _: &'a Request) -> BoxFuture<'a, Answer> {
         self.0.cancel();
         Box::pin(std::future::pending())
     }
@@ -496,7 +496,7 @@ impl RunTool for Stuck {
         &self.0
     }
 
-    fn prepare<'a>(&'a self, _: &'a Value) -> Pending<'a, Result<Prepared, ToolError>> {
+    fn prepare<'a>(&'a self, _: &'a Value) -> BoxFuture<'a, Result<Prepared, ToolError>> {
         Box::pin(std::future::pending())
     }
 }

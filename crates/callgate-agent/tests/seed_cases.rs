@@ -106,11 +106,11 @@ fn gate(case: &Value) -> Gate {
     gate.unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The pieces that do not stand in a text, as faults.
-fn missing(what: &str, said: &str, pieces: &Value) -> Vec<String> {
-    let pieces = pieces.as_array().into_iter().flatten().filter_map(Value::as_str);
-    let lacking = pieces.filter(|piece| !said.contains(piece));
-    lacking.map(|piece| format!("{what} lacks {piece:?}: {said:?}")).collect()
+/// The parts that do not stand in a text, as faults.
+fn missing(what: &str, said: &str, parts: &Value) -> Vec<String> {
+    let parts = parts.as_array().into_iter().flatten().filter_map(Value::as_str);
+    let lacking = parts.filter(|part| !said.contains(part));
+    lacking.map(|part| format!("{what} lacks {part:?}: {said:?}")).collect()
 }
 
 /// Why a member of the expectation is not this, if it is expected at all.

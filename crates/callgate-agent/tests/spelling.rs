@@ -17,10 +17,11 @@ use callgate_agent::audit::{
     AuditLog, AuditSettings, Known, Redaction, Style, Sync, session_path, verify_file,
 };
 use callgate_agent::cancel::Cancel;
-use callgate_agent::chat::{Chat, Heard, HeardPiece, Setting, verdicts};
+use callgate_agent::chat::{Chat, RecordedChunk, Recording, Setting, verdicts};
 use callgate_agent::history::{CallStyle, Message, Wire, to_wire};
 use callgate_agent::model::{
-    Address, ChatRequest, Model, ModelFault, Ollama, OpenAi, Pending, Pieces, Scripted, ScriptedTurn, Server,
+    Address, BoxFuture, ChatRequest, Model, ModelChunks, ModelFault, Ollama, OpenAi, Scripted, ScriptedTurn,
+    Server,
 };
 use callgate_agent::tools::Toolbox;
 use scratch::Scratch;
@@ -73,7 +74,10 @@ struct Once {
 }
 
 impl Model for Once {
-    fn chat<'a>(&'a self, request: &'a ChatRequest) -> Pending<'a, Result<Box<dyn Pieces>, ModelFault>> {
+    fn chat<'a>(
+        &'a self,
+        request: &'a ChatRequest,
+    ) -> BoxFuture<'a, Result<Box<dyn ModelChunks>, ModelFault>> {
         match self.has_answered.swap(true, Ordering::SeqCst) {
             false => self.server.chat(request),
             true => self.after.chat(request),
@@ -132,13 +136,13 @@ async fn recorded(
 }
 
 /// The recorded response, as it is read again, and the verdicts that are on record.
-fn replayed(lines: &[String]) -> (Heard, Response, Vec<String>) {
+fn replayed(lines: &[String]) -> (Recording, Response, Vec<String>) {
     let records = lines.iter().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let record = records.into_iter().find(|record| record["details"].get("heard").is_some()).unwrap();
-    let heard: Heard = serde_json::from_value(record["details"]["heard"].clone()).unwrap();
-    let response = heard.replay(&gate());
+    let record = records.into_iter().find(|record| record["details"].get("recording").is_some()).unwrap();
+    let recording: Recording = serde_json::from_value(record["details"]["recording"].clone()).unwrap();
+    let response = recording.replay(&gate());
     let then = serde_json::from_value(record["details"]["verdicts"].clone()).unwrap();
-    (heard, response, then)
+    (recording, response, then)
 }
 
 #[tokio::test]
@@ -146,12 +150,12 @@ async fn arguments_keep_their_spelling_from_the_server_to_the_replay() {
     for server in servers(ARGUMENTS) {
         let what = format!("{} {}", server.0, server.1);
         let (lines, history) = recorded(&server).await;
-        let (heard, response, then) = replayed(&lines);
+        let (recording, response, then) = replayed(&lines);
         let calls: Vec<&Call> = response.calls.iter().collect();
         assert_eq!(calls.len(), 1, "{what}: {response:?}");
         assert_eq!(calls[0].arguments, ARGUMENTS, "{what}");
         assert_eq!(verdicts(&response), then, "{what}");
-        if let [HeardPiece::Calls(calls)] = &heard.pieces[..] {
+        if let [RecordedChunk::Calls(calls)] = &recording.chunks[..] {
             assert_eq!(*calls, list(ARGUMENTS), "{what}: white space included");
         }
         // In the records of the verdict and of what became of it the arguments are JSON, without white space.
@@ -182,11 +186,11 @@ async fn a_key_that_comes_twice_is_seen_and_recorded() {
 }
 
 #[test]
-fn a_log_that_holds_the_list_itself_is_still_read() {
+fn a_log_of_an_earlier_version_is_still_read() {
     let calls = json!([{"function": {"name": "keep", "arguments": {"n": 1}}}]);
-    let heard = json!({"pieces": [{"calls": calls}], "finish_reason": "tool_calls"});
-    let heard: Heard = serde_json::from_value(heard).unwrap();
-    assert_eq!(heard.replay(&gate()).calls[0].value(), json!({"n": 1}));
+    let recording = json!({"pieces": [{"calls": calls}], "finish_reason": "tool_calls"});
+    let recording: Recording = serde_json::from_value(recording).unwrap();
+    assert_eq!(recording.replay(&gate()).calls[0].value(), json!({"n": 1}));
 }
 
 /// Secrets that only a reader of JSON sees, where a value would have dropped the first of two keys.

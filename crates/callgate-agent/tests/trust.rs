@@ -110,7 +110,7 @@ fn loosened(before: &Config, after: &Config) -> Vec<String> {
 /// own, takes effect from a file that nobody named.
 #[test]
 fn a02_no_key_of_an_unnamed_file_loosens_anything_unasked() {
-    let (mut held, mut refused) = (0, 0);
+    let (mut held, mut rejected) = (0, 0);
     for profile in Profile::NAMES {
         let own = format!("profile: {profile}\n");
         let before = good(Config::builder().text("own.yml", &own).build());
@@ -127,7 +127,7 @@ fn a02_no_key_of_an_unnamed_file_loosens_anything_unasked() {
                         assert_eq!(loosened(&before, &after), [""; 0], "{profile}: {text}");
                     }
                     Err(errors) => {
-                        refused += 1;
+                        rejected += 1;
                         let is_trust = |error: &ConfigError| {
                             matches!(error.code, ConfigErrorCode::OwnKey | ConfigErrorCode::Untrusted)
                                 && error.key == key
@@ -141,7 +141,7 @@ fn a02_no_key_of_an_unnamed_file_loosens_anything_unasked() {
             }
         }
     }
-    assert!(held > 500 && refused > 1000, "{held} {refused}");
+    assert!(held > 500 && rejected > 1000, "{held} {rejected}");
 }
 
 /// Two keys together are no looser than each alone.
@@ -213,7 +213,7 @@ fn what_a_folder_may_do_unasked_is_to_tighten() {
         "approval: {deny: [fs.write], ask: ['fs.*'], timeout_ms: 10}",
         "providers: {ollama: {temperature: 0, seed: 1, tool_call_retry: {max_retry_attempts: 0}}}",
         // What holds anyway is no change.
-        "policy: {repair: lossless, max_calls: 128}\nprofile: standard\nprovider: scripted",
+        "policy: {repair: lossless, max_calls: 128}\nprofile: standard\nprovider: rules",
     ] {
         good(unasked("", text));
     }

@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 const EXIT_CODES: &str = "\
 Exit codes:
   0  fine (also when the reader of the output goes away, as `head` does)
-  1  the run went to its end, but something was refused or a line was bad
+  1  the run went to its end, but something was rejected or a line was bad
   2  the command line or an input file cannot be used; one line on standard error says why
   3  the output could not be written, or an internal error
   4  `audit verify`: what is there holds, but a log does not say that it is at its end
@@ -172,7 +172,7 @@ pub(crate) struct RepairArgs {
     /// The broken JSON; `-` or nothing is standard input
     #[arg(value_name = "FILE", default_value = "-", hide_default_value = true)]
     pub(crate) file: PathBuf,
-    /// Refuse what needs a guess
+    /// Reject what needs a guess
     #[arg(long)]
     pub(crate) strict: bool,
     /// Print one object with `output` and `repairs`, or `error`
@@ -296,7 +296,7 @@ pub(crate) struct ChatArgs {
     /// The profile to take instead of the configured one
     #[arg(long, value_name = "NAME")]
     pub(crate) profile: Option<String>,
-    /// Where the model runs: ollama, openai or scripted
+    /// Where the model runs: ollama, openai or rules
     #[arg(long, value_name = "NAME")]
     pub(crate) provider: Option<String>,
     /// The model
@@ -365,7 +365,7 @@ pub(crate) enum AuditAction {
         /// A number, or a correlation id
         record: String,
     },
-    /// How many calls were accepted, repaired and refused, and why
+    /// How many calls were accepted, repaired and rejected, and why
     Stats,
     /// Read a recorded response again under today's rules and show the difference; needs records with `audit.values: full`
     Replay {

@@ -62,13 +62,13 @@ fn folder(args: &AuditArgs) -> Result<PathBuf, Stop> {
 }
 
 /// A record, and the line of the log that it is: arguments are printed from the line, by the model's own digits.
-struct Line {
+struct RecordLine {
     record: Value,
     text: String,
 }
 
 /// Every record of the files. A line that is no record is passed over: `verify` is there to name it.
-fn records(files: &[PathBuf]) -> Result<Vec<Line>, Stop> {
+fn records(files: &[PathBuf]) -> Result<Vec<RecordLine>, Stop> {
     let mut records = Vec::new();
     for path in files {
         let unreadable =
@@ -77,7 +77,7 @@ fn records(files: &[PathBuf]) -> Result<Vec<Line>, Stop> {
         for line in BufReader::new(file).split(b'\n') {
             let Ok(text) = String::from_utf8(line.map_err(unreadable)?) else { continue };
             let record = serde_json::from_str(&text).ok().filter(Value::is_object);
-            records.extend(record.map(|record| Line { record, text }));
+            records.extend(record.map(|record| RecordLine { record, text }));
         }
     }
     Ok(records)
@@ -90,21 +90,21 @@ fn list(
     paint: Paint,
     out: &mut dyn Write,
 ) -> Result<Outcome, Stop> {
-    let fits = |Line { record, .. }: &Line| {
+    let fits = |RecordLine { record, .. }: &RecordLine| {
         let is = |member: &str, wanted: &Option<String>| {
             wanted.as_ref().is_none_or(|word| record[member] == *word)
         };
         let since = filter.since.as_deref().unwrap_or_default();
-        // Moments are written so that their order is that of their text.
+        // Timestamps sort by their text.
         is("type", &filter.kind)
             && is("status", &filter.status)
             && record["ts"].as_str().unwrap_or_default() >= since
     };
-    let mut found: Vec<Line> = records(files)?.into_iter().filter(fits).collect();
+    let mut found: Vec<RecordLine> = records(files)?.into_iter().filter(fits).collect();
     if let Some(limit) = filter.limit {
         found.drain(..found.len().saturating_sub(limit));
     }
-    for Line { record, text } in &found {
+    for RecordLine { record, text } in &found {
         if json {
             writeln!(out, "{}", paint.json(text))?;
             continue;
@@ -138,16 +138,16 @@ fn show(
     paint: Paint,
     out: &mut dyn Write,
 ) -> Result<Outcome, Stop> {
-    let fits = |Line { record, .. }: &Line| {
+    let fits = |RecordLine { record, .. }: &RecordLine| {
         record["correlation_id"] == wanted
             || record["seq"].as_u64().is_some_and(|seq| seq.to_string() == wanted)
     };
-    let found: Vec<Line> = records(files)?.into_iter().filter(fits).collect();
+    let found: Vec<RecordLine> = records(files)?.into_iter().filter(fits).collect();
     if found.is_empty() {
         let message = format!("no record has the number or correlation id `{wanted}`");
         return Err(Stop::usage(message, "see `callgate audit list`"));
     }
-    for Line { text, .. } in &found {
+    for RecordLine { text, .. } in &found {
         let shown = if json { text.clone() } else { indented(text, Strings::Whole) };
         writeln!(out, "{}", paint.json(&shown))?;
     }
@@ -160,7 +160,7 @@ fn stats(files: &[PathBuf], json: bool, paint: Paint, out: &mut dyn Write) -> Re
     let mut count = |group: &'static str, word: &str| {
         *counts.entry(group).or_default().entry(word.to_owned()).or_default() += 1;
     };
-    for Line { record, .. } in &all {
+    for RecordLine { record, .. } in &all {
         count("status", record["status"].as_str().unwrap_or("-"));
         count("type", record["type"].as_str().unwrap_or("-"));
         let details = &record["details"];
@@ -173,7 +173,8 @@ fn stats(files: &[PathBuf], json: bool, paint: Paint, out: &mut dyn Write) -> Re
         for repair in details["repairs"].as_array().into_iter().flatten() {
             count("repair", repair["code"].as_str().unwrap_or("-"));
         }
-        if details["verdict"] == "refused" {
+        // Logs of earlier versions say `refused`.
+        if details["verdict"] == "rejected" || details["verdict"] == "refused" {
             let codes = details["findings"].as_array().into_iter().flatten().filter_map(Value::as_str);
             codes.for_each(|code| count("finding", code));
         }
@@ -249,7 +250,7 @@ fn verify(
     let is_wrong = !found.missing.is_empty() || found.sessions.iter().any(|one| one.report.fault.is_some());
     let is_left = |one: &SessionReport| matches!(one.report.end, LogEnd::Unfinished | LogEnd::Torn);
     Ok(match is_wrong {
-        true => Outcome::Refused,
+        true => Outcome::Rejected,
         false if found.sessions.iter().any(is_left) => Outcome::Unfinished,
         false => Outcome::Fine,
     })
@@ -292,9 +293,9 @@ fn say(found: &FolderReport, paint: Paint, out: &mut dyn Write) -> Result<(), St
         let heads = match (has_head, unheaded, &found.heads) {
             (true, _, Some(place)) => format!("it agrees with its head in {}", place.display()),
             (_, Some(why), _) => format!("no head of it was kept: {why}"),
-            _ => "no head of it is here: it was written on another machine, or added".to_owned(),
+            _ => "this machine has no head of it: it was written elsewhere, or added".to_owned(),
         };
-        // Behind its head a rewrite is seen; what has neither head nor checked seals may be any log.
+        // A kept head or a checked seal shows a rewrite; without both, any log could stand here.
         let unseen =
             if *has_head || report.sealed == Sealed::Checked { "" } else { ": a rewrite cannot be seen" };
         let notes = visible(&format!("{seals}{unseen}; {heads}"), Breaks::Show).into_owned();
@@ -305,7 +306,7 @@ fn say(found: &FolderReport, paint: Paint, out: &mut dyn Write) -> Result<(), St
     }
     for missing in &found.missing {
         let id = visible(&missing.session_id, Breaks::Show).into_owned();
-        let said = format!("missing, and not by rule: it had {} records", missing.at.seq);
+        let said = format!("missing, and no rule removed it: it had {} records", missing.at.seq);
         writeln!(out, "session {id}: {}", paint.tone(Tone::Bad, said))?;
         if let Some(place) = &found.heads {
             let place = place.join(format!("{id}.json"));

@@ -12,7 +12,7 @@ use callgate_agent::cancel::Cancel;
 use callgate_agent::chat::{Answered, Chat, ChatEvent, End, Setting};
 use callgate_agent::config::{Config, ConfigBuilder, FILE, Places, StateFolder, check_way};
 use callgate_agent::id::random_id;
-use callgate_agent::model::Pending;
+use callgate_agent::model::BoxFuture;
 use callgate_agent::tools::files::{FS_READ, FS_WRITE, FileNames, Root, file_tools};
 use callgate_agent::tools::mcp::{Mcp, McpServer};
 use callgate_agent::tools::{Completion, ListedTool, RunTool, ToolError, ToolErrorCode, Toolbox};
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &ChatArgs, paint: Paint) -> Result<Outcome, Stop> {
             None => converse(args, &config, paint).await,
         }
     });
-    // A line that is still being waited for must not hold up the end.
+    // The thread of the line editor may still wait for a line; the program ends without it.
     runtime.shutdown_background();
     outcome
 }
@@ -66,7 +66,7 @@ fn config(args: &ChatArgs, paint: Paint) -> Result<Config, Stop> {
     let builder = Sources { file, root, flags: &flags, sets: &args.set, asking }.builder()?;
     let build = |builder: ConfigBuilder| builder.build().map_err(|errors| stop(&errors));
     let config = match &args.model {
-        // Which provider's model is meant is only known when everything else has been read.
+        // `--model` names a key of the chosen provider, which is known only after everything else was read.
         Some(model) => {
             let key = format!("providers.{}.model", build(builder.clone())?.provider());
             build(builder.flag("--model", &key, model))?
@@ -102,11 +102,11 @@ async fn once(question: &str, args: &ChatArgs, config: &Config, paint: Paint) ->
     } else {
         view.end(&answered)?;
     }
-    // What ran is said before it is said that not all of it is on record.
+    // Report which calls ran before reporting that the log is incomplete.
     match (&answered.end, ended) {
         (End::Unrecorded { error }, _) => Err(unrecorded(error)),
         (_, Err(error)) => Err(unrecorded(&error)),
-        (end, Ok(())) => Ok(Outcome::refused_if(!end.is_fine())),
+        (end, Ok(())) => Ok(Outcome::rejected_if(!end.is_fine())),
     }
 }
 
@@ -146,7 +146,7 @@ async fn converse(args: &ChatArgs, config: &Config, paint: Paint) -> Result<Outc
     for server in servers {
         server.close().await;
     }
-    Ok(Outcome::refused_if(!all_fine && !is_terminal))
+    Ok(Outcome::rejected_if(!all_fine && !is_terminal))
 }
 
 /// Who is there, what it may call, and how to begin.
@@ -159,7 +159,7 @@ fn greet(config: &Config, chat: &Chat, paint: Paint) -> io::Result<()> {
         tools.push_str(&format!(" and {} more", names.len() - NAMED));
     }
     let mut lines = vec![format!("{who}, profile {}; tools: {tools}", config.profile().name())];
-    if config.provider() == "scripted" {
+    if config.provider() == "rules" {
         let read = match config.file_names() {
             FileNames::Dotted => ("fs.read", "path"),
             FileNames::Underscored => ("read_file", "file_path"),
@@ -187,17 +187,17 @@ struct Interrupts {
 }
 
 impl Interrupts {
-    /// Listens from now on, so that no signal comes too early to be heard.
+    /// Registers for Ctrl-C at once, so that one pressed before the first question is not missed.
     async fn listen() -> Self {
         let interrupts = Interrupts::default();
         let asked = Arc::clone(&interrupts.asked);
         tokio::spawn(async move {
-            // Without signals there is nothing to listen to.
+            // Where signals cannot be registered, Ctrl-C ends the program as usual.
             while tokio::signal::ctrl_c().await.is_ok() {
                 let asked = asked.lock().unwrap_or_else(PoisonError::into_inner).clone();
                 match asked.filter(|cancel| !cancel.is_cancelled()) {
                     Some(cancel) => cancel.cancel(),
-                    // Whoever presses it again does not want to wait for what cannot be stopped.
+                    // Nothing is being answered, or Ctrl-C comes again because something does not stop: end the program.
                     None => std::process::exit(INTERRUPTED),
                 }
             }
@@ -222,7 +222,7 @@ impl Interrupts {
     }
 }
 
-/// Everything that a conversation stands on, and the servers that have to stay for as long.
+/// The conversation that flags and configuration describe, and its MCP servers, which have to be kept for as long.
 async fn begin(
     args: &ChatArgs,
     config: &Config,
@@ -260,7 +260,7 @@ async fn begin(
     let gate = builder.tools(tools.registry().clone()).build().map_err(|error| unfit(&error))?;
     let model =
         config.model(tools.registry(), |name| std::env::var(name).ok()).map_err(|fault| unfit(&fault))?;
-    // Last of all, so that what cannot begin leaves no log without an end.
+    // The log is opened last: a conversation that fails to begin would leave one without the record of its end.
     let audit = match config.audit() {
         Some(settings) => Some(AuditLog::create(settings, &random_id()).map_err(|error| unrecorded(&error))?),
         None => None,
@@ -282,7 +282,7 @@ async fn begin(
 }
 
 /// The MCP servers of the configuration and the command line, connected. A server of the command line stands in place
-/// of a configured one of the same name. A name that stands before that of another tool is refused before anything starts.
+/// of a configured one of the same name. A name that stands before that of another tool is rejected before anything starts.
 async fn servers(args: &ChatArgs, config: &Config, tools: &Toolbox) -> Result<Vec<Mcp>, Stop> {
     let unfit = |error: ToolError| {
         let help = match error.code {
@@ -304,7 +304,7 @@ async fn servers(args: &ChatArgs, config: &Config, tools: &Toolbox) -> Result<Ve
         let front = |server: &McpServer| format!("{}{between}", server.name);
         let others = all.iter().enumerate().filter(|(other, _)| *other != number);
         if others.into_iter().any(|(_, other)| front(other).starts_with(&front(server))) {
-            let message = "another server's tools would be called like this one's";
+            let message = "tools of another server begin with this name; give one of them another";
             return Err(unfit(ToolError::new(ToolErrorCode::NameTaken, server.name.as_str(), message)));
         }
     }
@@ -312,7 +312,7 @@ async fn servers(args: &ChatArgs, config: &Config, tools: &Toolbox) -> Result<Ve
     for server in configured.iter().chain(&flags) {
         let mcp = Mcp::connect(server, between, &config.secret_variables()).await.map_err(unfit)?;
         for why in mcp.left_out() {
-            // A remark: the other tools are there.
+            // Only a remark: the server's other tools can be used, and standard error may be closed.
             let why = visible(why, Breaks::Show).into_owned();
             let _ = writeln!(io::stderr(), "callgate: a tool of {} is left out: {why}", server.name);
         }
@@ -351,12 +351,12 @@ fn root(args: &ChatArgs, config: &Config) -> Result<Root, Stop> {
         [audit.folder.clone()].into_iter().chain(audit.key_file.clone()).chain(heads)
     });
     let file = args.config.clone().unwrap_or_else(|| FILE.into());
-    // What says which programs run, and how calls are read, is the host's as well.
+    // Tool lists and dialect files decide which programs run and how calls are read, so no file tool writes them.
     let dialects = config.dialect_files().iter().map(PathBuf::from);
-    // What the user decided, and agreed to, as well.
+    // Nor does one write the user's own configuration and the answers about trust.
     let Places { config: own, state } = places();
     let others = args.dialect_file.iter().chain(&args.tools).cloned().chain(dialects);
-    // What is not there yet is kept all the same.
+    // A path that does not exist yet is protected too: a tool could create it.
     let whole = |path: &Path| own_path(path).ok();
     for own in records.chain([file]).chain(others).chain(own).chain(state) {
         let inside = whole(&own)
@@ -377,7 +377,7 @@ fn unrecorded(error: &AuditError) -> Stop {
 #[derive(Clone)]
 struct Keyboard {
     editor: Arc<Mutex<DefaultEditor>>,
-    /// Whether somebody waits for a line that nobody wants any more.
+    /// Whether the editor still waits for a line whose question is over.
     abandoned: Arc<AtomicBool>,
     /// Where lines are kept.
     state: Option<StateFolder>,
@@ -394,7 +394,7 @@ impl Keyboard {
     fn new() -> Result<Self, Stop> {
         let mut editor = DefaultEditor::new().map_err(|error| Stop::Internal(error.to_string()))?;
         let state = places().state.map(StateFolder::at);
-        // Nobody has to have typed before, and what cannot be read is a comfort lost.
+        // A missing or unreadable history is no error: only recalling earlier lines is lost.
         let typed = state.as_ref().and_then(|state| state.read(TYPED).ok().flatten()).unwrap_or_default();
         for line in typed.lines().filter_map(|line| serde_json::from_str::<String>(line).ok()) {
             let _ = editor.add_history_entry(line);
@@ -404,7 +404,7 @@ impl Keyboard {
 
     async fn line(&self, prompt: String) -> Typed {
         if self.abandoned.swap(true, Ordering::SeqCst) {
-            // The editor cannot be called off: it takes one more line, which counts for nothing.
+            // The line editor cannot be interrupted: it reads one more line, which is discarded.
             let _ = writeln!(io::stdout(), "\nthe question is over; press Return to go on");
         }
         let editor = Arc::clone(&self.editor);
@@ -421,7 +421,7 @@ impl Keyboard {
     }
 
     fn remember(&self, line: &str) {
-        // A line that is not remembered was still typed.
+        // A line that cannot be added to the history still counts as typed.
         let _ = self.editor.lock().unwrap_or_else(PoisonError::into_inner).add_history_entry(line);
     }
 
@@ -431,7 +431,7 @@ impl Keyboard {
         let typed: Vec<String> =
             editor.history().into_iter().map(|line| format!("{}\n", json!(line))).collect();
         let text = typed[typed.len().saturating_sub(MOST_TYPED)..].concat();
-        // What was typed is a comfort, not a record.
+        // Failing to save the history is no error: it only serves recall, and is no record.
         let _ = state.write(TYPED, &text);
     }
 }
@@ -443,14 +443,14 @@ struct AtTerminal {
 }
 
 impl Approver for AtTerminal {
-    fn ask<'a>(&'a self, request: &'a Request) -> Pending<'a, Answer> {
+    fn ask<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Answer> {
         Box::pin(async move {
             let mut is_short = true;
             loop {
                 let mut text = String::from("\n");
                 let mut tone = Tone::Plain;
                 for line in request.lines(is_short, Paint::columns_now()) {
-                    // What did not fit on a line goes on in its colour.
+                    // A wrapped line keeps the colour of the line that it continues.
                     tone = match line.split_once("│ ") {
                         Some((label, _)) if label.starts_with("call") => Tone::Strong,
                         Some((_, text)) if text.starts_with('+') => Tone::Good,
@@ -481,6 +481,6 @@ impl Approver for AtTerminal {
 /// Throws away what was typed before the question was there.
 pub(crate) fn forget_typed() {
     #[cfg(unix)]
-    // A terminal that cannot forget still asks.
+    // Where pending input cannot be discarded, the question is asked all the same.
     let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
 }

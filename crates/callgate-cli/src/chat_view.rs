@@ -60,7 +60,7 @@ impl View {
             ChatEvent::AskingAgain { response } => {
                 self.close();
                 self.forming = None;
-                response.rejected.iter().for_each(|rejected| self.refused(rejected));
+                response.rejected.iter().for_each(|rejected| self.rejected(rejected));
                 self.note(Tone::Changed, "↻ asking again");
             }
             ChatEvent::Judged { response, asked_again } => self.judged(response, *asked_again),
@@ -127,9 +127,9 @@ impl View {
         else {
             return;
         };
-        let piece: String = delta.chars().take(FORMING - shown).collect();
-        let shown = shown + piece.chars().count();
-        let mut text = self.paint.tone(Tone::Grey, visible(&piece, Breaks::Show)).to_string();
+        let part: String = delta.chars().take(FORMING - shown).collect();
+        let shown = shown + part.chars().count();
+        let mut text = self.paint.tone(Tone::Grey, visible(&part, Breaks::Show)).to_string();
         if shown == FORMING {
             text.push('…');
         }
@@ -147,7 +147,7 @@ impl View {
             self.accepted(call);
         }
         for rejected in &response.rejected {
-            self.refused(rejected);
+            self.rejected(rejected);
         }
     }
 
@@ -164,9 +164,9 @@ impl View {
         }
     }
 
-    fn refused(&mut self, rejected: &Rejected) {
+    fn rejected(&mut self, rejected: &Rejected) {
         let name = rejected.name.as_deref().unwrap_or("a call");
-        self.note(Tone::Bad, &format!("✗ {} was refused", visible(name, Breaks::Show)));
+        self.note(Tone::Bad, &format!("✗ {} was rejected", visible(name, Breaks::Show)));
         for finding in &rejected.findings {
             self.note(Tone::Bad, &format!("  {}", visible(&finding.to_string(), Breaks::Show)));
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use callgate::{Gate, GateBuilder, Record};
 use callgate_agent::config::{
-    Config, ConfigBuilder, ConfigErrors, FILE, FolderFile, Kind, Places, Row, Setting, Value, rows,
+    Config, ConfigBuilder, ConfigErrors, FILE, FolderFile, KeySetting, Kind, Places, Row, Value, rows,
 };
 use serde_json::json;
 
@@ -45,7 +45,8 @@ pub(crate) fn show(args: &ConfigShowArgs, paint: Paint, out: &mut dyn Write) -> 
     writeln!(out, "{}{}", head("dialects"), dialects.join(", "))?;
     for row in rows() {
         for key in config.keys(row).into_iter().filter(|key| args.all || is_in_use(key, &config)) {
-            let setting = Setting { value: config.value(&key).clone(), origin: config.origin(&key).clone() };
+            let setting =
+                KeySetting { value: config.value(&key).clone(), origin: config.origin(&key).clone() };
             line(&key, row, &setting, paint, out)?;
         }
     }
@@ -199,7 +200,7 @@ fn is_in_use(key: &str, config: &Config) -> bool {
     provider.is_none_or(|provider| provider == config.provider())
 }
 
-fn line(key: &str, row: &Row, setting: &Setting, paint: Paint, out: &mut dyn Write) -> Result<(), Stop> {
+fn line(key: &str, row: &Row, setting: &KeySetting, paint: Paint, out: &mut dyn Write) -> Result<(), Stop> {
     let value = match &setting.value {
         Value::Unset => "-".to_owned(),
         Value::Text(text) => visible(text, Breaks::Show).into_owned(),

@@ -128,7 +128,7 @@ const EXAMPLES: &[Example] = &[
 
 pub(crate) fn run(paint: Paint, out: &mut dyn Write) -> Result<Outcome, Stop> {
     let tools = Registry::from_json(TOOLS).map_err(|error| Stop::Internal(error.to_string()))?;
-    let (mut calls, mut refused, mut same, mut bytes) = (0, 0, 0, 0);
+    let (mut calls, mut rejected, mut same, mut bytes) = (0, 0, 0, 0);
     writeln!(out, "What models write, and what comes through the gate.")?;
     for (number, example) in (1..).zip(EXAMPLES) {
         let gate = example.gate(&tools)?;
@@ -139,14 +139,14 @@ pub(crate) fn run(paint: Paint, out: &mut dyn Write) -> Result<Outcome, Stop> {
         writeln!(out, "\n{} {}", paint.tone(Tone::Strong, title), paint.tone(Tone::Dim, example.lesson))?;
         let response = example.draw(whole, paint, out)?;
         calls += response.calls.len();
-        refused += response.rejected.len();
+        rejected += response.rejected.len();
     }
     writeln!(
         out,
-        "\n{} model outputs: {} came through, {} refused; everything else is text, reasoning or markup.",
+        "\n{} model outputs: {} came through, {} rejected; everything else is text, reasoning or markup.",
         EXAMPLES.len(),
         paint.tone(Tone::Good, counted(calls, "call")),
-        paint.tone(Tone::Bad, refused),
+        paint.tone(Tone::Bad, rejected),
     )?;
     let verdict = if same == EXAMPLES.len() {
         paint.tone(Tone::Good, "yes".to_owned())
@@ -161,7 +161,7 @@ pub(crate) fn run(paint: Paint, out: &mut dyn Write) -> Result<Outcome, Stop> {
         out,
         "\nNext:  callgate parse out.txt --tools tools.json    callgate explain truncated    callgate dialects"
     )?;
-    Ok(Outcome::refused_if(same != EXAMPLES.len()))
+    Ok(Outcome::rejected_if(same != EXAMPLES.len()))
 }
 
 impl Example {
@@ -200,10 +200,9 @@ impl Example {
                     ..NativeDelta::default()
                 };
                 session.native(header, &mut keep);
-                for piece in arguments.as_bytes().chunks(chunk).filter_map(|piece| str::from_utf8(piece).ok())
-                {
+                for part in arguments.as_bytes().chunks(chunk).filter_map(|part| str::from_utf8(part).ok()) {
                     let delta =
-                        NativeDelta { index: Some(0), arguments: Some(piece), ..NativeDelta::default() };
+                        NativeDelta { index: Some(0), arguments: Some(part), ..NativeDelta::default() };
                     session.native(delta, &mut keep);
                 }
             }

@@ -8,16 +8,16 @@ use std::io;
 pub(crate) enum Outcome {
     /// Everything came through.
     Fine,
-    /// Something was refused, or a line was bad.
-    Refused,
-    /// Nothing is wrong with what is there, but its end is not.
+    /// Something was rejected, or a line was bad.
+    Rejected,
+    /// What is there holds, but a log does not say that it is at its end.
     Unfinished,
 }
 
 impl Outcome {
-    /// `Refused` if anything was.
-    pub(crate) fn refused_if(refused: bool) -> Self {
-        if refused { Outcome::Refused } else { Outcome::Fine }
+    /// `Rejected` if anything was.
+    pub(crate) fn rejected_if(rejected: bool) -> Self {
+        if rejected { Outcome::Rejected } else { Outcome::Fine }
     }
 }
 
@@ -65,7 +65,7 @@ impl From<io::Error> for Stop {
 pub(crate) fn code(result: &Result<Outcome, Stop>) -> u8 {
     match result {
         Ok(Outcome::Fine) => 0,
-        Ok(Outcome::Refused) => 1,
+        Ok(Outcome::Rejected) => 1,
         Ok(Outcome::Unfinished) => 4,
         Err(stop) if stop.is_closed_pipe() => 0,
         Err(Stop::Usage { .. }) => 2,

@@ -60,7 +60,7 @@ pub(crate) fn run<W: LineWork<Tally = Tally>>(
         }
     }
     progress.summary(&total);
-    Ok(Outcome::refused_if(total.errors > 0))
+    Ok(Outcome::rejected_if(total.errors > 0))
 }
 
 /// Judges a line, if it is text at all.
@@ -74,11 +74,11 @@ pub(crate) fn judge(line: &Line<'_>, judge: impl FnOnce(&str) -> batch::Outcome)
         },
         Line::TooLong => format!("the line is longer than {} MiB", MAX_LINE >> 20),
     };
-    refused(&Value::Null, &Finding::new(Code::BadLine).message(problem))
+    rejected(&Value::Null, &Finding::new(Code::BadLine).message(problem))
 }
 
 /// A line that gives no result.
-pub(crate) fn refused(id: &Value, finding: &Finding) -> batch::Outcome {
+pub(crate) fn rejected(id: &Value, finding: &Finding) -> batch::Outcome {
     let line = json!({ "id": id, "error": finding }).to_string();
     batch::Outcome { line, failed: true, response: None }
 }

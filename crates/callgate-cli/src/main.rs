@@ -44,7 +44,7 @@ fn main() -> ExitCode {
     if let Err(stop) = &result
         && !stop.is_closed_pipe()
     {
-        // File names and messages may quote hostile text. If nobody listens, the exit code still tells.
+        // File names and messages may quote hostile text. If standard error is closed, the exit code still tells.
         let _ = writeln!(io::stderr(), "callgate: {}", visible(&stop.to_string(), Breaks::Show));
     }
     ExitCode::from(exit::code(&result))
@@ -57,7 +57,7 @@ fn run() -> Result<Outcome, Stop> {
     };
     let paint = Paint::for_stdout(cli.color);
     if let Command::Chat(args) = &cli.command {
-        // It prints from where it waits for answers as well, so nobody may hold the output.
+        // `chat` prints from several threads, so standard output must not be locked here.
         return chat::run(args, paint);
     }
     let mut stdout = BufWriter::new(io::stdout().lock());

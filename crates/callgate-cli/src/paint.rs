@@ -10,7 +10,7 @@ use crate::args::ColorChoice;
 
 pub(crate) use callgate_agent::visible::{Breaks, is_hidden, visible};
 
-/// What a piece of output is, and so how it looks.
+/// What a part of output is, and so how it looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tone {
     /// The reader's text.
@@ -23,7 +23,7 @@ pub(crate) enum Tone {
     Grey,
     /// An accepted call.
     Good,
-    /// A refused one.
+    /// A rejected one.
     Bad,
     /// A repair, a coercion, a warning.
     Changed,
@@ -107,7 +107,7 @@ impl Paint {
     }
 }
 
-/// A piece of text with its colour.
+/// A part of text with its colour.
 pub(crate) struct Painted<T> {
     code: &'static str,
     text: T,

@@ -44,7 +44,7 @@ pub(crate) fn run(args: &ParseArgs, paint: Paint, out: &mut dyn Write) -> Result
         view::report(out, paint, &source, &reading.response)?;
     }
     out.flush()?;
-    Ok(Outcome::refused_if(reading.response.has_errors()))
+    Ok(Outcome::rejected_if(reading.response.has_errors()))
 }
 
 /// Reads the input and feeds it chunk by chunk; gives back all of it.
@@ -188,7 +188,7 @@ fn stream_line(out: &mut dyn Write, paint: Paint, event: &Event<'_>) -> Result<(
         Event::Rejected(rejected) => {
             let reason = rejected.findings.first().map_or(String::new(), ToString::to_string);
             let name = rejected.name.as_deref().unwrap_or("(no name)");
-            ("refused", one_line(&format!("{name}: {reason}"), width))
+            ("rejected", one_line(&format!("{name}: {reason}"), width))
         }
         Event::ModelError(error) => {
             ("model error", one_line(&format!("{}: {}", error.code, error.message), width))

@@ -268,13 +268,13 @@ fn work_on_blocks<R: Read, W: LineWork>(shared: &Shared<R, W>, results: &SyncSen
             let mut source = lock(&shared.source);
             match source.next(shared.limits, &mut block) {
                 Ok(Some(head)) => {
-                    // Nobody reads on while there is no room for what was read.
+                    // No thread reads on while the budget of unwritten bytes is used up.
                     shared.budget.take(head.read);
                     head
                 }
                 Ok(None) => return,
                 Err(error) => {
-                    // The writer may be gone already; then nobody asks.
+                    // A failed send means that the writer has given up; the result is not needed.
                     let _ = results.send(Message::ReadFailed(error));
                     return;
                 }

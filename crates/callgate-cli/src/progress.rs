@@ -16,8 +16,8 @@ pub(crate) struct Tally {
     pub(crate) calls: u64,
     /// Calls (or, for `repair`, documents) that were repaired.
     pub(crate) repaired: u64,
-    /// Refusals by their deciding code.
-    pub(crate) refused: BTreeMap<&'static str, u64>,
+    /// Rejections by their deciding code.
+    pub(crate) rejected: BTreeMap<&'static str, u64>,
 }
 
 impl Tally {
@@ -26,13 +26,13 @@ impl Tally {
         self.errors += other.errors;
         self.calls += other.calls;
         self.repaired += other.repaired;
-        for (code, count) in other.refused {
-            *self.refused.entry(code).or_default() += count;
+        for (code, count) in other.rejected {
+            *self.rejected.entry(code).or_default() += count;
         }
     }
 
-    pub(crate) fn refusals(&self) -> u64 {
-        self.refused.values().sum()
+    pub(crate) fn rejections(&self) -> u64 {
+        self.rejected.values().sum()
     }
 }
 
@@ -95,7 +95,7 @@ impl Progress {
         });
         let counts = match self.counting {
             Counting::Calls => {
-                format!("{} calls  {} refused", grouped(tally.calls), grouped(tally.refusals()))
+                format!("{} calls  {} rejected", grouped(tally.calls), grouped(tally.rejections()))
             }
             Counting::Documents => format!("{} repaired", grouped(tally.repaired)),
         };
@@ -108,8 +108,8 @@ impl Progress {
             Counting::Calls => {
                 rows.push(("calls".to_owned(), tally.calls));
                 rows.push(("repaired".to_owned(), tally.repaired));
-                rows.push(("refused".to_owned(), tally.refusals()));
-                let mut codes: Vec<_> = tally.refused.iter().collect();
+                rows.push(("rejected".to_owned(), tally.rejections()));
+                let mut codes: Vec<_> = tally.rejected.iter().collect();
                 codes.sort_by_key(|&(code, &count)| (std::cmp::Reverse(count), code));
                 rows.extend(codes.into_iter().map(|(code, &count)| (format!("  {code}"), count)));
             }
@@ -164,14 +164,14 @@ mod tests {
         progress.advance(100, &tally);
         let line = progress.line(&tally);
         assert!(line.starts_with("████████████░░░░░░░░░░░░  50%  1,500 lines"), "{line}");
-        assert!(line.ends_with("7 calls  0 refused"), "{line}");
+        assert!(line.ends_with("7 calls  0 rejected"), "{line}");
     }
 
     #[test]
     fn the_table_has_the_most_frequent_code_first() {
         let progress = Progress::start(Counting::Calls, None, true);
-        let refused = [("bad-json", 2), ("unknown-tool", 5)].into_iter().collect();
-        let table = progress.table(&Tally { lines: 9, refused, ..Tally::default() });
-        assert!(table.contains("refused         7\n  unknown-tool  5\n  bad-json      2\n"), "{table}");
+        let rejected = [("bad-json", 2), ("unknown-tool", 5)].into_iter().collect();
+        let table = progress.table(&Tally { lines: 9, rejected, ..Tally::default() });
+        assert!(table.contains("rejected        7\n  unknown-tool  5\n  bad-json      2\n"), "{table}");
     }
 }

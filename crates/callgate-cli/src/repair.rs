@@ -29,7 +29,7 @@ pub(crate) fn run(args: &RepairArgs, paint: Paint, out: &mut dyn Write) -> Resul
     let result = repair(&text, DEPTH).and_then(|repaired| {
         let guess = repaired.repairs.iter().find(|repair| repair.safety == Safety::Guess);
         match guess.filter(|_| args.strict) {
-            Some(guess) => Err(refused_guess(guess.code.word(), guess.span)),
+            Some(guess) => Err(rejected_guess(guess.code.word(), guess.span)),
             None => Ok(repaired),
         }
     });
@@ -45,10 +45,10 @@ pub(crate) fn run(args: &RepairArgs, paint: Paint, out: &mut dyn Write) -> Resul
             write!(out, "{}{end}", paint.json(&repaired.text))?;
         }
         out.flush()?;
-        // The result is out; if nobody reads standard error, nothing is wrong.
+        // The result is written; a closed standard error is no failure.
         let _ = io::stderr().write_all(remarks(&args.file, &text, &result).as_bytes());
     }
-    Ok(Outcome::refused_if(result.is_err()))
+    Ok(Outcome::rejected_if(result.is_err()))
 }
 
 /// `output` holds the repaired text itself, so that numbers keep their digits.
@@ -78,7 +78,7 @@ fn remark(repair: &Repair, place: &str) -> String {
     format!("{place:>8}  {repair}: {}{times}\n", repair.code.message())
 }
 
-fn refused_guess(code: &str, span: Span) -> Finding {
+fn rejected_guess(code: &str, span: Span) -> Finding {
     Finding::new(Code::RepairRefused)
         .at(span)
         .message(format!("only a guess could read this ({code})"))
@@ -117,8 +117,8 @@ impl LineWork for RepairLines {
             match guess.filter(|_| self.strict) {
                 Some(guess) => {
                     let [start, end] = guess.span;
-                    let finding = refused_guess(&guess.code, Span::new(start, end));
-                    outcome = lines::refused(&repaired.id, &finding);
+                    let finding = rejected_guess(&guess.code, Span::new(start, end));
+                    outcome = lines::rejected(&repaired.id, &finding);
                 }
                 None => tally.repaired += u64::from(!repaired.repairs.is_empty()),
             }

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use callgate::{Registry, Response};
-use callgate_agent::chat::{Heard, verdicts};
+use callgate_agent::chat::{Recording, verdicts};
 use serde_json::{Value, json};
 
 use crate::config::Sources;
@@ -35,20 +35,18 @@ pub(crate) fn run(
                 || record["seq"].as_u64().map(|seq| seq.to_string()).as_deref() == Some(wanted)
         })
     };
-    let heard: Vec<&Value> = records
-        .iter()
-        .filter(|record| record["details"].get("heard").is_some() && is_wanted(record))
-        .collect();
-    if heard.is_empty() {
+    let recorded: Vec<&Value> =
+        records.iter().filter(|record| recording(record).is_some() && is_wanted(record)).collect();
+    if recorded.is_empty() {
         return Err(Stop::usage(
             "no such response is recorded whole",
             "record with `audit.values: full`, and see `callgate audit list --type response`",
         ));
     }
     let mut is_different = false;
-    for record in heard {
-        let recorded = record["details"]["verdicts"].as_array().into_iter().flatten();
-        let then: Vec<String> = recorded.filter_map(Value::as_str).map(str::to_owned).collect();
+    for record in recorded {
+        let verdicts_then = record["details"]["verdicts"].as_array().into_iter().flatten();
+        let then: Vec<String> = verdicts_then.filter_map(Value::as_str).map(in_todays_words).collect();
         let now = verdicts(&replayed(records, record, rules)?);
         let same = then == now;
         is_different |= !same;
@@ -75,7 +73,21 @@ pub(crate) fn run(
             }
         }
     }
-    Ok(Outcome::refused_if(is_different))
+    Ok(Outcome::rejected_if(is_different))
+}
+
+/// The response as it came, if it was recorded whole. Logs of earlier versions call it `heard`.
+fn recording(record: &Value) -> Option<&Value> {
+    let details = &record["details"];
+    details.get("recording").or_else(|| details.get("heard"))
+}
+
+/// A recorded verdict. Logs of earlier versions say `refused` for `rejected`.
+fn in_todays_words(verdict: &str) -> String {
+    match verdict.strip_prefix("refused ") {
+        Some(rest) => format!("rejected {rest}"),
+        None => verdict.to_owned(),
+    }
 }
 
 /// The response as today's rules judge it.
@@ -101,8 +113,9 @@ fn replayed(records: &[Value], record: &Value, rules: &Rules<'_>) -> Result<Resp
     let (builder, _) = crate::config::gate(&config, &[])?;
     let gate =
         builder.tools(tools).build().map_err(|error| Stop::usage(error, "see `callgate config show`"))?;
-    let heard: Heard = serde_json::from_value(record["details"]["heard"].clone()).map_err(|error| {
+    let recording = recording(record).cloned().unwrap_or_default();
+    let recording: Recording = serde_json::from_value(recording).map_err(|error| {
         Stop::usage(format!("record {}: {error}", record["seq"]), "see `callgate audit show`")
     })?;
-    Ok(heard.replay(&gate))
+    Ok(recording.replay(&gate))
 }

@@ -15,7 +15,7 @@ use crate::pipeline::{Line, LineWork};
 use crate::progress::{Counting, Tally};
 
 pub(crate) fn run(args: &ScanArgs, paint: Paint, out: &mut dyn Write) -> Result<Outcome, Stop> {
-    // What is wrong with the flags is said once and at once, not on every line.
+    // Build the gate of the flags first: a mistake in them is reported once, not on every line.
     let gate = input::gate(&args.gate)?;
     input::note_unknown_model(&args.gate);
     let mut gates = Gates::new(*gate.profile()).with_dialects(input::dialect_names(&args.gate));
@@ -27,7 +27,7 @@ pub(crate) fn run(args: &ScanArgs, paint: Paint, out: &mut dyn Write) -> Result<
             gates = gates.with_record(record);
         }
     }
-    // A line that needs this gate says what is wrong with it; the flags have been looked at before.
+    // The flags were checked before, so an error here belongs to the line that asks for this gate.
     let _ = gates.prepare();
     let others: Vec<&Path> =
         args.gate.tools.iter().chain(&args.gate.dialect_file).map(PathBuf::as_path).collect();
@@ -61,6 +61,6 @@ fn count(response: &Response, tally: &mut Tally) {
     tally.calls += response.calls.len() as u64;
     tally.repaired += response.calls.iter().filter(|call| !call.repairs.is_empty()).count() as u64;
     for finding in response.rejected.iter().filter_map(|rejected| rejected.findings.first()) {
-        *tally.refused.entry(finding.code.word()).or_default() += 1;
+        *tally.rejected.entry(finding.code.word()).or_default() += 1;
     }
 }

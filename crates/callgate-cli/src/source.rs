@@ -1,5 +1,5 @@
 //! The model's text drawn line by line: each part in the colour of what it became, with marks beneath what was changed
-//! or refused.
+//! or rejected.
 
 use std::io::{self, Write};
 

@@ -73,7 +73,7 @@ pub(crate) fn run(
             writeln!(out, "  {line}")?;
         }
     }
-    Ok(Outcome::refused_if(!silent.is_empty() || !reading.response.rejected.is_empty()))
+    Ok(Outcome::rejected_if(!silent.is_empty() || !reading.response.rejected.is_empty()))
 }
 
 /// Every part of the sample with its place and what it became.
@@ -94,7 +94,7 @@ fn frames(
             Event::Reasoning { .. } => "reasoning",
             Event::Markup { .. } => "markup",
             Event::Call(_) => "call",
-            Event::Rejected(_) => "refused",
+            Event::Rejected(_) => "rejected",
             _ => "error",
         };
         let text = String::from_utf8_lossy(bytes.get(span.start..span.end).unwrap_or_default());
@@ -109,7 +109,7 @@ fn frames(
     Ok(())
 }
 
-/// Whether a call or a refusal of the response is written in this dialect.
+/// Whether a call or a rejection of the response is written in this dialect.
 fn spoke(response: &Response, record: &Record) -> bool {
     response.calls.iter().any(|call| call.dialect == record.name)
         || response.rejected.iter().any(|rejected| rejected.dialect == record.name)

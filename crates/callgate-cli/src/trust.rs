@@ -4,8 +4,8 @@ use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
 use callgate_agent::config::{
-    Answer, Change, ConfigBuilder, ConfigErrorCode, ConfigErrors, FILE, FolderFile, Origin, Remembered,
-    StateFolder, TrustStore, Wish,
+    ConfigBuilder, ConfigErrorCode, ConfigErrors, FILE, FolderFile, KeyChange, Origin, Remembered,
+    StateFolder, TrustAnswer, TrustStore, Wish,
 };
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ use crate::config::{Sources, places, stop};
 use crate::exit::{Outcome, Stop};
 use crate::paint::{Breaks, Paint, Tone, columns_of, visible};
 
-/// How many keys a refusal names.
+/// How many keys a rejection names.
 const NAMED: usize = 4;
 /// What stands before each further line of a setting.
 const GUTTER: &str = "    │ ";
@@ -50,11 +50,11 @@ pub(crate) fn run(args: &TrustArgs, paint: Paint, out: &mut dyn Write) -> Result
     let wishes = builder.wishes();
     let answer = match args.action {
         TrustAction::Allow => {
-            // An answer to what is refused anyway would promise too much.
+            // Allowing a file that is rejected anyway would promise something that cannot hold.
             builder.agreed().build().map_err(|errors| stop(&errors))?;
-            Answer::Allow
+            TrustAnswer::Allow
         }
-        _ => Answer::Deny,
+        _ => TrustAnswer::Deny,
     };
     store()?.remember(&file, answer, &wishes).map_err(|error| unusable(&error))?;
     if args.json {
@@ -63,11 +63,11 @@ pub(crate) fn run(args: &TrustArgs, paint: Paint, out: &mut dyn Write) -> Result
     }
     let path = shown(&file.path.display().to_string());
     match answer {
-        Answer::Allow => {
+        TrustAnswer::Allow => {
             writeln!(out, "{} {path} as it is now, with", paint.tone(Tone::Good, "allowed:"))?;
             wishes.iter().filter(|wish| wish.is_trusting()).try_for_each(|wish| tell(wish, paint, out))?;
         }
-        Answer::Deny => {
+        TrustAnswer::Deny => {
             writeln!(out, "{} {path} is left out as it is now", paint.tone(Tone::Bad, "denied:"))?
         }
     }
@@ -83,14 +83,14 @@ pub(crate) fn settle(file: &FolderFile, builder: &ConfigBuilder, asking: Asking)
     };
     let answer =
         remembered.as_ref().filter(|remembered| remembered.is_for(file)).map(|remembered| remembered.answer);
-    if answer == Some(Answer::Deny) {
-        // A remark: whoever said no knows.
+    if answer == Some(TrustAnswer::Deny) {
+        // Only a remark: the user said no to this file before.
         let _ = writeln!(io::stderr(), "callgate: {FILE} is left out, as you said (`callgate trust show`)");
         return Ok(Settled::LeftOut);
     }
-    // What is refused anyway is not asked about.
+    // A file that is rejected whatever the user answers is not asked about.
     builder.clone().agreed().build().map_err(|errors| stop(&errors))?;
-    if answer == Some(Answer::Allow) {
+    if answer == Some(TrustAnswer::Allow) {
         return Ok(Settled::Agreed);
     }
     let wishes = builder.wishes();
@@ -104,14 +104,14 @@ pub(crate) fn settle(file: &FolderFile, builder: &ConfigBuilder, asking: Asking)
         && is_there
         && ask(file, &wanted, changes.as_deref(), paint)?
     {
-        store()?.remember(file, Answer::Allow, &wishes).map_err(|error| unusable(&error))?;
+        store()?.remember(file, TrustAnswer::Allow, &wishes).map_err(|error| unusable(&error))?;
         return Ok(Settled::Agreed);
     }
-    Err(refusal(&wanted, changes.as_deref()))
+    Err(rejection(&wanted, changes.as_deref()))
 }
 
 /// Asks at the terminal. Only a typed `y` or `yes` is a yes; what was typed before the question does not count.
-fn ask(file: &FolderFile, wanted: &[&Wish], changes: Option<&[Change]>, paint: Paint) -> io::Result<bool> {
+fn ask(file: &FolderFile, wanted: &[&Wish], changes: Option<&[KeyChange]>, paint: Paint) -> io::Result<bool> {
     let mut out = io::stdout();
     let path = shown(&file.path.display().to_string());
     // The number stands at the end as well: a long list takes its beginning off the screen.
@@ -131,7 +131,7 @@ fn ask(file: &FolderFile, wanted: &[&Wish], changes: Option<&[Change]>, paint: P
     Ok(matches!(answer.trim(), "y" | "yes"))
 }
 
-fn refusal(wanted: &[&Wish], changes: Option<&[Change]>) -> Stop {
+fn rejection(wanted: &[&Wish], changes: Option<&[KeyChange]>) -> Stop {
     let code = ConfigErrorCode::Untrusted.word();
     let names = |keys: Vec<&str>| {
         let mut names = keys.iter().take(NAMED).map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ");
@@ -170,7 +170,8 @@ fn show(as_json: bool, paint: Paint, out: &mut dyn Write) -> Result<Outcome, Sto
         remembered.as_ref().filter(|_| answer.is_none()).map(|remembered| remembered.changes(&wishes));
     let faults = builder.agreed().build().err().unwrap_or(ConfigErrors(Vec::new()));
     let is_waiting = answer.is_none() && wishes.iter().any(Wish::is_trusting);
-    let outcome = Outcome::refused_if(answer == Some(Answer::Deny) || is_waiting || !faults.0.is_empty());
+    let outcome =
+        Outcome::rejected_if(answer == Some(TrustAnswer::Deny) || is_waiting || !faults.0.is_empty());
     let state = match (answer, &changes) {
         (Some(answer), _) => answer.word(),
         (None, Some(_)) => "changed",
@@ -227,7 +228,7 @@ fn show(as_json: bool, paint: Paint, out: &mut dyn Write) -> Result<Outcome, Sto
     for (class, title) in [
         ("plain", "plain: holds unasked"),
         ("trusting", "trusting: holds after a yes"),
-        ("own", "own: refused, whatever you answer"),
+        ("own", "own: rejected, whatever you answer"),
     ] {
         let mut of_class = wishes.iter().filter(|wish| wish.class.word() == class).peekable();
         if of_class.peek().is_some() {
@@ -240,7 +241,7 @@ fn show(as_json: bool, paint: Paint, out: &mut dyn Write) -> Result<Outcome, Sto
         tell_changes(&changes, paint, out)?;
     }
     if !faults.0.is_empty() {
-        writeln!(out, "\n{}", paint.tone(Tone::Strong, "refused"))?;
+        writeln!(out, "\n{}", paint.tone(Tone::Strong, "rejected"))?;
     }
     for error in &faults.0 {
         let said = shown(&error.to_string());
@@ -258,7 +259,7 @@ fn list(as_json: bool, paint: Paint, out: &mut dyn Write) -> Result<Outcome, Sto
             writeln!(out, "{}", paint.json(&line.to_string()))?;
             continue;
         }
-        let tone = if remembered.answer == Answer::Allow { Tone::Good } else { Tone::Bad };
+        let tone = if remembered.answer == TrustAnswer::Allow { Tone::Good } else { Tone::Bad };
         let hash: String = remembered.sha256.chars().take(12).collect();
         let answer = paint.tone(tone, format!("{:5}", remembered.answer.word())).to_string();
         writeln!(out, "{answer} {} {now:9} {}", shown(&hash), shown(&remembered.path))?;
@@ -266,7 +267,7 @@ fn list(as_json: bool, paint: Paint, out: &mut dyn Write) -> Result<Outcome, Sto
     Ok(Outcome::Fine)
 }
 
-/// Whether the answer is still for what is there.
+/// Whether the answer was given to the file as it is now.
 fn state_of(remembered: &Remembered) -> &'static str {
     let folder = Path::new(&remembered.path).parent().and_then(Path::parent);
     match folder.map(FolderFile::read) {
@@ -310,7 +311,7 @@ fn tell(wish: &Wish, paint: Paint, out: &mut dyn Write) -> io::Result<()> {
     setting(&format!("{line:4}"), &wish.key, &wish.value.to_json(), paint, out)
 }
 
-fn tell_changes(changes: &[Change], paint: Paint, out: &mut dyn Write) -> io::Result<()> {
+fn tell_changes(changes: &[KeyChange], paint: Paint, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}", paint.tone(Tone::Strong, "changed since you answered"))?;
     if changes.is_empty() {
         writeln!(out, "   no value, but the file is another one")?;

@@ -1,4 +1,4 @@
-//! The human view of a response: the text with its parts coloured, then calls, refusals and notes in words.
+//! The human view of a response: the text with its parts coloured, then calls, rejections and notes in words.
 
 use std::io::{self, Write};
 
@@ -89,7 +89,7 @@ fn tone_of_finding(finding: &Finding) -> Tone {
     }
 }
 
-/// The text with every part in its colour, and marks beneath repairs, refusals and notes.
+/// The text with every part in its colour, and marks beneath repairs, rejections and notes.
 pub(crate) fn text(
     out: &mut dyn Write,
     paint: Paint,
@@ -116,7 +116,7 @@ fn marks(response: &Response) -> Vec<Mark> {
             span: finding.span.unwrap_or(frame),
             sign: '~',
             tone: Tone::Bad,
-            label: format!("refused: {}", finding.code),
+            label: format!("rejected: {}", finding.code),
         });
     }
     for finding in &response.findings {
@@ -126,7 +126,7 @@ fn marks(response: &Response) -> Vec<Mark> {
     marks
 }
 
-/// Calls, refusals and notes in words, and a last line with the counts.
+/// Calls, rejections and notes in words, and a last line with the counts.
 pub(crate) fn report(
     out: &mut dyn Write,
     paint: Paint,
@@ -141,7 +141,7 @@ pub(crate) fn report(
         }
     }
     if !response.rejected.is_empty() {
-        writeln!(out, "\n{}", paint.tone(Tone::Strong, "refused"))?;
+        writeln!(out, "\n{}", paint.tone(Tone::Strong, "rejected"))?;
         for rejected in &response.rejected {
             list.rejected(out, rejected)?;
         }
@@ -168,12 +168,12 @@ fn counts(paint: Paint, response: &Response) -> String {
         if response.calls.is_empty() { Tone::Plain } else { Tone::Good },
         counted(response.calls.len(), "call"),
     );
-    let refused = paint.tone(
+    let rejected = paint.tone(
         if response.rejected.is_empty() { Tone::Plain } else { Tone::Bad },
-        format!("{} refused", response.rejected.len()),
+        format!("{} rejected", response.rejected.len()),
     );
     let notes = counted(response.findings.len(), "note");
-    format!("{calls}, {refused}, {notes}; finish_reason {}", response.finish_reason.word())
+    format!("{calls}, {rejected}, {notes}; finish_reason {}", response.finish_reason.word())
 }
 
 pub(crate) fn counted(count: usize, thing: &str) -> String {

@@ -22,9 +22,9 @@ fn page_path() -> PathBuf {
 }
 
 fn blocks(page: &str) -> Vec<Block<'_>> {
-    let mut pieces = page.split("```");
+    let mut parts = page.split("```");
     let mut blocks = Vec::new();
-    while let (Some(_), Some(block)) = (pieces.next(), pieces.next()) {
+    while let (Some(_), Some(block)) = (parts.next(), parts.next()) {
         let (first, body) = block.split_once('\n').unwrap_or((block, ""));
         let (language, file) = first.split_once(' ').map_or((first, None), |(l, file)| (l, Some(file)));
         blocks.push(Block { language, file, body });
@@ -104,7 +104,7 @@ fn its_examples_read_their_samples_however_they_are_cut() {
             let args = ["parse", &sample, "--json", "--tools", "tools.json", "--dialect-file", &dialect];
             folder.callgate(&[&args[..], &["--chunk", chunk]].concat())
         };
-        // Display may come in other pieces; what is judged may not.
+        // Display may come in other parts; what is judged may not.
         let judged = |events: &str| -> Vec<Value> {
             let events = events.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
             events

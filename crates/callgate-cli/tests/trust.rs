@@ -79,8 +79,8 @@ impl World {
         found
     }
 
-    /// Runs a command that has to be refused, with nothing sent, started or written. Gives what it said.
-    fn refused(&self, args: &[&str], ear: &Ear) -> String {
+    /// Runs a command that has to be rejected, with nothing sent, started or written. Gives what it said.
+    fn rejected(&self, args: &[&str], ear: &Ear) -> String {
         let before = self.everything();
         let output = self.run(args);
         let said = text(&output.stderr);
@@ -152,7 +152,7 @@ fn a01_a_strange_folder_connects_starts_sends_and_writes_nothing() {
             &["chat", "--no-files", "--once", "hello"],
             &["config", "show"],
         ] {
-            let said = world.refused(args, &ear);
+            let said = world.rejected(args, &ear);
             assert!(said.contains(&format!("({code})")), "{servers}: {said}");
             assert!(said.contains(".agent/config.yml") && said.contains("callgate trust"), "{said}");
             assert!(!said.contains(SECRET), "{said}");
@@ -175,7 +175,7 @@ fn a02_no_key_that_needs_more_than_the_folder_takes_effect() {
         Kind::Rules => vec!["['*']".to_owned()],
         Kind::Text | Kind::Template => vec!["DATABASE_PASSWORD".to_owned()],
     };
-    let mut refused = 0;
+    let mut rejected = 0;
     for row in rows().filter(|row| row.class != Class::Plain) {
         let key = row.key.replacen("providers.*", "providers.ollama", 1).replace('*', "a");
         for value in value(row) {
@@ -192,17 +192,17 @@ fn a02_no_key_that_needs_more_than_the_folder_takes_effect() {
                 assert_ne!(row.class, Class::Own, "{key}: {value}");
                 continue;
             }
-            let said = world.refused(&["chat", "--once", "hello"], &ear);
+            let said = world.rejected(&["chat", "--once", "hello"], &ear);
             assert!(said.contains("(untrusted)") || said.contains("(own-key)"), "{key}: {value}: {said}");
             assert!(said.contains(&format!("`{key}`")), "{key}: {said}");
-            refused += 1;
+            rejected += 1;
         }
     }
-    assert!(refused > 80, "{refused}");
+    assert!(rejected > 80, "{rejected}");
 }
 
 #[test]
-fn a02_own_keys_of_a_folder_are_refused_whatever_was_answered() {
+fn a02_own_keys_of_a_folder_are_rejected_whatever_was_answered() {
     let (world, ear) = (World::new("a02-own"), Ear::new());
     for line in [
         "provider: openai\nproviders: {openai: {endpoint: 'http://EAR', api_key_env: DATABASE_PASSWORD}}",
@@ -221,7 +221,7 @@ fn a02_own_keys_of_a_folder_are_refused_whatever_was_answered() {
             &["chat", "--once", "hello", "--config", ".agent/config.yml"],
             &["chat", "--once", "hello", "--config", "../work/.agent/config.yml"],
         ] {
-            let said = world.refused(args, &ear);
+            let said = world.rejected(args, &ear);
             assert!(said.contains("(own-key)") && said.contains("your own file"), "{line}: {said}");
         }
     }
@@ -231,14 +231,14 @@ fn a02_own_keys_of_a_folder_are_refused_whatever_was_answered() {
     symlink("..", world.work().join("up")).unwrap();
     world.folder("");
     for path in ["link.yml", "./link.yml", "up/elsewhere.yml", "../work/up/elsewhere.yml"] {
-        let said = world.refused(&["chat", "--once", "hello", "--config", path], &ear);
+        let said = world.rejected(&["chat", "--once", "hello", "--config", path], &ear);
         assert!(said.contains("(own-key)"), "{path}: {said}");
     }
     let outside = world.0.join("outside");
     std::fs::create_dir_all(&outside).unwrap();
     std::fs::write(outside.join("c.yml"), "audit: {enabled: false}\n").unwrap();
     let named = ["chat", "--once", "hello", "--config", "../outside/c.yml"];
-    assert!(world.refused(&[&named[..], &["--root", "../outside"]].concat(), &ear).contains("(own-key)"));
+    assert!(world.rejected(&[&named[..], &["--root", "../outside"]].concat(), &ear).contains("(own-key)"));
     // One that lies elsewhere is the user's.
     let output = world.run(&named);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
@@ -276,16 +276,16 @@ fn a02_a_key_goes_only_to_its_host() {
     world.folder(&here);
     world
         .own("providers: {openai: {api_key_env: DATABASE_PASSWORD, endpoint: 'https://api.example.test'}}\n");
-    let said = world.refused(&["trust", "allow"], &ear);
+    let said = world.rejected(&["trust", "allow"], &ear);
     assert!(said.contains("(unbound-secret)"), "{said}");
     let named = ["chat", "--once", "hello", "--config", ".agent/config.yml"];
-    assert!(world.refused(&named, &ear).contains("(unbound-secret)"));
+    assert!(world.rejected(&named, &ear).contains("(unbound-secret)"));
     world.own("keys: {api.example.test: DATABASE_PASSWORD}\nproviders: {openai: {api_key_env: DATABASE_PASSWORD}}\n");
-    assert!(world.refused(&named, &ear).contains("bound to api.example.test"));
+    assert!(world.rejected(&named, &ear).contains("bound to api.example.test"));
     for endpoint in ["http://192.0.2.1", "http://api.example.test"] {
         world.own(&format!("provider: openai\nproviders: {{openai: {{api_key_env: DATABASE_PASSWORD, endpoint: '{endpoint}'}}}}\n"));
         world.folder("");
-        assert!(world.refused(&["chat", "--once", "hello"], &ear).contains("unencrypted"), "{endpoint}");
+        assert!(world.rejected(&["chat", "--once", "hello"], &ear).contains("unencrypted"), "{endpoint}");
     }
     // A folder that names no key gets none, and one whose host the user bound gets that one.
     world.folder(&here);
@@ -316,7 +316,7 @@ fn a01_a_yes_is_for_the_file_as_it_is_and_is_kept_outside_of_the_folder() {
         assert!(said.contains(wanted), "{wanted} is missing in {said}");
     }
     assert!(!world.0.join("state").exists(), "looking writes nothing");
-    let said = world.refused(&["chat", "--once", "hello"], &ear);
+    let said = world.rejected(&["chat", "--once", "hello"], &ear);
     assert!(said.contains("callgate trust allow"), "{said}");
     let work = world.everything();
     assert_eq!(world.run(&["trust", "allow"]).status.code(), Some(0));
@@ -363,11 +363,14 @@ fn a_file_that_was_denied_is_left_out() {
     assert!(text(&shown.stderr).contains("left out"), "{shown:?}");
     let shown: Value = serde_json::from_slice(&shown.stdout).unwrap();
     let value = |key: &str| shown["settings"][key]["value"].clone();
-    assert_eq!((value("provider"), value("audit.enabled")), ("scripted".into(), true.into()));
+    assert_eq!((value("provider"), value("audit.enabled")), ("rules".into(), true.into()));
     assert_eq!(world.once(&[]).status.code(), Some(0));
     assert!(world.work().join(".agent/audit").is_dir(), "records are kept");
     world.folder("provider: ollama\n");
-    assert!(world.refused(&["chat", "--once", "hello"], &ear).contains("(untrusted)"), "a change asks again");
+    assert!(
+        world.rejected(&["chat", "--once", "hello"], &ear).contains("(untrusted)"),
+        "a change asks again"
+    );
     let listed = text(&world.run(&["trust", "list", "--json"]).stdout);
     let first: Value = serde_json::from_str(listed.lines().next().unwrap()).unwrap();
     assert_eq!((&first["answer"], &first["now"]), (&"deny".into(), &"changed".into()), "{listed}");
@@ -414,14 +417,14 @@ fn a03_nothing_of_the_agents_folder_is_reached_through_a_link() {
     std::fs::write(outside.join("config.yml"), "profile: strict\n").unwrap();
     let agent = world.work().join(".agent");
     symlink(outside.join("config.yml"), agent.join("config.yml")).unwrap();
-    assert!(world.refused(&["chat", "--once", "hello"], &ear).contains("(not-yours)"));
+    assert!(world.rejected(&["chat", "--once", "hello"], &ear).contains("(not-yours)"));
     std::fs::remove_file(agent.join("config.yml")).unwrap();
     symlink(&outside, agent.join("audit")).unwrap();
-    assert!(world.refused(&["chat", "--once", "hello"], &ear).contains("(not-yours)"));
+    assert!(world.rejected(&["chat", "--once", "hello"], &ear).contains("(not-yours)"));
     std::fs::remove_dir_all(&agent).unwrap();
     symlink(&outside, &agent).unwrap();
-    assert!(world.refused(&["chat", "--once", "hello"], &ear).contains("(not-yours)"));
-    assert!(world.refused(&["trust", "allow"], &ear).contains("(not-yours)"));
+    assert!(world.rejected(&["chat", "--once", "hello"], &ear).contains("(not-yours)"));
+    assert!(world.rejected(&["trust", "allow"], &ear).contains("(not-yours)"));
 }
 
 #[test]
@@ -433,9 +436,9 @@ fn a01_a_folder_of_another_user_is_not_taken() {
             return;
         }
         world.folder("profile: strict\n");
-        assert!(world.refused(&["chat", "--once", "hello"], &ear).contains("uid 12345"));
+        assert!(world.rejected(&["chat", "--once", "hello"], &ear).contains("uid 12345"));
         std::fs::remove_file(world.work().join(".agent/config.yml")).unwrap();
-        assert!(world.refused(&["chat", "--once", "hello"], &ear).contains("uid 12345"));
+        assert!(world.rejected(&["chat", "--once", "hello"], &ear).contains("uid 12345"));
         std::os::unix::fs::chown(&path, Some(0), None).unwrap();
     }
 }
@@ -456,7 +459,7 @@ fn a04_a_folder_has_no_say_in_where_records_are_or_which_are_removed() {
     for args in
         [&["chat", "--once", "hello"][..], &["chat", "--once", "hello", "--config", ".agent/config.yml"]]
     {
-        assert!(world.refused(args, &ear).contains("(own-key)"));
+        assert!(world.rejected(args, &ear).contains("(own-key)"));
     }
     // Looking at records goes by the user's settings alone, and reading them again by a file that was agreed to.
     let listed = world.run(&["audit", "list"]);

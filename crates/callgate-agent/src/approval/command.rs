@@ -11,9 +11,9 @@ use crate::program;
 /// What a command may do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Harm {
-    /// It only looks, inside the folder where it runs.
+    /// It only reads, inside the folder where it runs.
     None,
-    /// Nobody knows.
+    /// It is not known what it does.
     Unknown,
     /// A shell would act on this part of the line before any program starts.
     Shell(String),
@@ -37,7 +37,7 @@ impl CommandLine {
             }
             match (quote, c) {
                 (Some(open), c) if c == open => quote = None,
-                // Inside single quotes nothing acts; inside double quotes these do.
+                // A shell acts on nothing inside single quotes, and on these inside double quotes.
                 (Some('"'), '$' | '`' | '\\' | '!') => return Err(format!("`{c}`")),
                 (Some(_), c) => word.get_or_insert_default().push(c),
                 (None, '\'' | '"') => {
@@ -99,7 +99,7 @@ fn dangerous(words: &[&str]) -> Option<String> {
         "sudo" | "su" | "doas" | "pkexec" | "runas" => true,
         "shutdown" | "reboot" | "halt" | "poweroff" | "init" => true,
         program if program.starts_with("mkfs") => true,
-        // A program from the network, or a text run as one.
+        // These run text as a program, such as what `curl` fetched.
         "sh" | "bash" | "zsh" | "dash" | "cmd" | "powershell" | "pwsh" | "eval" | "exec" | "source" => true,
         _ => false,
     };
@@ -166,7 +166,7 @@ fn only_looks(words: &[&str], folder: &Path) -> bool {
             Words::Files => stays_inside(word, &folder),
         },
     };
-    // What `date` is to print is no file.
+    // The format argument of `date` (`+%F`) is no path.
     let is_format = |word: &&str| *name == "date" && word.starts_with('+');
     rest.iter().all(|word| is_format(word) || is_fine(word)) && is_of_system(name, &folder)
 }

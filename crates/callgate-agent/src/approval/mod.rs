@@ -22,10 +22,10 @@ pub use grants::{Grant, Grants};
 pub use request::{Field, Preview, Request, Starts};
 pub use rule::{Fit, Rule, RuleError};
 
-use crate::model::Pending;
+use crate::model::BoxFuture;
 use crate::visible::quoted;
 
-/// What a call is before anybody is asked.
+/// How a call stands before anybody is asked: it runs, asks, or never runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Standing {
@@ -37,9 +37,20 @@ pub enum Standing {
     Deny,
 }
 
-/// What a call is that no rule names.
+impl Standing {
+    /// The word of the configuration.
+    pub fn word(self) -> &'static str {
+        match self {
+            Standing::Safe => "safe",
+            Standing::Ask => "ask",
+            Standing::Deny => "deny",
+        }
+    }
+}
+
+/// What a call is that no rule names: the key `approval.default`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Otherwise {
+pub enum DefaultStanding {
     /// Dangerous tools ask, others are safe.
     #[default]
     Auto,
@@ -56,8 +67,8 @@ pub struct ApprovalPolicy {
     pub ask: Vec<Rule>,
     /// Calls that run unasked.
     pub safe: Vec<Rule>,
-    /// What all others are.
-    pub otherwise: Otherwise,
+    /// How calls stand that no rule names.
+    pub default: DefaultStanding,
     /// Whether safe calls run unasked.
     pub auto_approve: bool,
     /// Tools whose `command` argument is a command line.
@@ -72,7 +83,7 @@ impl Default for ApprovalPolicy {
             deny: Vec::new(),
             ask: Vec::new(),
             safe: Vec::new(),
-            otherwise: Otherwise::Auto,
+            default: DefaultStanding::Auto,
             auto_approve: true,
             command_tools: vec!["bash_command".to_owned(), "run_command".to_owned()],
             timeout: Duration::from_secs(300),
@@ -93,7 +104,7 @@ impl ApprovalPolicy {
         }
     }
 
-    /// What a call is by itself, wherever the model has it from.
+    /// How a call stands by rules and tool alone, before it is compared with what tools returned.
     fn standing_alone(&self, call: &Call, tool: &Tool) -> (Standing, String) {
         let arguments = call.value();
         if !call.checked {
@@ -112,7 +123,7 @@ impl ApprovalPolicy {
         }
         let (standing, why) = self.unless_named(call, tool, &arguments);
         if standing == Standing::Safe && !self.auto_approve {
-            return (Standing::Ask, "every call asks".to_owned());
+            return (Standing::Ask, "`approval.auto_approve` is off, so every call asks".to_owned());
         }
         (standing, why)
     }
@@ -121,9 +132,9 @@ impl ApprovalPolicy {
     fn unless_named(&self, call: &Call, tool: &Tool, arguments: &Value) -> (Standing, String) {
         let named = self.safe.iter().find(|rule| rule.fits(&call.name, arguments, Fit::Plain));
         if named.is_none()
-            && let Otherwise::Always(standing @ (Standing::Ask | Standing::Deny)) = self.otherwise
+            && let DefaultStanding::Always(standing @ (Standing::Ask | Standing::Deny)) = self.default
         {
-            return (standing, "so every call that no rule names".to_owned());
+            return (standing, by_default(standing));
         }
         if tool.dangerous
             && let Some(path) = rule::protected(arguments)
@@ -136,10 +147,10 @@ impl ApprovalPolicy {
         if let Some(rule) = named {
             return (Standing::Safe, format!("the rule `{rule}` allows it"));
         }
-        match self.otherwise {
-            Otherwise::Always(standing) => (standing, "so every call that no rule names".to_owned()),
-            Otherwise::Auto if tool.dangerous => (Standing::Ask, "the tool is dangerous".to_owned()),
-            Otherwise::Auto => (Standing::Safe, "the tool is not dangerous".to_owned()),
+        match self.default {
+            DefaultStanding::Always(standing) => (standing, by_default(standing)),
+            DefaultStanding::Auto if tool.dangerous => (Standing::Ask, "the tool is dangerous".to_owned()),
+            DefaultStanding::Auto => (Standing::Safe, "the tool is not dangerous".to_owned()),
         }
     }
 
@@ -164,7 +175,7 @@ impl ApprovalPolicy {
                     Ok(Answer::Approve { hash }) if hash == request.hash => {
                         Decision::Permitted(Permit { hash, asked: true })
                     }
-                    // A yes to something else is no yes to this.
+                    // The hash differs: the user agreed to another request than this one.
                     Ok(Answer::Approve { .. }) => denied(DenialReason::OtherCall),
                     Ok(Answer::Deny) => denied(DenialReason::User),
                     Ok(Answer::Closed) => denied(DenialReason::Closed),
@@ -176,31 +187,36 @@ impl ApprovalPolicy {
     }
 }
 
+/// Why a call stands as the configuration says for calls that no rule names.
+fn by_default(standing: Standing) -> String {
+    format!("no rule names it, and `approval.default` is `{}`", standing.word())
+}
+
 /// What the call of a tool is whose `command` is a command line. It runs in the folder where everything is started.
 fn judge_line(arguments: &Value, named: Option<&Rule>) -> (Standing, String) {
     let Some(line) = arguments["command"].as_str() else {
-        return (Standing::Ask, "the command is no line of text".to_owned());
+        return (Standing::Ask, "`command` is not a line of text".to_owned());
     };
-    // A folder, words or variables beside the line would change what it does.
+    // Other arguments (a folder, further words, variables) could change what the line does.
     let others = arguments.as_object().into_iter().flat_map(|members| members.keys());
     let is_alone = others.into_iter().all(|key| matches!(key.as_str(), "command" | "requires_approval"));
-    // A pattern says nothing about a line that a shell takes apart, so rules only reach lines that it does not.
+    // A pattern cannot judge a line that a shell would take apart, so rules apply only to lines of plain words.
     match (judge_command(line, Path::new(".")), named) {
         (Harm::Shell(what), _) => (Standing::Ask, format!("a shell would act on {what}")),
         (Harm::Dangerous(what), _) => (Standing::Ask, format!("the command is dangerous: {what}")),
         (_, Some(rule)) => (Standing::Safe, format!("the rule `{rule}` allows it")),
-        (Harm::None, None) if is_alone => (Standing::Safe, "the command only looks".to_owned()),
+        (Harm::None, None) if is_alone => (Standing::Safe, "the command only reads".to_owned()),
         (Harm::None, None) => {
             (Standing::Ask, "an argument beside the command can change what it does".to_owned())
         }
-        (Harm::Unknown, None) => (Standing::Ask, "nobody knows what the command does".to_owned()),
+        (Harm::Unknown, None) => (Standing::Ask, "it is not known what the command does".to_owned()),
     }
 }
 
 /// The hash of what an approval is for: the tool and its arguments in canonical form.
 pub fn hash(call: &Call) -> String {
     let mut hasher = Sha256::new();
-    // The length keeps a name apart from the arguments behind it.
+    // The length of the name goes in first, so that name and arguments cannot be shifted into each other.
     hasher.update((call.name.len() as u64).to_be_bytes());
     hasher.update(call.name.as_bytes());
     hasher.update(call.canonical_arguments().as_bytes());
@@ -210,7 +226,7 @@ pub fn hash(call: &Call) -> String {
 /// Somebody who can be asked.
 pub trait Approver: Send + Sync {
     /// Shows a request and waits for the answer.
-    fn ask<'a>(&'a self, request: &'a Request) -> Pending<'a, Answer>;
+    fn ask<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Answer>;
 }
 
 /// What was answered.
@@ -229,12 +245,12 @@ pub enum Answer {
     Nobody,
 }
 
-/// Runs without anybody to ask: whatever is not safe by policy is refused.
+/// Runs without anybody to ask: whatever is not safe by policy is denied.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NobodyThere;
 
 impl Approver for NobodyThere {
-    fn ask<'a>(&'a self, _: &'a Request) -> Pending<'a, Answer> {
+    fn ask<'a>(&'a self, _: &'a Request) -> BoxFuture<'a, Answer> {
         Box::pin(std::future::ready(Answer::Nobody))
     }
 }
@@ -266,7 +282,7 @@ impl Permit {
         &self.hash
     }
 
-    /// Uses it up for the call that is about to run. Another call, or the same with other arguments, is refused.
+    /// Uses it up for the call that is about to run. Another call, or the same with other arguments, is denied.
     pub fn redeem(self, call: &Call) -> Result<(), Denial> {
         if self.hash == hash(call) {
             return Ok(());

@@ -61,7 +61,7 @@ impl fmt::Display for RuleError {
 
 impl std::error::Error for RuleError {}
 
-/// On whose side doubt is.
+/// How a rule treats a value that could be read in several ways.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fit {
     /// For rules that allow: the value must fit as it stands, and one that climbs or hides something does not.
@@ -167,7 +167,7 @@ fn resolved(path: &str) -> String {
     let is_absolute = path.starts_with(['/', '\\']);
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split(['/', '\\']) {
-        // Some systems ignore dots and spaces at the end of a name.
+        // Windows ignores dots and spaces at the end of a name.
         match part.trim_end_matches([' ', '.']) {
             _ if part == ".." => {
                 parts.pop();
@@ -190,7 +190,7 @@ fn glob(pattern: &str, text: &str, fit: Fit) -> bool {
         }
     };
     let (pattern, text) = (fold(pattern), fold(text));
-    // The places in the pattern at which a match of the text so far may stand.
+    // The positions of the pattern that the text so far can have reached.
     let mut places = vec![false; pattern.len() + 1];
     places[0] = true;
     pass_stars(&pattern, &mut places);
@@ -211,7 +211,7 @@ fn glob(pattern: &str, text: &str, fit: Fit) -> bool {
     places[pattern.len()]
 }
 
-/// A star may stand for nothing, so whoever stands before it also stands behind it.
+/// A star may match nothing, so a position before it also reaches the one behind it.
 fn pass_stars(pattern: &[char], places: &mut [bool]) {
     for at in 0..pattern.len() {
         if places[at] && pattern[at] == '*' {
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_read_back_as_they_were_written_and_others_are_refused() {
+    fn rules_read_back_as_they_were_written_and_others_are_rejected() {
         for text in ["fs.read", "fs.write path=docs/** content=*", "*"] {
             assert_eq!(Rule::parse(text).unwrap().to_string(), text);
         }

@@ -185,7 +185,7 @@ fn link(previous: &str, open: &str) -> String {
 /// error is one of reading.
 pub fn verify_file(path: &Path, known: &Known) -> io::Result<Report> {
     let file = File::open(path)?;
-    // Before it is read, so that what is written meanwhile is not taken for the end.
+    // Look for a writer before reading: a log that is finished meanwhile must not look unfinished.
     let is_running = super::is_locked(&file);
     let known = Known { session_id: super::session_of(path).map(str::to_owned), ..known.clone() };
     let mut report = verify(&mut BufReader::new(file), &known)?;
@@ -326,7 +326,7 @@ impl<'k> Checker<'k> {
             let records = report.records;
             fault(FaultKind::CutOff, format!("the log ends at record {records}, and {last} were written"))
         } else if report.records == 0 && report.torn == 0 {
-            fault(FaultKind::NoLog, "the file is empty, and that is no log".to_owned())
+            fault(FaultKind::NoLog, "the file is empty, and a log has at least one record".to_owned())
         } else {
             None
         };

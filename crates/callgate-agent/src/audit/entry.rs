@@ -17,11 +17,11 @@ use crate::written::Written;
 /// What a record is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryKind {
-    /// A permission that was given or refused.
+    /// A permission that was given or denied.
     Permission,
     /// A tool that ran or did not.
     Tool,
-    /// A call that was refused, or a rule that applied.
+    /// A call that was rejected, or a rule that applied.
     Safety,
     /// The log itself.
     Diagnostic,
@@ -132,8 +132,8 @@ impl Entry {
             .about(call, settings)
     }
 
-    /// The verdict on an attempt that was refused, with everything that was found.
-    pub fn refused(rejected: &Rejected, settings: &AuditSettings) -> Self {
+    /// The verdict on an attempt that was rejected, with everything that was found.
+    pub fn rejected(rejected: &Rejected, settings: &AuditSettings) -> Self {
         let name = rejected.name.as_deref().unwrap_or("(no name)");
         let first = rejected.findings.first().map(|finding| finding.message.to_string()).unwrap_or_default();
         // A finding's message may quote the model, so it counts as a value.
@@ -146,7 +146,7 @@ impl Entry {
         let spans: Vec<Value> = rejected.findings.iter().map(|finding| json!(finding.span)).collect();
         Entry::new(EntryKind::Safety, name, Status::Error)
             .message(message)
-            .detail("verdict", json!("refused"))
+            .detail("verdict", json!("rejected"))
             .detail("findings", json!(codes))
             .detail("places", json!(spans))
             .detail("dialect", json!(&*rejected.dialect))
@@ -159,7 +159,7 @@ impl Entry {
     pub fn response(gate: &Gate, response: &Response, input: &str) -> Self {
         let status = if response.has_errors() { Status::Error } else { Status::Ok };
         let mut entry = Entry::new(EntryKind::Response, gate.profile().name(), status)
-            .message(format!("calls: {} stand, {} refused", response.calls.len(), response.rejected.len()))
+            .message(format!("calls: {} stand, {} rejected", response.calls.len(), response.rejected.len()))
             .detail("finish_reason", json!(response.finish_reason.word()))
             .detail("text_bytes", json!(response.text.len()))
             .detail(
@@ -172,7 +172,7 @@ impl Entry {
         entry
     }
 
-    /// Each time a refused response was asked for again, and how it ended.
+    /// Each time a rejected response was asked for again, and how it ended.
     pub fn attempts(log: &[AttemptRecord], outcome: &str, correlation_id: &str) -> Vec<Self> {
         let last = log.len();
         let entry = |(number, attempt): (usize, &AttemptRecord)| {
@@ -237,7 +237,7 @@ impl Entry {
 
     /// Which call it is about.
     fn about(self, call: &Call, settings: &AuditSettings) -> Self {
-        // By the model's own digits; a text that no other reader takes, as it was judged.
+        // As the model wrote them. A text that other readers of JSON do not take is recorded by its value.
         let arguments = Written::parse(&call.arguments).unwrap_or_else(|| call.value().into());
         self.detail("call_id", json!(call.id))
             .detail("dialect", json!(&*call.dialect))

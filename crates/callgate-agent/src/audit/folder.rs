@@ -74,11 +74,11 @@ pub fn verify_folder(
         })?,
         None => None,
     };
-    // Nobody begins a session or removes one while it is looked which there are. A folder that cannot be locked can be
-    // looked at all the same.
+    // The lock keeps sessions from beginning or being removed while they are listed. A folder that cannot be locked is
+    // verified without.
     let hold = File::open(folder).ok();
     let _ = hold.as_ref().map(lock_soon);
-    // Heads come first: a log that is being written is then never behind its head.
+    // Heads are read before the logs: a log that is being written is then never behind its head.
     let kept = heads.as_ref().map_or(Ok(Vec::new()), Heads::all)?;
     let files = match sessions(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound && !kept.is_empty() => Vec::new(),
@@ -91,7 +91,8 @@ pub fn verify_folder(
     let mut missing: BTreeMap<String, Head> = BTreeMap::new();
     for head in kept.iter().chain(chain.befores()) {
         let id = head.session_id.as_str();
-        // Anybody can add a session that says that another went by rule; what has a head needs one that has a head.
+        // Anybody could add a log which claims that another session was pruned. For a session with a head, only the claim
+        // of a log with a head counts.
         let went_by_rule = chain.pruners(id).any(|pruner| !has_head(id) || has_head(pruner));
         if !chain.openings.contains_key(id) && !went_by_rule {
             missing.insert(id.to_owned(), head.clone());
@@ -197,7 +198,8 @@ impl Pruning {
             pruning.files.push((path.clone(), file));
             gone.insert(id);
         }
-        // What went earlier and is still spoken of by a session that stays must not be forgotten with its record.
+        // Sessions that were pruned earlier and that a remaining one still refers to are listed again: the record that
+        // listed them is pruned now, and without it they would count as missing.
         let stays = |id: &&String| !gone.contains(id.as_str());
         let first = |id: &String| chain.openings.get(id).and_then(Option::as_ref).map(|(_, opening)| opening);
         let named: BTreeSet<&str> = chain

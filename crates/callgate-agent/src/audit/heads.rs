@@ -35,7 +35,7 @@ pub struct Head {
 
 /// The user's state folder: `$XDG_STATE_HOME`, or else `~/.local/state`. None if neither can be told.
 pub fn state_folder() -> Option<PathBuf> {
-    // By the rule for these variables a path that is not absolute does not count.
+    // The XDG specification says to ignore a path that is not absolute.
     let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     absolute("XDG_STATE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".local/state")))
 }

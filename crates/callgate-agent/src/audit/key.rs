@@ -79,7 +79,7 @@ impl RecordKey {
 
 /// HMAC-SHA-256 of a text in parts.
 fn mac(key: &[u8], parts: &[&[u8]]) -> [u8; 32] {
-    // A key of any length will do, so this is always some.
+    // HMAC takes a key of any length, so this never fails.
     let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(key) else { return [0; 32] };
     parts.iter().for_each(|part| mac.update(part));
     mac.finalize().into_bytes().into()

@@ -1,4 +1,4 @@
-//! The log line of a refused call, as monitoring of the profile `structured` expects it.
+//! The log line of a rejected call, as monitoring of the profile `structured` expects it.
 
 use std::time::SystemTime;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::Redaction;
 use crate::clock::timestamp;
 
-/// A refused call as one JSON object. What the model wrote is in it only as far as the redaction keeps values.
+/// A rejected call as one JSON object. What the model wrote is in it only as far as the redaction keeps values.
 pub fn error_line(
     profile: &Profile,
     rejected: &Rejected,
@@ -18,7 +18,7 @@ pub fn error_line(
 ) -> Value {
     let first = rejected.findings.first();
     let code = first.map(|finding| finding.code);
-    // A refusal for want of readable JSON is one that repair was tried on; that it is here says how that went.
+    // Calls with unreadable JSON went through repair first; since they were rejected, repair did not succeed.
     let was_tried =
         matches!(code, Some(Code::BadJson | Code::RepairBudget | Code::Truncated | Code::LoneSurrogate))
             && profile.policy().repair != callgate::internal::policy::RepairPolicy::Off;

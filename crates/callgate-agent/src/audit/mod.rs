@@ -136,7 +136,7 @@ impl AuditLog {
         let failed = |error: io::Error| AuditError::new(AuditErrorCode::Unwritable, &path, error);
         let key = first_key(&settings)?;
         make_folder(&settings.folder).map_err(failed)?;
-        // One after the other, so that no two sessions come behind the same one.
+        // The lock on the folder keeps two new sessions from naming the same session as the one before them.
         let turn = File::open(&settings.folder).map_err(failed)?;
         lock_soon(&turn).map_err(failed)?;
         let others = sessions(&settings.folder).map_err(failed)?;
@@ -379,7 +379,7 @@ impl Drop for Hold {
 
 #[cfg(unix)]
 fn unlock(file: &File) {
-    // What cannot be let go is closed next.
+    // If unlocking fails, closing the file releases the lock.
     let _ = rustix::fs::flock(file, rustix::fs::FlockOperation::Unlock);
 }
 
@@ -406,7 +406,7 @@ fn lock_soon(file: &File) -> io::Result<()> {
 fn is_locked(file: &File) -> bool {
     use rustix::fs::{FlockOperation, flock};
     let locked = flock(file, FlockOperation::NonBlockingLockShared);
-    // Readers do not hold each other up, and a writer not for longer than this.
+    // Readers share the lock and release it at once, so that a writer waits for no more than this moment.
     unlock(file);
     locked == Err(rustix::io::Errno::WOULDBLOCK)
 }

@@ -11,7 +11,7 @@ const LONGEST: u64 = 64 << 20;
 
 /// What the first record of a log says about itself.
 #[derive(Deserialize)]
-struct First {
+struct FirstLine {
     session_id: String,
     cwd: String,
 }
@@ -23,7 +23,7 @@ pub(super) fn is_ours(path: &Path) -> bool {
     let first = File::open(path).ok().filter(|_| is_file).and_then(|file| {
         let mut line = Vec::new();
         BufReader::new(file.take(LONGEST)).read_until(b'\n', &mut line).ok()?;
-        serde_json::from_slice::<First>(&line).ok()
+        serde_json::from_slice::<FirstLine>(&line).ok()
     });
     let here = std::env::current_dir().map(|path| path.display().to_string());
     first.zip(here.ok()).is_some_and(|(first, here)| {

@@ -174,7 +174,7 @@ impl Redaction {
     }
 
     fn short(&self, text: &str, style: Style) -> String {
-        // Secrets go first: a cut must not hide the end by which one is known.
+        // Hide secrets before cutting: a secret that is known by its end would survive a cut.
         let clean = self.text(text);
         let most = match style {
             Style::None | Style::Summaries => 40,
@@ -197,7 +197,7 @@ impl Redaction {
         let is_json = text.len() <= WHOLE && text.trim_start().starts_with(['{', '[', '"']);
         let Some(value) = is_json.then(|| Written::parse(text)).flatten() else { return scanned };
         let clean = self.value(&value, Style::Full, 0);
-        // As it was written, if that hides as much.
+        // Keep the text as it was written if scanning it as text hid as much as reading it as JSON.
         if clean == value || Written::parse(&scanned).as_ref() == Some(&clean) {
             return scanned;
         }

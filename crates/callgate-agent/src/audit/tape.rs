@@ -83,12 +83,12 @@ impl Drop for Tape {
         self.shared.lock().is_over = true;
         self.shared.changed.notify_all();
         if let Some(watcher) = self.watcher.take() {
-            // A thread that broke has nothing to say that the log does not say too.
+            // A panic of the thread needs no report of its own: what it left is forced to the disk below.
             let _ = watcher.join();
         }
         let mut state = self.shared.lock();
         if state.is_open && state.broken.is_none() {
-            // Whoever has to know whether this works ends the log before it is dropped.
+            // Errors are lost here; a caller that needs them flushes before dropping the log.
             let _ = state.sync();
         }
     }
@@ -113,7 +113,7 @@ impl Shared {
             if state.is_over {
                 return;
             }
-            // A failure is kept, and told to whoever writes next.
+            // A failure is kept and reported by the next write.
             let _ = state.sync();
         }
     }

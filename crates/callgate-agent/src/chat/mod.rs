@@ -1,7 +1,7 @@
 //! A conversation: a question goes to the model, its response through the gate, what stands is run, results go back,
 //! until the model answers without a call or something is spent.
 
-mod heard;
+mod recording;
 mod setting;
 
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use callgate::{Event, Registry, Response};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-pub use heard::{Heard, HeardPiece};
+pub use recording::{RecordedChunk, Recording};
 pub use setting::Setting;
 
 use crate::approval::hash;
@@ -22,7 +22,7 @@ use crate::id::random_id;
 use crate::model::{ChatRequest, ModelFault, Usage, respond};
 use crate::retry::{RetryErrorCode, RetryFailure, ask_until_settled};
 use crate::tools::{Host, Meter, Outcome, ToolError, ToolReport, Unrecorded, run_calls};
-use heard::Listening;
+use recording::Recorder;
 
 /// What the model is told where it is to go on by itself.
 const GO_ON: &str = "Go on.";
@@ -43,7 +43,7 @@ pub struct Chat {
 pub enum ChatEvent<'e> {
     /// The gate read something. Only for display until the response is judged.
     Read(Event<'e>),
-    /// Something in a response was refused, and the model is asked for it again.
+    /// Something in a response was rejected, and the model is asked for it again.
     AskingAgain {
         /// What came of the response so far.
         response: &'e Response,
@@ -55,7 +55,7 @@ pub enum ChatEvent<'e> {
         /// How often it was asked for again.
         asked_again: u32,
     },
-    /// A response was refused and counts as a mistake.
+    /// A response was rejected and counts as a mistake.
     Strike {
         /// How many in a row.
         count: usize,
@@ -89,7 +89,7 @@ pub enum End {
         /// Which.
         error: ToolError,
     },
-    /// Too many responses in a row were refused.
+    /// Too many responses in a row were rejected.
     TooManyStrikes {
         /// How many.
         count: usize,
@@ -138,8 +138,8 @@ struct Read {
     response: Response,
     asked_again: u32,
     usage: Usage,
-    /// Whether something in it is still refused.
-    is_refused: bool,
+    /// Whether something in it is still rejected.
+    is_rejected: bool,
     correlation_id: String,
 }
 
@@ -240,7 +240,7 @@ impl Chat {
         };
         answered.turns = meter.taken().0;
         self.usage += answered.usage;
-        // What could not be recorded first says most; after that nothing can be.
+        // Report the first record that could not be written; every later one fails because of it.
         let is_unrecorded = matches!(answered.end, End::Unrecorded { .. });
         if let Some(Err(error)) = self.setting.audit.as_mut().map(AuditLog::flush).filter(|_| !is_unrecorded)
         {
@@ -264,7 +264,7 @@ impl Chat {
             () = cancel.cancelled() => return Err(End::Cancelled),
             read = tokio::time::timeout_at(until, self.read(cancel, tell)) => match read {
                 Ok(read) => read?,
-                // The meter says in its own words that the time is over.
+                // The meter makes the error, so that it reads the same wherever the time runs out.
                 Err(_) => return Ok(meter.take_turn().err().map(|error| End::OverBudget { error })),
             },
         };
@@ -317,7 +317,7 @@ impl Chat {
         tell: &mut (dyn FnMut(ChatEvent<'_>) + Send),
     ) -> Result<Option<End>, End> {
         let strike = self.strikes.judge(&read.response, &self.setting.gate);
-        if let Some(strike) = strike.filter(|_| read.is_refused) {
+        if let Some(strike) = strike.filter(|_| read.is_rejected) {
             let count = self.strikes.count();
             tell(ChatEvent::Strike { count, message: &strike.message });
             if strike.is_last {
@@ -337,7 +337,7 @@ impl Chat {
         Ok(Some(if done { End::Done } else { End::Answered }))
     }
 
-    /// Asks the model, reads its response through the gate, and asks again for what was refused.
+    /// Asks the model, reads its response through the gate, and asks again for what was rejected.
     async fn read(
         &mut self,
         cancel: &Cancel,
@@ -358,14 +358,14 @@ impl Chat {
             stream: true,
         };
         let fault = |fault: ModelFault| End::Fault { message: fault.to_string() };
-        let listening = Listening::new(&**model);
+        let recorder = Recorder::new(&**model);
         let turn = {
             let mut show = |event: Event<'_>| tell(ChatEvent::Read(event));
-            respond(&listening, &request, gate, &format!("{correlation_id}_"), &mut show).await
+            respond(&recorder, &request, gate, &format!("{correlation_id}_"), &mut show).await
         };
         let turn = turn.map_err(fault)?;
-        // It goes on record before anything is made of it, so that one that is never settled is there too.
-        let entry = self.response_entry(&turn.response, &listening.heard(), turn.usage);
+        // Record the response before asking again, so that one which is never corrected is on record too.
+        let entry = self.response_entry(&turn.response, &recorder.recording(), turn.usage);
         self.record(entry.tied(&correlation_id)).map_err(|error| End::Unrecorded { error })?;
         let Setting { model, gate, retry, .. } = &self.setting;
         if retry.max_attempts > 0 && turn.response.has_errors() && turn.response.model_error.is_none() {
@@ -386,7 +386,7 @@ impl Chat {
             .map_err(|error| End::Unrecorded { error })?;
         match settled {
             Ok(settled) => Ok(Read {
-                is_refused: false,
+                is_rejected: false,
                 asked_again: settled.retry_count,
                 usage: settled.usage,
                 response: settled.response,
@@ -397,7 +397,7 @@ impl Chat {
                 Err(End::Cancelled)
             }
             Err(RetryFailure::Unsettled(error)) => Ok(Read {
-                is_refused: true,
+                is_rejected: true,
                 asked_again: error.attempts,
                 usage: error.usage,
                 response: error.response,
@@ -434,12 +434,12 @@ impl Chat {
     }
 
     /// The record of a response as it came. Its text is kept only where everything is.
-    fn response_entry(&self, response: &Response, heard: &Heard, usage: Usage) -> Entry {
-        let entry = Entry::response(&self.setting.gate, response, &heard.text())
+    fn response_entry(&self, response: &Response, recording: &Recording, usage: Usage) -> Entry {
+        let entry = Entry::response(&self.setting.gate, response, &recording.text())
             .detail("usage", json!({"prompt": usage.prompt, "completion": usage.completion}));
         let keeps = |log: &AuditLog| log.settings().redaction.style == Style::Full;
         match self.setting.audit.as_ref().is_some_and(keeps) {
-            true => entry.detail("heard", json!(heard)).detail("verdicts", json!(verdicts(response))),
+            true => entry.detail("recording", json!(recording)).detail("verdicts", json!(verdicts(response))),
             false => entry,
         }
     }
@@ -451,7 +451,7 @@ impl Chat {
             log.record(entry)?;
         }
         for rejected in &read.response.rejected {
-            let entry = Entry::refused(rejected, log.settings()).tied(&read.correlation_id);
+            let entry = Entry::rejected(rejected, log.settings()).tied(&read.correlation_id);
             log.record(entry)?;
         }
         Ok(())
@@ -469,12 +469,12 @@ pub fn verdicts(response: &Response) -> Vec<String> {
         let repaired = if repairs.is_empty() { String::new() } else { format!(" ({})", repairs.join(", ")) };
         (call.attempt, format!("accepted {}{repaired} {}", call.name, hash(call)))
     });
-    let refused = response.rejected.iter().map(|rejected| {
+    let rejected = response.rejected.iter().map(|rejected| {
         let codes: Vec<&str> = rejected.findings.iter().map(|finding| finding.code.word()).collect();
         let name = rejected.name.as_deref().unwrap_or("(no name)");
-        (rejected.attempt, format!("refused {name} ({})", codes.join(", ")))
+        (rejected.attempt, format!("rejected {name} ({})", codes.join(", ")))
     });
-    let mut all: Vec<(usize, String)> = accepted.chain(refused).collect();
+    let mut all: Vec<(usize, String)> = accepted.chain(rejected).collect();
     all.sort();
     all.into_iter().map(|(_, verdict)| verdict).collect()
 }

@@ -24,7 +24,7 @@ pub struct Setting {
     pub tools: Toolbox,
     /// Which model, and how it answers.
     pub parameters: Parameters,
-    /// How refused responses are asked for again.
+    /// How rejected responses are asked for again.
     pub retry: RetrySettings,
     /// Which calls run unasked, which ask, which never run.
     pub approval: ApprovalPolicy,
@@ -36,7 +36,7 @@ pub struct Setting {
     pub audit: Option<AuditLog>,
     /// How much one question may cost.
     pub spending: Spending,
-    /// How many refused responses in a row end a question.
+    /// How many rejected responses in a row end a question.
     pub max_strikes: usize,
     /// Whether the model goes on by itself, so that it is never done.
     pub endless: bool,

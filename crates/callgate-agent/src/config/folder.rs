@@ -35,7 +35,7 @@ impl FolderFile {
     }
 }
 
-/// Refuses a way down from a folder that the agent is to write in, if the folder or any part of the way belongs to
+/// Rejects a way down from a folder that the agent is to write in, if the folder or any part of the way belongs to
 /// another user or is a link. What is not there yet is nobody's; a way that leads out of the folder is the user's choice.
 pub fn check_way(folder: &Path, way: &Path) -> Result<(), ConfigError> {
     if !way.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir)) {
@@ -49,7 +49,7 @@ fn read_as(user: Option<u32>, folder: &Path) -> Result<Option<FolderFile>, Confi
     let file = Path::new(FILE);
     let way = file.parent().unwrap_or(file);
     match Dir::open_ambient_dir(folder, ambient_authority()).and_then(|dir| dir.symlink_metadata(way)) {
-        // A folder that brings nothing along is nobody's business here.
+        // Without `.agent` there is nothing to read, so it does not matter whose the folder is.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         _ => {}
     }

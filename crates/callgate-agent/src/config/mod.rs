@@ -1,5 +1,5 @@
 //! Configuration: the user's own YAML file, above it one that came with the folder, then the environment, then flags;
-//! every value with its origin, and whatever is not understood refused with its place and the nearest known key.
+//! every value with its origin, and whatever is not understood rejected with its place and the nearest known key.
 //!
 //! Whoever wrote the folder may have written its file, so each key has a [`Class`]: a folder may tighten what holds
 //! unasked, needs a yes for what it loosens, and has no say in what is the user's own.
@@ -46,7 +46,7 @@ pub use row::{Class, Fallback, Kind, Order, PROVIDERS, Row, Value};
 pub use state::StateFolder;
 pub use table::rows;
 use table::{ALIASES, STRICT_SWITCH};
-pub use trust::{Answer, Change, Remembered, TrustStore};
+pub use trust::{KeyChange, Remembered, TrustAnswer, TrustStore};
 pub use wish::Wish;
 use yaml::Content;
 
@@ -57,12 +57,12 @@ pub const ENVIRONMENT: &str = "CALLGATE_";
 #[derive(Clone, Debug)]
 pub struct Config {
     profile: Profile,
-    settings: BTreeMap<String, Setting>,
+    settings: BTreeMap<String, KeySetting>,
 }
 
 /// A value and where it came from.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Setting {
+pub struct KeySetting {
     /// The value.
     pub value: Value,
     /// Who gave it.
@@ -76,7 +76,7 @@ impl Config {
     }
 
     /// Every key with its value and its origin, in the order of the documentation.
-    pub fn settings(&self) -> impl Iterator<Item = (String, &Setting)> {
+    pub fn settings(&self) -> impl Iterator<Item = (String, &KeySetting)> {
         let keys = rows().flat_map(|row| self.keys(row));
         keys.filter_map(|key| self.settings.get(&key).map(|setting| (key, setting)))
     }
@@ -129,7 +129,7 @@ enum Giver {
 }
 
 /// The values of a layer by their canonical keys.
-type Settings = BTreeMap<String, Setting>;
+type Settings = BTreeMap<String, KeySetting>;
 
 #[derive(Clone, Debug)]
 struct Given {
@@ -256,13 +256,13 @@ impl ConfigBuilder {
         let mut errors = self.errors.clone();
         let mut layers = Vec::new();
         for layer in &self.layers {
-            let mut settings: BTreeMap<String, (&str, Setting)> = BTreeMap::new();
+            let mut settings: BTreeMap<String, (&str, KeySetting)> = BTreeMap::new();
             for entry in &layer.entries {
                 match read(entry) {
                     Err(error) => errors.push(error),
                     Ok(None) => {}
                     Ok(Some((key, value))) => {
-                        let setting = Setting { value, origin: entry.origin.clone() };
+                        let setting = KeySetting { value, origin: entry.origin.clone() };
                         match settings.get(&key) {
                             Some((other, there)) if there.value != setting.value => {
                                 errors.push(ConfigError {
@@ -296,7 +296,7 @@ impl Config {
                 let mut setting = setting.clone();
                 // What a folder forbids comes on top of what the user forbids; it replaces none of it.
                 if layer.giver != Giver::User
-                    && let (Value::List(items), Some(Setting { value: Value::List(below), .. })) =
+                    && let (Value::List(items), Some(KeySetting { value: Value::List(below), .. })) =
                         (&mut setting.value, given.get(key))
                     && Row::of(key).is_some_and(|row| row.kind == Kind::Rules)
                 {
@@ -306,7 +306,7 @@ impl Config {
             }
         }
         let profile = match given.get("profile") {
-            Some(Setting { value: Value::Text(name), .. }) => Profile::named(name),
+            Some(KeySetting { value: Value::Text(name), .. }) => Profile::named(name),
             _ => None,
         };
         let profile = profile.unwrap_or_else(Profile::standard);
@@ -315,7 +315,9 @@ impl Config {
             let (value, is_profiles) = row.fallback_of(&profile, &policy);
             let origin = if is_profiles { Origin::Profile } else { Origin::Default };
             for key in row.keys() {
-                given.entry(key).or_insert_with(|| Setting { value: value.clone(), origin: origin.clone() });
+                given
+                    .entry(key)
+                    .or_insert_with(|| KeySetting { value: value.clone(), origin: origin.clone() });
             }
         }
         Config { profile, settings: given }
@@ -448,7 +450,7 @@ fn typed(kind: Kind, content: &Content, origin: &Origin) -> Result<Value, Misfit
                 Ok(_) if quoted => Err(wrong("a whole number", "text", unquote)),
                 Ok(count) if (least..=most).contains(&count) => Ok(Value::Count(count)),
                 Ok(_) => Err(out_of_range(bounds)),
-                // Too long to be read, or below zero: a number all the same.
+                // A number that is too long or negative gets the message about the range.
                 Err(_) if !quoted && is_whole(text) => Err(out_of_range(bounds)),
                 Err(_) => Err(wrong("a whole number", &shown(), &bounds)),
             }

@@ -1,12 +1,12 @@
 //! The row of a key: who may set it, what may stand there, which of two values is the looser one, and what holds when
-//! nobody says anything. The rows themselves are in `table.rs`.
+//! nobody says anything. The rows themselves are in `table/`.
 
 use callgate::Profile;
 
 use super::table::rows;
 
 /// The providers that a configuration can set up.
-pub const PROVIDERS: &[&str] = &["ollama", "openai", "scripted"];
+pub const PROVIDERS: &[&str] = &["ollama", "openai", "rules"];
 /// Those that are reached over HTTP.
 const SERVERS: &[&str] = &["ollama", "openai"];
 

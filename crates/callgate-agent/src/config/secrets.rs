@@ -32,7 +32,7 @@ impl Config {
             "openai" => OPENAI,
             _ => return None,
         };
-        // What is no address was refused when the file was read.
+        // What is no address was rejected when the file was read.
         Address::parse(self.text(&self.of_provider("endpoint")).unwrap_or(usual)).ok()
     }
 
@@ -145,7 +145,7 @@ fn server(config: &Config, name: &str) -> Vec<ConfigError> {
         let help = "give the folder's server another name, or put all of it into your own file".to_owned();
         return vec![config.unbound(key, message, help)];
     }
-    // A program gets what the user gives it; only an address is a host.
+    // Only servers with an address send secrets to a host; a started program gets its variables from the user.
     let Some(address) = config.text(&format!("{own}url")).and_then(|url| Address::parse(url).ok()) else {
         return Vec::new();
     };

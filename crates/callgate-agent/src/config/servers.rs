@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Config, ConfigError, ConfigErrorCode, Setting, Value};
+use super::{Config, ConfigError, ConfigErrorCode, KeySetting, Value};
 use crate::audit::Redaction;
 use crate::model::Secret;
 use crate::tools::mcp::{McpServer, McpWay, is_server_name};
@@ -13,7 +13,7 @@ use crate::written::Written;
 const SECTION: &str = "mcp.servers.";
 
 /// What is wrong with the servers, each with the place of the key that it is about.
-pub(super) fn check(settings: &BTreeMap<String, Setting>) -> Vec<ConfigError> {
+pub(super) fn check(settings: &BTreeMap<String, KeySetting>) -> Vec<ConfigError> {
     let mut errors = Vec::new();
     for name in names(settings) {
         let own = format!("{SECTION}{name}.");
@@ -65,7 +65,7 @@ pub(super) fn check(settings: &BTreeMap<String, Setting>) -> Vec<ConfigError> {
                     if variables.is_empty() && Redaction::default().is_secret(name, &Written::Null) =>
                 {
                     let help = "put it into an environment variable and write ${NAME}";
-                    fault(key, "a secret does not stand in a file".to_owned(), help);
+                    fault(key, "a secret must not stand in a file".to_owned(), help);
                 }
                 Some(_) => {}
             }
@@ -134,14 +134,14 @@ impl Config {
 }
 
 /// The names of the servers, in order.
-pub(super) fn names(settings: &BTreeMap<String, Setting>) -> BTreeSet<&str> {
+pub(super) fn names(settings: &BTreeMap<String, KeySetting>) -> BTreeSet<&str> {
     below(settings, SECTION).filter_map(|(key, _)| key[SECTION.len()..].split('.').next()).collect()
 }
 
 pub(super) fn below<'s>(
-    settings: &'s BTreeMap<String, Setting>,
+    settings: &'s BTreeMap<String, KeySetting>,
     section: &str,
-) -> impl Iterator<Item = (&'s str, &'s Setting)> {
+) -> impl Iterator<Item = (&'s str, &'s KeySetting)> {
     let section = section.to_owned();
     settings
         .range(section.clone()..)

@@ -73,7 +73,7 @@ impl StateFolder {
             .and_then(|()| file.sync_all())
             .and_then(|()| dir.rename(&unfinished, &dir, name));
         if written.is_err() {
-            // The reason is worth more than a second failure while cleaning up.
+            // Report the first error, not one from cleaning up after it.
             let _ = dir.remove_file(&unfinished);
         }
         written

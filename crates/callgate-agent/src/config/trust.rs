@@ -13,19 +13,19 @@ const NAME: &str = "trust";
 /// What the user said to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Answer {
+pub enum TrustAnswer {
     /// What it asks for may hold.
     Allow,
     /// It is left out.
     Deny,
 }
 
-impl Answer {
+impl TrustAnswer {
     /// The stable word.
     pub fn word(self) -> &'static str {
         match self {
-            Answer::Allow => "allow",
-            Answer::Deny => "deny",
+            TrustAnswer::Allow => "allow",
+            TrustAnswer::Deny => "deny",
         }
     }
 }
@@ -38,7 +38,7 @@ pub struct Remembered {
     /// The SHA-256 of its bytes.
     pub sha256: String,
     /// What was said.
-    pub answer: Answer,
+    pub answer: TrustAnswer,
     /// What the file asked for, to show what changed when it changes.
     pub settings: BTreeMap<String, serde_json::Value>,
 }
@@ -50,23 +50,27 @@ impl Remembered {
     }
 
     /// The keys whose values are not those that the answer was given to.
-    pub fn changes(&self, wishes: &[Wish]) -> Vec<Change> {
+    pub fn changes(&self, wishes: &[Wish]) -> Vec<KeyChange> {
         let mut now = settings(wishes);
-        let mut changes: Vec<Change> = Vec::new();
+        let mut changes: Vec<KeyChange> = Vec::new();
         for (key, before) in &self.settings {
             let after = now.remove(key);
             if after.as_ref() != Some(before) {
-                changes.push(Change { key: key.clone(), before: Some(before.clone()), after });
+                changes.push(KeyChange { key: key.clone(), before: Some(before.clone()), after });
             }
         }
-        changes.extend(now.into_iter().map(|(key, after)| Change { key, before: None, after: Some(after) }));
+        changes.extend(now.into_iter().map(|(key, after)| KeyChange {
+            key,
+            before: None,
+            after: Some(after),
+        }));
         changes
     }
 }
 
 /// A key that changed in a file since the user answered to it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Change {
+pub struct KeyChange {
     /// Which key.
     pub key: String,
     /// What stood there, if anything did.
@@ -101,7 +105,7 @@ impl TrustStore {
     }
 
     /// Remembers an answer to a file as it is, in the place of earlier ones.
-    pub fn remember(&self, file: &FolderFile, answer: Answer, wishes: &[Wish]) -> io::Result<()> {
+    pub fn remember(&self, file: &FolderFile, answer: TrustAnswer, wishes: &[Wish]) -> io::Result<()> {
         let path = path(file)?.to_owned();
         let mut all = self.all()?;
         all.retain(|remembered| remembered.path != path);
@@ -144,7 +148,7 @@ mod tests {
             ("provider: ollama\nchat: {examples: 1}\n", "provider: openai\nchat: {endless: true}\n");
         let one = file("/a/.agent/config.yml", old);
         assert_eq!(store.about(&one).unwrap(), None);
-        store.remember(&one, Answer::Allow, &wishes(old)).unwrap();
+        store.remember(&one, TrustAnswer::Allow, &wishes(old)).unwrap();
         let remembered = store.about(&one).unwrap().unwrap();
         assert!(remembered.is_for(&one));
         assert!(!remembered.is_for(&file("/b/.agent/config.yml", old)));
@@ -155,7 +159,7 @@ mod tests {
         let keys: Vec<String> =
             remembered.changes(&wishes(new)).into_iter().map(|change| change.key).collect();
         assert_eq!(keys, ["chat.examples", "provider", "chat.endless"]);
-        store.remember(&changed, Answer::Deny, &wishes(new)).unwrap();
+        store.remember(&changed, TrustAnswer::Deny, &wishes(new)).unwrap();
         assert_eq!(store.all().unwrap().len(), 1, "the last answer is the one that counts");
         assert!(!store.about(&one).unwrap().unwrap().is_for(&one));
         drop(std::fs::remove_dir_all(&folder));

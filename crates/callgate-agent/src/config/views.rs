@@ -8,10 +8,10 @@ use callgate::{Policy, Registry};
 use super::secrets::SECTION;
 use super::servers::below;
 use super::{Config, PROVIDERS, Value};
-use crate::approval::{ApprovalPolicy, Otherwise, Rule, Standing};
+use crate::approval::{ApprovalPolicy, DefaultStanding, Rule, Standing};
 use crate::audit::{AuditSettings, Redaction, Style, Sync};
 use crate::model::{
-    FaultCode, Model, ModelFault, Network, Ollama, OpenAi, Parameters, Rehearsed, Secret, Server, Timeouts,
+    FaultCode, Model, ModelFault, Network, Ollama, OpenAi, Parameters, RuleModel, Secret, Server, Timeouts,
 };
 use crate::retry::{Backoff, RetrySettings};
 use crate::tools::Spending;
@@ -50,7 +50,7 @@ impl Config {
         self.with_knobs(policy)
     }
 
-    /// How a refused response is asked for again.
+    /// How a rejected response is asked for again.
     pub fn retry(&self) -> RetrySettings {
         let key = |key: &str| format!("providers.{}.tool_call_retry.{key}", self.provider());
         RetrySettings {
@@ -104,7 +104,7 @@ impl Config {
         variable: impl Fn(&str) -> Option<String>,
     ) -> Result<Box<dyn Model>, ModelFault> {
         let provider = self.provider();
-        let Some(address) = self.address() else { return Ok(Box::new(Rehearsed::new(tools.clone()))) };
+        let Some(address) = self.address() else { return Ok(Box::new(RuleModel::new(tools.clone()))) };
         let unfit = |message: String| ModelFault::new(FaultCode::BadRequest, message);
         let mut server = Server::new(address).timeouts(self.timeouts());
         if let Some(path) = self.text(&format!("providers.{provider}.ca_file")) {
@@ -125,17 +125,17 @@ impl Config {
 
     /// Which calls run unasked, which ask, which never run.
     pub fn approval(&self) -> ApprovalPolicy {
-        // What is no rule was refused when the file was read.
+        // What is no rule was rejected when the file was read.
         let rules = |key: &str| self.list(key).iter().filter_map(|rule| Rule::parse(rule).ok()).collect();
         ApprovalPolicy {
             deny: rules("approval.deny"),
             ask: rules("approval.ask"),
             safe: rules("approval.safe"),
-            otherwise: match self.text("approval.default") {
-                Some("safe") => Otherwise::Always(Standing::Safe),
-                Some("ask") => Otherwise::Always(Standing::Ask),
-                Some("deny") => Otherwise::Always(Standing::Deny),
-                _ => Otherwise::Auto,
+            default: match self.text("approval.default") {
+                Some("safe") => DefaultStanding::Always(Standing::Safe),
+                Some("ask") => DefaultStanding::Always(Standing::Ask),
+                Some("deny") => DefaultStanding::Always(Standing::Deny),
+                _ => DefaultStanding::Auto,
             },
             // Where every tool is dangerous, every call asks.
             auto_approve: self.flag("approval.auto_approve") && self.policy().dangerous == Dangerous::Marked,
@@ -157,7 +157,7 @@ impl Config {
         }
     }
 
-    /// How many refused responses in a row end a question.
+    /// How many rejected responses in a row end a question.
     pub fn max_strikes(&self) -> usize {
         usize::try_from(self.count("chat.max_strikes")).unwrap_or(usize::MAX)
     }

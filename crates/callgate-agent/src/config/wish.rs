@@ -2,8 +2,8 @@
 
 use super::servers::variables;
 use super::{
-    Class, Config, ConfigError, ConfigErrorCode, Giver, Kind, Layer, Origin, Row, Setting, Settings, Value,
-    rows,
+    Class, Config, ConfigError, ConfigErrorCode, Giver, KeySetting, Kind, Layer, Origin, Row, Settings,
+    Value, rows,
 };
 
 /// One setting that a file of the folder asks for.
@@ -25,19 +25,19 @@ impl Wish {
         matches!(self.class, Class::Trusting(_))
     }
 
-    /// Why it is refused, if it is.
+    /// Why it is rejected, if it is.
     pub(super) fn fault(self, is_agreed: bool) -> Option<ConfigError> {
         let (code, message, help) = match self.class {
             Class::Plain => return None,
             Class::Trusting(_) if is_agreed => return None,
             Class::Trusting(_) => (
                 ConfigErrorCode::Untrusted,
-                "this loosens what holds, and nobody agreed to it",
+                "this loosens your configuration, and you have not agreed to it",
                 "look at it with `callgate trust show`, agree with `callgate trust allow`",
             ),
             Class::Own => (
                 ConfigErrorCode::OwnKey,
-                "this is yours to decide, and a folder's file has no say in it",
+                "only you may set this; a file that came with a folder may not",
                 "set it in your own file (~/.config/callgate/config.yml), the environment or a flag; `callgate trust deny` \
                  leaves the folder's file out",
             ),
@@ -55,12 +55,12 @@ pub(super) fn wishes(layers: &[Layer<Settings>]) -> Vec<Wish> {
     for (at, layer) in layers.iter().enumerate().filter(|(_, layer)| !is_users(layer)) {
         let below = || layers[..at].iter().filter(is_users);
         let above = || layers[at + 1..].iter().filter(is_users);
-        for (key, Setting { value, origin }) in &layer.entries {
+        for (key, KeySetting { value, origin }) in &layer.entries {
             let mut class = Row::of(key).map_or(Class::Own, |row| class(row, value));
             if let Class::Trusting(order) = class {
                 let is_overruled = above().any(|layer| layer.entries.contains_key(key));
                 let is_looser = || {
-                    let setting = Setting { value: value.clone(), origin: origin.clone() };
+                    let setting = KeySetting { value: value.clone(), origin: origin.clone() };
                     let alone =
                         Layer { giver: layer.giver, entries: Settings::from([(key.clone(), setting)]) };
                     let after = Config::of(below().chain([&alone]).chain(above()));

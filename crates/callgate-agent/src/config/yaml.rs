@@ -12,7 +12,7 @@ const ENTRIES: usize = 10_000;
 
 /// One value of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct YamlEntry {
     /// The keys down to the value.
     pub(crate) key: String,
     /// What stands there.
@@ -45,9 +45,9 @@ pub(crate) struct Unreadable {
 }
 
 /// The values of a file, in order.
-pub(crate) fn entries(text: &str) -> Result<Vec<Entry>, Unreadable> {
+pub(crate) fn entries(text: &str) -> Result<Vec<YamlEntry>, Unreadable> {
     let mut parser = Parser::new_from_str(text);
-    let mut reading = Reading::default();
+    let mut reading = YamlReading::default();
     while let Some(next) = parser.next_event() {
         match next {
             Ok((event, span)) => reading.take(event, span)?,
@@ -73,13 +73,13 @@ enum Open {
 }
 
 #[derive(Debug, Default)]
-struct Reading {
+struct YamlReading {
     open: Vec<Open>,
-    entries: Vec<Entry>,
+    entries: Vec<YamlEntry>,
     documents: usize,
 }
 
-impl Reading {
+impl YamlReading {
     fn take(&mut self, event: Event<'_>, span: Span) -> Result<(), Unreadable> {
         let line = span.start.line();
         if self.open.len() > DEPTH || self.entries.len() > ENTRIES {
@@ -140,7 +140,7 @@ impl Reading {
 
     fn scalar(&mut self, text: String, quoted: bool, line: usize) -> Result<(), Unreadable> {
         match self.open.last_mut() {
-            // An empty file, or one of comments, is a document that is nothing.
+            // An empty file, or one of comments only, is read as a document of one null.
             None if !quoted && is_nothing(&text) => Ok(()),
             None => Err(self.fault(line, "the file is a single value", "write `key: value` lines")),
             Some(Open::List { values, .. }) => {
@@ -158,7 +158,7 @@ impl Reading {
             }
             Some(Open::Mapping { key: Some((_, line)), .. }) => {
                 let line = *line;
-                // A key with nothing behind it says nothing.
+                // A key without a value sets nothing.
                 if quoted || !is_nothing(&text) {
                     self.value(Content::Scalar { text, quoted }, line);
                 } else {
@@ -171,7 +171,7 @@ impl Reading {
 
     fn value(&mut self, content: Content, line: usize) {
         let key = self.path();
-        self.entries.push(Entry { key, content, line });
+        self.entries.push(YamlEntry { key, content, line });
         self.done();
     }
 
@@ -203,8 +203,8 @@ fn is_nothing(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn scalar(key: &str, text: &str, quoted: bool, line: usize) -> Entry {
-        Entry { key: key.to_owned(), content: Content::Scalar { text: text.to_owned(), quoted }, line }
+    fn scalar(key: &str, text: &str, quoted: bool, line: usize) -> YamlEntry {
+        YamlEntry { key: key.to_owned(), content: Content::Scalar { text: text.to_owned(), quoted }, line }
     }
 
     #[test]
@@ -216,7 +216,7 @@ mod tests {
             [
                 scalar("a.b", "1", false, 3),
                 scalar("a.c.d", "two", true, 4),
-                Entry { key: "e".to_owned(), content: list, line: 5 },
+                YamlEntry { key: "e".to_owned(), content: list, line: 5 },
             ]
         );
     }

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_of_a_server_is_refused() {
+    fn what_is_no_address_of_a_server_is_rejected() {
         for text in [
             "",
             "127.0.0.1:80",

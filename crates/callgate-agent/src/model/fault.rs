@@ -29,8 +29,8 @@ pub enum FaultCode {
     BadLine,
     /// A part of the answer is larger than allowed.
     TooLarge,
-    /// The server refused the request.
-    Refused,
+    /// The server rejected the request.
+    Rejected,
     /// The server reported an error inside the answer.
     ServerError,
 }
@@ -49,7 +49,7 @@ impl FaultCode {
             FaultCode::EndedEarly => "ended-early",
             FaultCode::BadLine => "bad-line",
             FaultCode::TooLarge => "too-large",
-            FaultCode::Refused => "refused",
+            FaultCode::Rejected => "rejected",
             FaultCode::ServerError => "server-error",
         }
     }
@@ -70,7 +70,7 @@ impl FaultCode {
             }
             FaultCode::BadLine => "is `provider` the kind of server at this address?",
             FaultCode::TooLarge => "the server sends more than any answer needs; look at its log",
-            FaultCode::Refused => "the message is the server's own; check model, key and request",
+            FaultCode::Rejected => "the message is the server's own; check model, key and request",
             FaultCode::ServerError => "the message is the server's own; look at its log",
         }
     }

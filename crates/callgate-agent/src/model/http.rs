@@ -23,12 +23,12 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto::ring};
 
-use super::{Address, FaultCode, ModelFault, Pending};
+use super::{Address, BoxFuture, FaultCode, ModelFault};
 
 /// The most bytes of one answer: far more than any model writes, and little enough to survive.
 const ANSWER: usize = 256 << 20;
-/// The most bytes of a refusal that are read for its message.
-const REFUSAL: usize = 16 << 10;
+/// The most bytes of a rejection that are read for its message.
+const REJECTION: usize = 16 << 10;
 
 /// How long each part of an answer may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub struct Timeouts {
     pub connect: Duration,
     /// From sending the request until the first byte of the answer's body.
     pub first_byte: Duration,
-    /// Between two pieces of the body.
+    /// Between two chunks of the body.
     pub idle: Duration,
     /// From the beginning to the end.
     pub total: Duration,
@@ -84,7 +84,7 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Connection for T {}
 /// A way to reach a server. [`Network`] is the usual one; another may go through a socket file or a tunnel.
 pub trait Connect: Send + Sync {
     /// Connects.
-    fn connect<'a>(&'a self, address: &'a Address) -> Pending<'a, io::Result<Box<dyn Connection>>>;
+    fn connect<'a>(&'a self, address: &'a Address) -> BoxFuture<'a, io::Result<Box<dyn Connection>>>;
 }
 
 /// TCP, and TLS where the address asks for it.
@@ -110,7 +110,7 @@ impl Network {
 }
 
 impl Connect for Network {
-    fn connect<'a>(&'a self, address: &'a Address) -> Pending<'a, io::Result<Box<dyn Connection>>> {
+    fn connect<'a>(&'a self, address: &'a Address) -> BoxFuture<'a, io::Result<Box<dyn Connection>>> {
         Box::pin(async move {
             let stream = TcpStream::connect((address.host.as_str(), address.port)).await?;
             // A request is one small write; waiting for more to send would only delay it.
@@ -167,7 +167,7 @@ impl std::fmt::Debug for Http {
 
 impl Http {
     /// Sends JSON to a path and waits for the head of the answer. A status other than success is a fault.
-    pub(crate) async fn post(&self, path: &str, json: Vec<u8>) -> Result<Answer, ModelFault> {
+    pub(crate) async fn post(&self, path: &str, json: Vec<u8>) -> Result<HttpAnswer, ModelFault> {
         let started = Instant::now();
         let end = started + self.timeouts.total;
         let sent = self.send(path, json, started, end).await;
@@ -178,7 +178,7 @@ impl Http {
         let encoding = encoding.map(str::to_owned);
         let retry_after = header(RETRY_AFTER).and_then(|text| text.trim().parse().ok());
         let is_event_stream = header(CONTENT_TYPE).is_some_and(|kind| kind.starts_with("text/event-stream"));
-        let mut answer = Answer {
+        let mut answer = HttpAnswer {
             body: response.into_body(),
             _driver: driver,
             first: Some(first),
@@ -189,11 +189,11 @@ impl Http {
             is_event_stream,
         };
         if let Some(encoding) = encoding {
-            let message = format!("the server packed its answer ({encoding}) although nobody asked for that");
+            let message = format!("the server compressed its answer ({encoding}), which was not asked for");
             return Err(self.named(ModelFault::new(FaultCode::BadLine, message)));
         }
         if !status.is_success() {
-            let mut fault = ModelFault::new(FaultCode::Refused, answer.refusal().await);
+            let mut fault = ModelFault::new(FaultCode::Rejected, answer.rejection().await);
             fault.status = Some(status.as_u16());
             fault.retry_after = retry_after;
             return Err(self.named(fault));
@@ -225,7 +225,7 @@ impl Http {
         };
         let (mut sender, connection) =
             hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(broke)?;
-        // Its own result says nothing that the body does not say too.
+        // The connection's own result adds nothing: every error also reaches the body.
         let task = tokio::spawn(async move {
             let _ = connection.await;
         });
@@ -264,7 +264,7 @@ impl Http {
 
 /// The body of an answer, as it arrives.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct HttpAnswer {
     body: Incoming,
     _driver: Driver,
     /// Until when the first byte has to come, while none has.
@@ -287,7 +287,7 @@ impl Drop for Driver {
     }
 }
 
-impl Answer {
+impl HttpAnswer {
     /// The next bytes; nothing at the end.
     pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, ModelFault> {
         loop {
@@ -325,21 +325,21 @@ impl Answer {
         fault.after(self.received)
     }
 
-    /// What a server says when it refuses.
-    async fn refusal(&mut self) -> String {
+    /// What a server says when it rejects.
+    async fn rejection(&mut self) -> String {
         let mut text = Vec::new();
-        while text.len() < REFUSAL {
+        while text.len() < REJECTION {
             match self.next().await {
                 Ok(Some(bytes)) => text.extend_from_slice(&bytes),
-                // A refusal that breaks off is still a refusal.
+                // The message is over, or broke off: report what came of it.
                 Ok(None) | Err(_) => break,
             }
         }
-        text.truncate(REFUSAL);
+        text.truncate(REJECTION);
         let text = String::from_utf8_lossy(&text);
         let value: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
         let said = error_message(&value).unwrap_or_else(|| plain(&text));
-        if said.is_empty() { "the server refused without a reason".to_owned() } else { said }
+        if said.is_empty() { "the server rejected the request without a reason".to_owned() } else { said }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{FaultCode, ModelFault};
 
-/// The longest line: room for the largest arguments that a policy allows, written out in one piece.
+/// The longest line: room for the largest arguments that a policy allows, written out in one line.
 const LINE: usize = 64 << 20;
 
 /// Bytes in, whole lines out.
@@ -66,12 +66,12 @@ fn text(line: &[u8]) -> Result<String, ModelFault> {
 mod tests {
     use super::*;
 
-    /// The lines of a text fed in pieces of this size, and what was left.
+    /// The lines of a text fed in chunks of this size, and what was left.
     fn cut(text: &str, size: usize) -> (Vec<String>, String) {
         let mut lines = Lines::default();
         let mut found = Vec::new();
-        for piece in text.as_bytes().chunks(size) {
-            lines.push(piece).unwrap();
+        for chunk in text.as_bytes().chunks(size) {
+            lines.push(chunk).unwrap();
             while let Some(line) = lines.next().unwrap() {
                 found.push(line);
             }
@@ -84,7 +84,7 @@ mod tests {
         let text = "eins\n\nzwölf\r\n🐈\nrest";
         let whole = (["eins", "", "zwölf", "🐈"].map(str::to_owned).to_vec(), "rest".to_owned());
         for size in 1..=text.len() {
-            assert_eq!(cut(text, size), whole, "pieces of {size}");
+            assert_eq!(cut(text, size), whole, "chunks of {size}");
         }
     }
 
@@ -100,8 +100,8 @@ mod tests {
     #[test]
     fn a_line_without_end_is_a_fault_before_it_fills_the_memory() {
         let mut lines = Lines::default();
-        let piece = vec![b'x'; 1 << 20];
-        let fault = (0..=64).find_map(|_| lines.push(&piece).err());
+        let chunk = vec![b'x'; 1 << 20];
+        let fault = (0..=64).find_map(|_| lines.push(&chunk).err());
         assert_eq!(fault.map(|fault| fault.code), Some(FaultCode::TooLarge));
     }
 }

@@ -1,4 +1,4 @@
-//! Models: what is asked, what comes back in pieces, and how the pieces go through the gate.
+//! Models: what is asked, what comes back in chunks, and how the chunks go through the gate.
 
 mod address;
 mod fault;
@@ -7,7 +7,7 @@ mod lines;
 mod ollama;
 mod openai;
 mod reading;
-mod rehearsed;
+mod rules;
 mod scripted;
 
 use std::future::Future;
@@ -24,13 +24,13 @@ use http::Http;
 pub use http::{Connect, Connection, Network, Secret, Timeouts};
 pub use ollama::{OLLAMA, Ollama};
 pub use openai::{OPENAI, OpenAi};
-pub use rehearsed::Rehearsed;
-pub use scripted::{Scripted, ScriptedPiece, ScriptedTurn};
+pub use rules::RuleModel;
+pub use scripted::{Scripted, ScriptedChunk, ScriptedTurn};
 
 use crate::history::{CallStyle, Message};
 
-/// Something to wait for.
-pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+/// A future on the heap, so that traits with asynchronous methods can be used as objects.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// One request to a model.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,7 +43,7 @@ pub struct ChatRequest {
     pub style: CallStyle,
     /// What the model is told about how to answer.
     pub parameters: Parameters,
-    /// Whether the answer comes in pieces.
+    /// Whether the answer comes in chunks.
     pub stream: bool,
 }
 
@@ -118,24 +118,24 @@ impl std::ops::AddAssign for Usage {
     }
 }
 
-/// A piece of an answer, whatever the server's format.
+/// A chunk of an answer, whatever the server's format.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Piece {
+pub enum ModelChunk {
     /// Text; calls in text dialects are in here.
     Text(String),
     /// A thought that the server keeps apart from the text.
     Reasoning(String),
     /// Whole structured calls: the JSON text of the list, as the server wrote it.
     Calls(String),
-    /// A piece of one structured call.
+    /// A chunk of one structured call.
     Delta {
         /// Which call, as the server counts.
         index: Option<usize>,
         /// Its id.
         id: Option<String>,
-        /// Its name or a piece of it.
+        /// Its name or a chunk of it.
         name: Option<String>,
-        /// A piece of its arguments.
+        /// A chunk of its arguments.
         arguments: Option<String>,
     },
     /// The end. Only an answer that has one is judged.
@@ -149,14 +149,17 @@ pub enum Piece {
 
 /// A model that can be asked.
 pub trait Model: Send + Sync {
-    /// Sends a request; the answer comes in pieces.
-    fn chat<'a>(&'a self, request: &'a ChatRequest) -> Pending<'a, Result<Box<dyn Pieces>, ModelFault>>;
+    /// Sends a request; the answer comes in chunks.
+    fn chat<'a>(
+        &'a self,
+        request: &'a ChatRequest,
+    ) -> BoxFuture<'a, Result<Box<dyn ModelChunks>, ModelFault>>;
 }
 
-/// The pieces of one answer. Dropping it ends the connection.
-pub trait Pieces: Send {
-    /// The next piece; nothing after the end.
-    fn next(&mut self) -> Pending<'_, Result<Option<Piece>, ModelFault>>;
+/// The chunks of one answer. Dropping it ends the connection.
+pub trait ModelChunks: Send {
+    /// The next chunk; nothing after the end.
+    fn next(&mut self) -> BoxFuture<'_, Result<Option<ModelChunk>, ModelFault>>;
 }
 
 /// A judged answer and what it cost.
@@ -177,9 +180,9 @@ pub async fn respond(
     id_prefix: &str,
     sink: &mut (dyn FnMut(Event<'_>) + Send),
 ) -> Result<Turn, ModelFault> {
-    let mut pieces = model.chat(request).await?;
+    let mut chunks = model.chat(request).await?;
     let mut session = gate.session().with_id_prefix(id_prefix);
-    // What tools gave is text of strangers, their errors included; a call that repeats it is not the model's own.
+    // Results and errors of tools are untrusted text: the gate reports a call that repeats one (`echo`).
     for message in &request.messages {
         if let Message::ToolResult { content, .. } | Message::ToolError { content, .. } = message {
             session.untrusted(content);
@@ -188,16 +191,16 @@ pub async fn respond(
     let mut collector = Response::collector();
     let mut usage = Usage::default();
     let mut finish = None;
-    while let Some(piece) = pieces.next().await? {
+    while let Some(chunk) = chunks.next().await? {
         let mut take = |event: Event<'_>| {
             sink(event.clone());
             collector.push(event);
         };
-        match piece {
-            Piece::Text(text) => session.push(&text, &mut take),
-            Piece::Reasoning(text) => session.reasoning(&text, &mut take),
-            Piece::Calls(calls) => session.native_calls_text(&calls, &mut take),
-            Piece::Delta { index, id, name, arguments } => {
+        match chunk {
+            ModelChunk::Text(text) => session.push(&text, &mut take),
+            ModelChunk::Reasoning(text) => session.reasoning(&text, &mut take),
+            ModelChunk::Calls(calls) => session.native_calls_text(&calls, &mut take),
+            ModelChunk::Delta { index, id, name, arguments } => {
                 let delta = NativeDelta {
                     index,
                     id: id.as_deref(),
@@ -207,7 +210,7 @@ pub async fn respond(
                 };
                 session.native(delta, &mut take);
             }
-            Piece::End { reason, usage: cost } => {
+            ModelChunk::End { reason, usage: cost } => {
                 finish = Some(reason);
                 usage += cost;
             }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::http::Http;
 use super::reading::{Format, Framing, Part, Reading};
-use super::{ChatRequest, Model, ModelFault, Pending, Piece, Pieces, Server, Usage};
+use super::{BoxFuture, ChatRequest, Model, ModelChunk, ModelChunks, ModelFault, Server, Usage};
 use crate::history::{Wire, to_wire};
 use crate::written::Written;
 
@@ -28,11 +28,14 @@ impl Ollama {
 }
 
 impl Model for Ollama {
-    fn chat<'a>(&'a self, request: &'a ChatRequest) -> Pending<'a, Result<Box<dyn Pieces>, ModelFault>> {
+    fn chat<'a>(
+        &'a self,
+        request: &'a ChatRequest,
+    ) -> BoxFuture<'a, Result<Box<dyn ModelChunks>, ModelFault>> {
         Box::pin(async move {
             let answer = self.http.post("/api/chat", body(request).to_string().into_bytes()).await?;
             let framing = if request.stream { Framing::Lines } else { Framing::Whole };
-            Ok(Box::new(Reading::new(answer, framing, Lines::default())) as Box<dyn Pieces>)
+            Ok(Box::new(Reading::new(answer, framing, OllamaFormat::default())) as Box<dyn ModelChunks>)
         })
     }
 }
@@ -62,23 +65,23 @@ fn body(request: &ChatRequest) -> Written {
 }
 
 #[derive(Debug, Default)]
-struct Lines {
+struct OllamaFormat {
     end: Option<(FinishReason, Usage)>,
 }
 
-impl Format for Lines {
-    fn value(&mut self, part: &Part<'_>, pieces: &mut VecDeque<Piece>) {
+impl Format for OllamaFormat {
+    fn value(&mut self, part: &Part<'_>, chunks: &mut VecDeque<ModelChunk>) {
         let value = &part.value;
         let message = &value["message"];
         let text = |key: &str| message[key].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
-        pieces.extend(text("thinking").map(Piece::Reasoning));
-        pieces.extend(text("content").map(Piece::Text));
+        chunks.extend(text("thinking").map(ModelChunk::Reasoning));
+        chunks.extend(text("content").map(ModelChunk::Text));
         if let Some(calls) = message.get("tool_calls").filter(|calls| !calls.is_null()) {
             let written = part.written("/message/tool_calls");
-            pieces.push_back(Piece::Calls(written.unwrap_or_else(|| calls.to_string())));
+            chunks.push_back(ModelChunk::Calls(written.unwrap_or_else(|| calls.to_string())));
         }
         if value["done"] == true {
-            // A server that says nothing else says that it is done.
+            // `done: true` without a reason means that the answer is complete.
             let reason = FinishReason::from_word(value["done_reason"].as_str().unwrap_or("done"));
             let count = |key: &str| value[key].as_u64().unwrap_or(0);
             let usage = Usage { prompt: count("prompt_eval_count"), completion: count("eval_count") };
@@ -86,8 +89,8 @@ impl Format for Lines {
         }
     }
 
-    fn end(&self, _closed: bool) -> Option<Piece> {
-        self.end.map(|(reason, usage)| Piece::End { reason, usage })
+    fn end(&self, _closed: bool) -> Option<ModelChunk> {
+        self.end.map(|(reason, usage)| ModelChunk::End { reason, usage })
     }
 
     fn closed_by(&self, _data: &str) -> bool {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::http::Http;
 use super::reading::{Format, Framing, Part, Reading};
-use super::{ChatRequest, Model, ModelFault, Pending, Piece, Pieces, Server, Usage};
+use super::{BoxFuture, ChatRequest, Model, ModelChunk, ModelChunks, ModelFault, Server, Usage};
 use crate::history::{Wire, to_wire};
 use crate::written::Written;
 
@@ -28,12 +28,15 @@ impl OpenAi {
 }
 
 impl Model for OpenAi {
-    fn chat<'a>(&'a self, request: &'a ChatRequest) -> Pending<'a, Result<Box<dyn Pieces>, ModelFault>> {
+    fn chat<'a>(
+        &'a self,
+        request: &'a ChatRequest,
+    ) -> BoxFuture<'a, Result<Box<dyn ModelChunks>, ModelFault>> {
         Box::pin(async move {
             let answer = self.http.post("/chat/completions", body(request).to_string().into_bytes()).await?;
             // A server that was asked for a stream may still answer with one document, and says so.
             let framing = if answer.is_event_stream { Framing::Events } else { Framing::Whole };
-            Ok(Box::new(Reading::new(answer, framing, Choices::default())) as Box<dyn Pieces>)
+            Ok(Box::new(Reading::new(answer, framing, OpenAiFormat::default())) as Box<dyn ModelChunks>)
         })
     }
 }
@@ -62,13 +65,13 @@ fn body(request: &ChatRequest) -> Written {
 }
 
 #[derive(Debug, Default)]
-struct Choices {
+struct OpenAiFormat {
     reason: Option<FinishReason>,
     usage: Usage,
 }
 
-impl Format for Choices {
-    fn value(&mut self, part: &Part<'_>, pieces: &mut VecDeque<Piece>) {
+impl Format for OpenAiFormat {
+    fn value(&mut self, part: &Part<'_>, chunks: &mut VecDeque<ModelChunk>) {
         let value = &part.value;
         let count = |key: &str| value["usage"][key].as_u64();
         if let (Some(prompt), Some(completion)) = (count("prompt_tokens"), count("completion_tokens")) {
@@ -78,15 +81,15 @@ impl Format for Choices {
         let choices = value["choices"].as_array().into_iter().flatten().enumerate();
         for (number, choice) in choices.filter(|(_, choice)| choice["index"].as_u64().unwrap_or(0) == 0) {
             if let Some(message) = choice.get("message").filter(|message| message.is_object()) {
-                words(message, pieces);
+                words(message, chunks);
                 if let Some(calls) = message.get("tool_calls").filter(|calls| !calls.is_null()) {
                     let written = part.written(&format!("/choices/{number}/message/tool_calls"));
-                    pieces.push_back(Piece::Calls(written.unwrap_or_else(|| calls.to_string())));
+                    chunks.push_back(ModelChunk::Calls(written.unwrap_or_else(|| calls.to_string())));
                 }
             } else {
-                words(&choice["delta"], pieces);
+                words(&choice["delta"], chunks);
                 let calls = choice["delta"]["tool_calls"].as_array().into_iter().flatten();
-                pieces.extend(calls.enumerate().map(|(call_number, call)| {
+                chunks.extend(calls.enumerate().map(|(call_number, call)| {
                     let function = format!("/choices/{number}/delta/tool_calls/{call_number}/function");
                     delta(call, || part.written(&format!("{function}/arguments")))
                 }));
@@ -97,10 +100,10 @@ impl Format for Choices {
         }
     }
 
-    fn end(&self, closed: bool) -> Option<Piece> {
+    fn end(&self, closed: bool) -> Option<ModelChunk> {
         // The count of tokens comes after the reason, so the reason alone does not end the answer.
         let reason = self.reason.filter(|_| closed)?;
-        Some(Piece::End { reason, usage: self.usage })
+        Some(ModelChunk::End { reason, usage: self.usage })
     }
 
     fn closed_by(&self, data: &str) -> bool {
@@ -109,25 +112,25 @@ impl Format for Choices {
 }
 
 /// Thought and text of a message or a delta.
-fn words(message: &Value, pieces: &mut VecDeque<Piece>) {
+fn words(message: &Value, chunks: &mut VecDeque<ModelChunk>) {
     let thought = ["reasoning_content", "reasoning", "thinking"];
     let thought = thought.iter().find_map(|key| message[*key].as_str()).filter(|text| !text.is_empty());
-    pieces.extend(thought.map(|text| Piece::Reasoning(text.to_owned())));
+    chunks.extend(thought.map(|text| ModelChunk::Reasoning(text.to_owned())));
     match &message["content"] {
-        Value::String(text) if !text.is_empty() => pieces.push_back(Piece::Text(text.clone())),
+        Value::String(text) if !text.is_empty() => chunks.push_back(ModelChunk::Text(text.clone())),
         Value::Array(parts) => {
             let texts = parts.iter().filter_map(|part| part["text"].as_str());
-            pieces.extend(texts.map(|text| Piece::Text(text.to_owned())));
+            chunks.extend(texts.map(|text| ModelChunk::Text(text.to_owned())));
         }
         _ => {}
     }
 }
 
 /// One delta of a structured call. Arguments that come as an object are taken as they were written.
-fn delta(call: &Value, written: impl FnOnce() -> Option<String>) -> Piece {
+fn delta(call: &Value, written: impl FnOnce() -> Option<String>) -> ModelChunk {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let function = &call["function"];
-    Piece::Delta {
+    ModelChunk::Delta {
         index: call["index"].as_u64().and_then(|index| usize::try_from(index).ok()),
         id: text(&call["id"]),
         name: text(&function["name"]),

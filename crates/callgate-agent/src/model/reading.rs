@@ -1,4 +1,4 @@
-//! Reading an answer: bytes become lines, events or one document, and these become pieces by the server's format.
+//! Reading an answer: bytes become lines, events or one document, and these become chunks by the server's format.
 
 use std::collections::VecDeque;
 
@@ -6,17 +6,17 @@ use callgate::internal::json::{Kind, Tape};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::http::{Answer, error_message};
+use super::http::{HttpAnswer, error_message};
 use super::lines::Lines;
-use super::{FaultCode, ModelFault, Pending, Piece, Pieces};
+use super::{BoxFuture, FaultCode, ModelChunk, ModelChunks, ModelFault};
 
 /// A server's format: what one JSON value of an answer means.
 pub(crate) trait Format: Send {
     /// Takes one value.
-    fn value(&mut self, part: &Part<'_>, pieces: &mut VecDeque<Piece>);
+    fn value(&mut self, part: &Part<'_>, chunks: &mut VecDeque<ModelChunk>);
 
     /// The end of the answer, once enough has come to say so. `closed` says that nothing more will come.
-    fn end(&self, closed: bool) -> Option<Piece>;
+    fn end(&self, closed: bool) -> Option<ModelChunk>;
 
     /// The server says in its own words that nothing more will come.
     fn closed_by(&self, data: &str) -> bool;
@@ -57,33 +57,33 @@ pub(crate) enum Framing {
 
 /// An answer that is being read.
 pub(crate) struct Reading<F> {
-    answer: Answer,
+    answer: HttpAnswer,
     framing: Framing,
     format: F,
     lines: Lines,
     /// The data of the event that is being read.
     event: String,
-    pieces: VecDeque<Piece>,
+    chunks: VecDeque<ModelChunk>,
     is_over: bool,
 }
 
 impl<F: Format> Reading<F> {
-    pub(crate) fn new(answer: Answer, framing: Framing, format: F) -> Self {
+    pub(crate) fn new(answer: HttpAnswer, framing: Framing, format: F) -> Self {
         Reading {
             answer,
             framing,
             format,
             lines: Lines::default(),
             event: String::new(),
-            pieces: VecDeque::new(),
+            chunks: VecDeque::new(),
             is_over: false,
         }
     }
 
-    async fn advance(&mut self) -> Result<Option<Piece>, ModelFault> {
+    async fn advance(&mut self) -> Result<Option<ModelChunk>, ModelFault> {
         loop {
-            if let Some(piece) = self.pieces.pop_front() {
-                return Ok(Some(piece));
+            if let Some(chunk) = self.chunks.pop_front() {
+                return Ok(Some(chunk));
             }
             if self.is_over {
                 return Ok(None);
@@ -156,7 +156,9 @@ impl<F: Format> Reading<F> {
             let part =
                 raw.and_then(|raw| Ok(Part { value: serde_json::from_str(raw.get())?, text: raw.get() }));
             let part = part.map_err(|error| match (self.framing, error.is_eof()) {
-                (Framing::Whole, true) => ModelFault::new(FaultCode::EndedEarly, "the answer stops inside"),
+                (Framing::Whole, true) => {
+                    ModelFault::new(FaultCode::EndedEarly, "the answer stops inside its JSON")
+                }
                 _ => unreadable(text, &format!("no JSON: {error}")),
             })?;
             if let Some(message) = error_message(&part.value) {
@@ -165,7 +167,7 @@ impl<F: Format> Reading<F> {
             if !part.value.is_object() {
                 return Err(unreadable(text, "no object"));
             }
-            self.format.value(&part, &mut self.pieces);
+            self.format.value(&part, &mut self.chunks);
         }
         self.finish(false)
     }
@@ -197,20 +199,20 @@ impl<F: Format> Reading<F> {
         if !self.is_over
             && let Some(end) = self.format.end(closed)
         {
-            self.pieces.push_back(end);
+            self.chunks.push_back(end);
             self.is_over = true;
         }
         Ok(())
     }
 }
 
-impl<F: Format> Pieces for Reading<F> {
-    fn next(&mut self) -> Pending<'_, Result<Option<Piece>, ModelFault>> {
+impl<F: Format> ModelChunks for Reading<F> {
+    fn next(&mut self) -> BoxFuture<'_, Result<Option<ModelChunk>, ModelFault>> {
         Box::pin(self.advance())
     }
 }
 
-/// The fault of a part that is not in the server's format. A part that cannot be read may have held a piece of a call,
+/// The fault of a part that is not in the server's format. A part that cannot be read may have held a chunk of a call,
 /// so the answer as a whole is given up.
 fn unreadable(text: &str, why: &str) -> ModelFault {
     let start: String = text.chars().filter(|c| !c.is_control()).take(80).collect();

@@ -6,22 +6,22 @@ use std::time::Duration;
 
 use callgate::FinishReason;
 
-use super::{ChatRequest, FaultCode, Model, ModelFault, Pending, Piece, Pieces, Usage};
+use super::{BoxFuture, ChatRequest, FaultCode, Model, ModelChunk, ModelChunks, ModelFault, Usage};
 
 /// One answer of the script.
 #[derive(Clone, Debug, Default)]
 pub struct ScriptedTurn {
     /// What comes, in order. An end is added where there is none.
-    pub pieces: Vec<ScriptedPiece>,
+    pub chunks: Vec<ScriptedChunk>,
     /// What the answer costs.
     pub usage: Usage,
 }
 
 /// One thing that happens in an answer.
 #[derive(Clone, Debug)]
-pub enum ScriptedPiece {
-    /// A piece comes.
-    Send(Piece),
+pub enum ScriptedChunk {
+    /// A chunk comes.
+    Send(ModelChunk),
     /// Time passes.
     Wait(Duration),
     /// The answer breaks off.
@@ -29,15 +29,15 @@ pub enum ScriptedPiece {
 }
 
 impl ScriptedTurn {
-    /// An answer of text in one piece.
+    /// An answer of text in one chunk.
     pub fn text(text: impl Into<String>) -> Self {
-        ScriptedTurn::pieces([Piece::Text(text.into())])
+        ScriptedTurn::chunks([ModelChunk::Text(text.into())])
     }
 
-    /// An answer of these pieces.
-    pub fn pieces(pieces: impl IntoIterator<Item = Piece>) -> Self {
+    /// An answer of these chunks.
+    pub fn chunks(chunks: impl IntoIterator<Item = ModelChunk>) -> Self {
         ScriptedTurn {
-            pieces: pieces.into_iter().map(ScriptedPiece::Send).collect(),
+            chunks: chunks.into_iter().map(ScriptedChunk::Send).collect(),
             usage: Usage::default(),
         }
     }
@@ -69,40 +69,43 @@ impl Scripted {
 }
 
 impl Model for Scripted {
-    fn chat<'a>(&'a self, request: &'a ChatRequest) -> Pending<'a, Result<Box<dyn Pieces>, ModelFault>> {
+    fn chat<'a>(
+        &'a self,
+        request: &'a ChatRequest,
+    ) -> BoxFuture<'a, Result<Box<dyn ModelChunks>, ModelFault>> {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner).push(request.clone());
         let turn = self.turns.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         Box::pin(async move {
             let Some(turn) = turn else {
-                return Err(ModelFault::new(FaultCode::Refused, "the script has no further answer"));
+                return Err(ModelFault::new(FaultCode::Rejected, "the script has no further answer"));
             };
-            let mut pieces: VecDeque<ScriptedPiece> = turn.pieces.into();
+            let mut chunks: VecDeque<ScriptedChunk> = turn.chunks.into();
             let ends = matches!(
-                pieces.back(),
-                Some(ScriptedPiece::Send(Piece::End { .. }) | ScriptedPiece::Fail(_))
+                chunks.back(),
+                Some(ScriptedChunk::Send(ModelChunk::End { .. }) | ScriptedChunk::Fail(_))
             );
             if !ends {
-                let end = Piece::End { reason: FinishReason::Stop, usage: turn.usage };
-                pieces.push_back(ScriptedPiece::Send(end));
+                let end = ModelChunk::End { reason: FinishReason::Stop, usage: turn.usage };
+                chunks.push_back(ScriptedChunk::Send(end));
             }
-            Ok(Box::new(Playing(pieces)) as Box<dyn Pieces>)
+            Ok(Box::new(Playing(chunks)) as Box<dyn ModelChunks>)
         })
     }
 }
 
 /// An answer that is being given.
 #[derive(Debug)]
-pub(super) struct Playing(pub(super) VecDeque<ScriptedPiece>);
+pub(super) struct Playing(pub(super) VecDeque<ScriptedChunk>);
 
-impl Pieces for Playing {
-    fn next(&mut self) -> Pending<'_, Result<Option<Piece>, ModelFault>> {
+impl ModelChunks for Playing {
+    fn next(&mut self) -> BoxFuture<'_, Result<Option<ModelChunk>, ModelFault>> {
         Box::pin(async move {
             loop {
                 match self.0.pop_front() {
                     None => return Ok(None),
-                    Some(ScriptedPiece::Send(piece)) => return Ok(Some(piece)),
-                    Some(ScriptedPiece::Wait(time)) => tokio::time::sleep(time).await,
-                    Some(ScriptedPiece::Fail(fault)) => return Err(fault),
+                    Some(ScriptedChunk::Send(chunk)) => return Ok(Some(chunk)),
+                    Some(ScriptedChunk::Wait(time)) => tokio::time::sleep(time).await,
+                    Some(ScriptedChunk::Fail(fault)) => return Err(fault),
                 }
             }
         })

@@ -60,7 +60,7 @@ pub async fn ask_until_settled(
             respond(model, &request, gate, &prefix, &mut unseen).await
         };
         let turn = tokio::select! {
-            // A thrown switch wins over an answer that comes at the same moment.
+            // A cancellation wins over an answer that comes at the same moment.
             biased;
             () = cancel.cancelled() => return Err(RetryFailure::Unsettled(Box::new(retry.cancel()))),
             turn = answer => turn.map_err(|fault| RetryFailure::Fault(fault, Box::new(retry.interrupt())))?,
@@ -75,7 +75,7 @@ fn without_calls(message: Message) -> Message {
     match message {
         Message::AssistantAction { text, calls } => {
             let names: Vec<&str> = calls.iter().map(|call| call.name.as_str()).collect();
-            let said = format!("{text}\n(I called {}; another call was refused.)", names.join(", "));
+            let said = format!("{text}\n(I called {}; another call was rejected.)", names.join(", "));
             Message::AssistantText { text: said.trim().to_owned() }
         }
         other => other,

@@ -1,4 +1,4 @@
-//! Retry: what was refused is asked for again, with feedback, within a budget; what was good keeps its place.
+//! Retry: what was rejected is asked for again, with feedback, within a budget; what was good keeps its place.
 //!
 //! [`Retry`] does no I/O and has no clock: it is told what came back and says what to do next. [`ask_until_settled`]
 //! does the waiting and the asking.
@@ -26,7 +26,7 @@ pub enum Step {
     Ask(Ask),
     /// Nothing is left to ask.
     Settled(Box<Settled>),
-    /// Something is still refused and will not be asked for again.
+    /// Something is still rejected and will not be asked for again.
     Failed(Box<RetryError>),
 }
 
@@ -110,11 +110,11 @@ pub struct RetryError {
     pub attempts: u32,
     /// How often it could have been.
     pub max_attempts: u32,
-    /// The tool of the first call that is still refused, where its name is known.
+    /// The tool of the first call that is still rejected, where its name is known.
     pub tool: Option<String>,
     /// What is still wrong.
     pub last_findings: Vec<Finding>,
-    /// What stands and what is refused, in the places of the first response.
+    /// What stands and what is rejected, in the places of the first response.
     pub response: Response,
     /// What all responses cost together.
     pub usage: Usage,
@@ -147,7 +147,7 @@ impl fmt::Display for RetryError {
             RetryErrorCode::Repeated => {
                 write!(
                     f,
-                    "The model repeated its refused call exactly, after {} retry attempts",
+                    "The model repeated its rejected call exactly, after {} retry attempts",
                     self.attempts
                 )?;
             }
@@ -187,7 +187,7 @@ pub struct Retry {
     usage: Usage,
     log: Vec<AttemptRecord>,
     waited: Duration,
-    /// What was refused before, to see whether the model repeats itself.
+    /// What was rejected before, to see whether the model repeats itself.
     fingerprint: Vec<String>,
 }
 
@@ -226,12 +226,12 @@ impl Retry {
         let model_error = response.model_error.clone();
         let mut unasked = 0;
         if model_error.is_some() {
-            // The model gave up: what stands stands, and what it says is for the host.
+            // The model reports an error: keep the calls that stand, and pass its message to the host.
             self.base.model_error = model_error;
         } else if self.replaces() && !(is_prose && self.is_asking()) {
             let first_text = std::mem::take(&mut self.base.text);
             self.replace(response);
-            // What was said first is what was shown; where nothing was, the reply is the answer.
+            // The first text was already shown, so it stays; without one, the reply's text is the answer.
             if !first_text.trim().is_empty() {
                 self.base.text = first_text;
             }
@@ -290,7 +290,7 @@ impl Retry {
         })
     }
 
-    /// Whether nothing is left to ask: nothing refused, or the model itself reported an error. An error of the response
+    /// Whether nothing is left to ask: nothing rejected, or the model itself reported an error. An error of the response
     /// as a whole, such as that it holds no call, is over when calls stand.
     fn is_settled(&self) -> bool {
         let all_stand = self.places.iter().all(Place::stands);
@@ -299,12 +299,12 @@ impl Retry {
     }
 
     /// Whether a reply stands for the whole response. It does where calls stand or fall together, and where the
-    /// response as a whole was refused, so that there is no place to fill.
+    /// response as a whole was rejected, so that there is no place to fill.
     fn replaces(&self) -> bool {
         self.gate.policy().partial == Partial::AllOrNothing || !self.is_asking()
     }
 
-    /// Whether a call was refused that words do not make good.
+    /// Whether a call was rejected that words do not make good.
     fn is_asking(&self) -> bool {
         self.places.iter().any(|place| !place.stands())
     }
@@ -326,11 +326,11 @@ impl Retry {
     fn merge(&mut self, response: Response) -> usize {
         let mut items: Vec<(usize, Place)> =
             response.calls.into_iter().map(|call| (call.attempt, Place::Stands(call))).collect();
-        let refused = response.rejected.into_iter().filter(is_worth_asking);
-        items.extend(refused.map(|rejected| (rejected.attempt, Place::Asked(rejected))));
+        let rejected = response.rejected.into_iter().filter(is_worth_asking);
+        items.extend(rejected.map(|rejected| (rejected.attempt, Place::Asked(rejected))));
         items.sort_by_key(|(attempt, _)| *attempt);
         let mut items: Vec<Place> = items.into_iter().map(|(_, item)| item).collect();
-        // A model that sends everything again does not thereby call twice.
+        // A reply that repeats calls which already stand does not add them again.
         items.retain(|item| !self.places.iter().any(|place| place.stands() && place.is_same(item)));
         let asked: Vec<usize> = (0..self.places.len()).filter(|at| !self.places[*at].stands()).collect();
         let mut filled = vec![false; self.places.len()];
@@ -399,7 +399,7 @@ impl Retry {
         response
     }
 
-    /// The response with only those refusals that are asked for.
+    /// The response with only those rejections that are asked for.
     fn asked(&self) -> Response {
         let mut response = self.response();
         response.rejected.retain(is_worth_asking);
@@ -412,11 +412,11 @@ impl Retry {
 
     fn open_findings(&self) -> Vec<Finding> {
         let errors = self.base.findings.iter().filter(|finding| finding.severity() == Severity::Error);
-        let refused = self.places.iter().filter_map(|place| match place {
+        let rejected = self.places.iter().filter_map(|place| match place {
             Place::Asked(rejected) => Some(&rejected.findings),
             Place::Stands(_) => None,
         });
-        refused.flatten().chain(errors).cloned().collect()
+        rejected.flatten().chain(errors).cloned().collect()
     }
 
     fn fingerprint_of(&self, words: &str) -> Vec<String> {
@@ -426,7 +426,7 @@ impl Retry {
             }
             Place::Stands(_) => None,
         });
-        // Where no call was found the text is what can repeat; words beside calls may differ.
+        // Without calls the text is compared; beside calls it may differ.
         asked.chain([words.to_owned()]).collect()
     }
 
@@ -476,7 +476,7 @@ impl Place {
     }
 }
 
-/// Whether a refusal is the model's to correct. What lost against structured calls, was one too many, or stood in a
+/// Whether a rejection is the model's to correct. What lost against structured calls, was one too many, or stood in a
 /// thought is reported and not asked for again.
 fn is_worth_asking(rejected: &Rejected) -> bool {
     !rejected.findings.first().is_some_and(|finding| {

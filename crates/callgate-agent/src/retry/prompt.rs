@@ -1,4 +1,4 @@
-//! The message that asks again: a template per refused call, or the profile's own feedback.
+//! The message that asks again: a template per rejected call, or the profile's own feedback.
 
 use callgate::internal::profile::defuse;
 use callgate::{Gate, Rejected, Response};
@@ -12,7 +12,7 @@ pub const PLACEHOLDERS: &[&str] =
 /// How many bytes of what the model wrote are quoted back: enough to recognise it, too little to carry a message.
 const QUOTE: usize = 2048;
 
-/// The message about everything that is refused in a response.
+/// The message about everything that is rejected in a response.
 pub(super) fn prompt(gate: &Gate, settings: &RetrySettings, response: &Response, was_prose: bool) -> String {
     let template = settings.template.as_deref().or_else(|| gate.profile().retry_template());
     let body = match template {

@@ -1,4 +1,4 @@
-//! How often, how soon and with which words a refused response is asked for again.
+//! How often, how soon and with which words a rejected response is asked for again.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ pub struct RetrySettings {
     pub max_delay: Duration,
     /// How the wait grows.
     pub backoff: Backoff,
-    /// The message per refused call, with placeholders; without it the profile's own words.
+    /// The message per rejected call, with placeholders; without it the profile's own words.
     pub template: Option<String>,
     /// Whether an exact repetition ends the attempts.
     pub stop_when_repeated: bool,

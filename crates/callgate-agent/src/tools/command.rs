@@ -11,7 +11,7 @@ use tokio::process::Command;
 
 use super::{Prepared, RunTool, ToolError, ToolErrorCode, clipped};
 use crate::approval::{Preview, Starts};
-use crate::model::Pending;
+use crate::model::BoxFuture;
 use crate::program::{self, Group};
 
 /// The most bytes of a result that a model reads.
@@ -62,7 +62,7 @@ impl ListedTool {
         if let Some(name) = variables.iter().find(|name| secrets.contains(name)) {
             return Err(unfit(format!("`env` names `{name}`, which is for a provider or a server alone")));
         }
-        // Nobody knows what a tool does that nobody called harmless.
+        // A tool is dangerous unless its entry says otherwise.
         tool.dangerous = own("dangerous") != &Value::Bool(false);
         Ok(ListedTool { tool, command, variables, secrets: secrets.to_vec() })
     }
@@ -73,14 +73,14 @@ impl RunTool for ListedTool {
         &self.tool
     }
 
-    fn prepare<'a>(&'a self, arguments: &'a Value) -> Pending<'a, Result<Prepared, ToolError>> {
+    fn prepare<'a>(&'a self, arguments: &'a Value) -> BoxFuture<'a, Result<Prepared, ToolError>> {
         let name = self.tool.name.clone();
         let Some((program, rest)) = self.command.split_first() else {
             let message = format!("`{name}` is only described: nothing here runs it");
             let error = ToolError::new(ToolErrorCode::NoRunner, "", message);
             return Box::pin(std::future::ready(Err(error)));
         };
-        // What is shown is what starts: the name is looked up once, here.
+        // The program is looked up once, here, so that the one that is shown is the one that starts.
         let path = program::find(program);
         let mut command = Command::new(path.as_deref().unwrap_or(Path::new(program)));
         #[cfg(unix)]
@@ -112,7 +112,8 @@ async fn run(name: String, command: Command, input: String) -> Result<String, To
         }
     };
     let ((), given, complaint) = tokio::join!(feed, bounded(stdout, RESULT), bounded(stderr, COMPLAINT));
-    let status = child.0.wait().await.map_err(|error| failed(format!("the program was lost: {error}")))?;
+    let status =
+        child.0.wait().await.map_err(|error| failed(format!("waiting for the program failed: {error}")))?;
     let (given, whole) = given.map_err(|error| failed(format!("its output cannot be read: {error}")))?;
     if !status.success() {
         let (said, _) = complaint.unwrap_or_default();
@@ -123,7 +124,7 @@ async fn run(name: String, command: Command, input: String) -> Result<String, To
     let is_cut = whole > given.len();
     let mut text = match String::from_utf8(given) {
         Ok(text) => text,
-        // A character that the limit cut in two is no fault of the program.
+        // The limit may cut a character in two; only other invalid UTF-8 is the program's fault.
         Err(error) if is_cut && error.utf8_error().error_len().is_none() => {
             let end = error.utf8_error().valid_up_to();
             String::from_utf8_lossy(&error.into_bytes()[..end]).into_owned()
@@ -143,14 +144,14 @@ async fn run(name: String, command: Command, input: String) -> Result<String, To
 async fn bounded(stream: Option<impl AsyncRead + Unpin>, most: usize) -> std::io::Result<(Vec<u8>, usize)> {
     let (mut kept, mut whole) = (Vec::new(), 0);
     let Some(mut stream) = stream else { return Ok((kept, whole)) };
-    let mut piece = [0; 8192];
+    let mut chunk = [0; 8192];
     loop {
-        let count = stream.read(&mut piece).await?;
+        let count = stream.read(&mut chunk).await?;
         if count == 0 {
             return Ok((kept, whole));
         }
         whole += count;
         let room = most.saturating_sub(kept.len()).min(count);
-        kept.extend_from_slice(&piece[..room]);
+        kept.extend_from_slice(&chunk[..room]);
     }
 }

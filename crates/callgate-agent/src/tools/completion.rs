@@ -4,7 +4,7 @@ use callgate::Tool;
 use serde_json::{Value, json};
 
 use super::{Prepared, RunTool, ToolError, ToolErrorCode};
-use crate::model::Pending;
+use crate::model::BoxFuture;
 
 /// What the tool is called.
 pub(crate) const COMPLETION: &str = "attempt_completion";
@@ -47,7 +47,7 @@ impl RunTool for Completion {
         &self.tool
     }
 
-    fn prepare<'a>(&'a self, arguments: &'a Value) -> Pending<'a, Result<Prepared, ToolError>> {
+    fn prepare<'a>(&'a self, arguments: &'a Value) -> BoxFuture<'a, Result<Prepared, ToolError>> {
         let prepared = match (arguments["result"].as_str(), arguments["command"].as_str()) {
             (None, _) => Err(ToolError::new(ToolErrorCode::BadArguments, "/result", "a string is missing")),
             (Some(result), None) => Ok(result.to_owned()),

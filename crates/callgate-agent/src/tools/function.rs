@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{Prepared, RunTool, ToolError, ToolErrorCode, Toolbox};
-use crate::model::Pending;
+use crate::model::BoxFuture;
 
 impl Toolbox {
     /// Adds a function as a tool. A tool that is marked as dangerous asks before it runs, any other runs by itself, unless
@@ -61,7 +61,7 @@ where
         &self.tool
     }
 
-    fn prepare<'a>(&'a self, arguments: &'a Value) -> Pending<'a, Result<Prepared, ToolError>> {
+    fn prepare<'a>(&'a self, arguments: &'a Value) -> BoxFuture<'a, Result<Prepared, ToolError>> {
         let misfit = |error: serde_json::Error| {
             ToolError::new(ToolErrorCode::BadArguments, &*self.tool.name, error.to_string())
         };

@@ -24,7 +24,7 @@ pub use error::{ToolError, ToolErrorCode};
 pub use run::{Host, Meter, Outcome, Spending, ToolReport, Unrecorded, run_calls};
 
 use crate::approval::Preview;
-use crate::model::Pending;
+use crate::model::BoxFuture;
 
 /// Something that can be run.
 pub trait RunTool: Send + Sync {
@@ -33,7 +33,7 @@ pub trait RunTool: Send + Sync {
 
     /// Looks at arguments that the gate has checked, and gets ready without changing anything. What comes back shows
     /// what will change, and does it when it is told to.
-    fn prepare<'a>(&'a self, arguments: &'a Value) -> Pending<'a, Result<Prepared, ToolError>>;
+    fn prepare<'a>(&'a self, arguments: &'a Value) -> BoxFuture<'a, Result<Prepared, ToolError>>;
 
     /// Whether a call of it says that the model is done. Such a tool touches nothing, so nobody is asked about it; what
     /// it gives is the model's answer.
@@ -45,7 +45,7 @@ pub trait RunTool: Send + Sync {
 /// A call that is ready to run, once.
 pub struct Prepared {
     preview: Preview,
-    action: Box<dyn FnOnce() -> Pending<'static, Result<String, ToolError>> + Send>,
+    action: Box<dyn FnOnce() -> BoxFuture<'static, Result<String, ToolError>> + Send>,
 }
 
 impl std::fmt::Debug for Prepared {
@@ -99,7 +99,7 @@ impl Toolbox {
         Toolbox::default()
     }
 
-    /// Adds a tool. A name that is taken or a schema that cannot be used is refused.
+    /// Adds a tool. A name that is taken or a schema that cannot be used is rejected.
     pub fn add(&mut self, tool: Arc<dyn RunTool>) -> Result<(), RegistryError> {
         self.registry.register(tool.tool().clone())?;
         self.tools.insert(tool.tool().name.clone(), tool);
@@ -132,7 +132,9 @@ async fn blocking<T: Send + 'static>(
 ) -> Result<T, ToolError> {
     match tokio::task::spawn_blocking(work).await {
         Ok(result) => result,
-        Err(error) => Err(ToolError::new(ToolErrorCode::Failed, "", format!("the tool broke: {error}"))),
+        Err(error) => {
+            Err(ToolError::new(ToolErrorCode::Failed, "", format!("the tool failed unexpectedly: {error}")))
+        }
     }
 }
 

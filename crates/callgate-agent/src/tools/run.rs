@@ -61,7 +61,7 @@ pub struct Meter {
 impl Meter {
     /// Nothing is spent yet; the time begins now.
     pub fn new(spending: Spending) -> Self {
-        // A time that no clock reaches is no limit.
+        // A limit beyond what the clock can hold is no limit.
         let far = Duration::from_secs(86_400 * 365);
         Meter {
             spending,
@@ -268,7 +268,7 @@ fn in_order(calls: &[Call]) -> Vec<&Call> {
     let mut ordered: Vec<&Call> = Vec::new();
     while !waiting.is_empty() {
         let is_ready = |call: &&Call| call.after.iter().all(|id| ordered.iter().any(|done| done.id == *id));
-        // Calls that wait for each other are refused by the gate; should some come here, they are found not to work.
+        // The gate rejects calls that wait for each other; any that got here would run into `blocked`.
         let next = waiting.iter().position(is_ready).unwrap_or(0);
         ordered.push(waiting.remove(next));
     }
@@ -297,7 +297,7 @@ async fn run_one(
         let message = format!("no tool `{}` can be run here", call.name);
         return not_run(host, call, ToolError::new(ToolErrorCode::UnknownTool, "", message));
     };
-    // To be done touches nothing, so no rule has a say in it.
+    // Completion has no side effects, so grants and approval rules do not apply to it.
     if tool.ends() {
         return match tool.prepare(&call.value()).await {
             Ok(prepared) => finished(host, call, prepared.run().await, Duration::ZERO),
@@ -307,11 +307,11 @@ async fn run_one(
     if let Err(denial) = host.grants.check(tool.tool()) {
         return deny(host, call, denial);
     }
-    // What no answer can make run is not even looked at.
+    // Denied by a rule: no answer could let it run, so it is not even prepared.
     if let (Standing::Deny, why) = host.approval.standing(call, tool.tool()) {
         return deny(host, call, Denial { reason: DenialReason::Rule, detail: why });
     }
-    // A rounded number would be another one than was written, and approved.
+    // Tools take numbers of 64 bits. A rounded one would differ from what the model wrote and the user approved.
     if let Some(number) = rounded(&call.arguments) {
         let message = format!("the tool would get a rounded number instead of {number}");
         return not_run(host, call, ToolError::new(ToolErrorCode::BadArguments, "", message));
@@ -333,7 +333,7 @@ async fn run_one(
     let decision = tokio::select! {
         biased;
         () = cancel.cancelled() => {
-            let detail = "the question was taken back".to_owned();
+            let detail = "the user stopped the question".to_owned();
             deny(host, call, Denial { reason: DenialReason::Cancelled, detail })?;
             return Ok(Outcome::NotRun { error: cancelled() });
         }

@@ -32,22 +32,22 @@ fn nestings(text: &str) -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// Pieces of a value by which it could be told, as they look in JSON.
-fn pieces(value: &str) -> Vec<String> {
+/// ModelChunks of a value by which it could be told, as they look in JSON.
+fn parts(value: &str) -> Vec<String> {
     value
         .split(|c: char| !c.is_alphanumeric())
-        .filter(|piece| piece.len() >= 4 && !matches!(*piece, "Bearer" | "Basic"))
+        .filter(|part| part.len() >= 4 && !matches!(*part, "Bearer" | "Basic"))
         .map(str::to_owned)
         .collect()
 }
 
 /// Every case that survives, with its nesting.
 fn survivors(text: &str, value: &str) -> Vec<String> {
-    let pieces = pieces(value);
-    assert!(!pieces.is_empty(), "{value}");
+    let parts = parts(value);
+    assert!(!parts.is_empty(), "{value}");
     let survives = |(nesting, nested): (&str, Value)| {
         let kept = full().everything(&json!({ "x": nested }).into()).to_string();
-        let left = pieces.iter().find(|piece| kept.contains(piece.as_str()))?;
+        let left = parts.iter().find(|part| kept.contains(part.as_str()))?;
         Some(format!("{nesting}: {left} of {text:?} is left in {kept}"))
     };
     nestings(text).into_iter().filter_map(survives).collect()
@@ -314,7 +314,7 @@ fn a13_hostile_text_costs_what_its_length_costs() {
 
 #[test]
 fn a13_no_text_breaks_the_reader() {
-    const PIECES: &[&str] = &[
+    const PARTS: &[&str] = &[
         "password",
         "key",
         "name",
@@ -384,7 +384,7 @@ fn a13_no_text_breaks_the_reader() {
         usize::try_from(state >> 33).unwrap() % most
     };
     for _ in 0..50_000 {
-        let text: String = (0..1 + next(24)).map(|_| PIECES[next(PIECES.len())]).collect();
+        let text: String = (0..1 + next(24)).map(|_| PARTS[next(PARTS.len())]).collect();
         let once = full().text(&text);
         assert_eq!(once.is_empty(), text.is_empty(), "{text:?}");
         // In a record it stands in JSON, and in a call in JSON in JSON.

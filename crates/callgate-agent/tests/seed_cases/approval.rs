@@ -3,7 +3,7 @@
 use callgate_agent::approval::{
     Answer, ApprovalPolicy, Approver, Decision, Grants, Preview, Request, Standing,
 };
-use callgate_agent::model::Pending;
+use callgate_agent::model::BoxFuture;
 use serde_json::{Value, json};
 
 use super::{fault, gate, missing, text};
@@ -15,7 +15,7 @@ const CHECKED: &[&str] = &["needs_approval", "result", "runs"];
 struct Always(&'static str);
 
 impl Approver for Always {
-    fn ask<'a>(&'a self, request: &'a Request) -> Pending<'a, Answer> {
+    fn ask<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Answer> {
         let answer = match self.0 {
             "deny" => Answer::Deny,
             "dismiss" => Answer::Closed,

@@ -55,8 +55,8 @@ pub(crate) fn faults(case: &Value) -> Vec<String> {
     let lines = lines(&gate, &response, input);
     let whole = lines.iter().map(Value::to_string).collect::<Vec<_>>().join("\n");
     faults.extend(missing("the log", &whole, &expect["log_has"]));
-    for piece in expect["log_lacks"].as_array().into_iter().flatten().filter_map(Value::as_str) {
-        faults.extend(whole.contains(piece).then(|| format!("the log holds {piece:?}: {whole}")));
+    for part in expect["log_lacks"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+        faults.extend(whole.contains(part).then(|| format!("the log holds {part:?}: {whole}")));
     }
     faults.extend(fault(
         expect,
@@ -111,7 +111,7 @@ fn lines(gate: &Gate, response: &Response, input: &Value) -> Vec<Value> {
     let mut entries = vec![Entry::response(gate, response, text(&input["text"]))];
     entries.extend(response.calls.iter().map(|call| Entry::accepted(call, &settings)));
     entries.extend(response.calls.iter().map(|call| Entry::result(call, Ok("[]"), &settings)));
-    entries.extend(response.rejected.iter().map(|rejected| Entry::refused(rejected, &settings)));
+    entries.extend(response.rejected.iter().map(|rejected| Entry::rejected(rejected, &settings)));
     for entry in entries {
         log.record(entry).unwrap_or_else(|error| panic!("{error}"));
     }

@@ -1,4 +1,4 @@
-//! Cases about files and about running tools: what is refused, what runs, and what the model is told.
+//! Cases about files and about running tools: what is rejected, what runs, and what the model is told.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use callgate::{Registry, Tool};
 use callgate_agent::approval::{ApprovalPolicy, Grants, NobodyThere};
 use callgate_agent::cancel::Cancel;
 use callgate_agent::history::Message;
-use callgate_agent::model::Pending;
+use callgate_agent::model::BoxFuture;
 use callgate_agent::tools::files::{FS_READ, FileLimits, FileNames, Root, file_tools};
 use callgate_agent::tools::{
     Host, Meter, Outcome, Prepared, RunTool, Spending, ToolError, ToolErrorCode, ToolReport, Toolbox,
@@ -31,7 +31,7 @@ impl RunTool for Stand {
         &self.tool
     }
 
-    fn prepare<'a>(&'a self, _: &'a Value) -> Pending<'a, Result<Prepared, ToolError>> {
+    fn prepare<'a>(&'a self, _: &'a Value) -> BoxFuture<'a, Result<Prepared, ToolError>> {
         let raises = self.raises.clone();
         Box::pin(std::future::ready(Ok(Prepared::new(move || async move {
             match raises {

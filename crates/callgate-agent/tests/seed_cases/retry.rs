@@ -6,7 +6,7 @@ use std::time::Duration;
 use callgate_agent::cancel::Cancel;
 use callgate_agent::config::Config;
 use callgate_agent::history::{CallStyle, Message};
-use callgate_agent::model::{ChatRequest, Parameters, Piece, Scripted, ScriptedTurn, respond};
+use callgate_agent::model::{ChatRequest, ModelChunk, Parameters, Scripted, ScriptedTurn, respond};
 use callgate_agent::retry::{AttemptRecord, RetryError, RetryFailure, Settled, ask_until_settled};
 use serde_json::{Value, json};
 
@@ -152,11 +152,11 @@ fn run(case: &Value) -> Run {
         };
         let replies = retry["replies"].as_array().map_or(&[][..], Vec::as_slice);
         let turns = [&retry["first"]].into_iter().chain(replies).enumerate().map(|(at, reply)| {
-            let piece = match reply.as_str() {
-                Some(prose) => Piece::Text(prose.to_owned()),
-                None => Piece::Calls(reply.to_string()),
+            let chunk = match reply.as_str() {
+                Some(prose) => ModelChunk::Text(prose.to_owned()),
+                None => ModelChunk::Calls(reply.to_string()),
             };
-            ScriptedTurn::pieces([piece]).costing(usage(at).0, usage(at).1)
+            ScriptedTurn::chunks([chunk]).costing(usage(at).0, usage(at).1)
         });
         let model = Scripted::new(turns);
         let said = retry["history"].as_array().into_iter().flatten();

@@ -1,4 +1,4 @@
-//! Cases about configuration: what a file sets, and what is refused.
+//! Cases about configuration: what a file sets, and what is rejected.
 
 use callgate_agent::config::{Config, Value as Setting};
 use serde_json::{Value, json};
@@ -33,7 +33,7 @@ pub(crate) fn faults(case: &Value) -> Vec<String> {
             }
         }
         Err(errors) if expect.get("config").is_some() => {
-            faults.push(format!("the file was refused: {errors}"))
+            faults.push(format!("the file was rejected: {errors}"))
         }
         Err(errors) => faults.extend(missing("the error", &errors.to_string(), &expect["config_error_has"])),
     }

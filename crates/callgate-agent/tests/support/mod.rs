@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use callgate_agent::model::{Address, Connect, Connection, Pending};
+use callgate_agent::model::{Address, BoxFuture, Connect, Connection};
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -47,9 +47,9 @@ pub(crate) fn status(line: &str, body: &str) -> String {
 pub(crate) fn chunked(kind: &str, body: &str, size: usize) -> Vec<u8> {
     let mut out =
         format!("HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nTransfer-Encoding: chunked\r\n\r\n").into_bytes();
-    for piece in body.as_bytes().chunks(size) {
-        out.extend_from_slice(format!("{:x}\r\n", piece.len()).as_bytes());
-        out.extend_from_slice(piece);
+    for chunk in body.as_bytes().chunks(size) {
+        out.extend_from_slice(format!("{:x}\r\n", chunk.len()).as_bytes());
+        out.extend_from_slice(chunk);
         out.extend_from_slice(b"\r\n");
     }
     out.extend_from_slice(b"0\r\n\r\n");
@@ -77,7 +77,7 @@ impl Piped {
 }
 
 impl Connect for Piped {
-    fn connect<'a>(&'a self, _: &'a Address) -> Pending<'a, std::io::Result<Box<dyn Connection>>> {
+    fn connect<'a>(&'a self, _: &'a Address) -> BoxFuture<'a, std::io::Result<Box<dyn Connection>>> {
         Box::pin(async move {
             tokio::time::sleep(self.delay).await;
             let (client, server) = tokio::io::duplex(1 << 16);
@@ -92,7 +92,7 @@ impl Connect for Piped {
 pub(crate) struct Deaf(pub(crate) Arc<Mutex<Option<tokio::io::DuplexStream>>>);
 
 impl Connect for Deaf {
-    fn connect<'a>(&'a self, _: &'a Address) -> Pending<'a, std::io::Result<Box<dyn Connection>>> {
+    fn connect<'a>(&'a self, _: &'a Address) -> BoxFuture<'a, std::io::Result<Box<dyn Connection>>> {
         let (client, server) = tokio::io::duplex(1 << 16);
         *self.0.lock().unwrap() = Some(server);
         Box::pin(std::future::ready(Ok(Box::new(client) as Box<dyn Connection>)))

@@ -217,7 +217,7 @@ fn tools_with_a_program_run_it_with_the_arguments_on_its_input() {
 
 #[cfg(unix)]
 #[test]
-fn a05_a_name_that_stands_twice_is_refused_before_anything_runs() {
+fn a05_a_name_that_stands_twice_is_rejected_before_anything_runs() {
     let folder = Folder::new("twice");
     let tool = |name: &str, file: &str, more: &str| {
         format!(
@@ -400,7 +400,7 @@ fn a_conversation_over_pipes_goes_on_until_its_input_ends() {
     let mut child = folder.chat(&[]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut typed = child.stdin.take().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
-    assert!(lines.next().unwrap().contains("scripted, profile standard"));
+    assert!(lines.next().unwrap().contains("rules, profile standard"));
     writeln!(typed, "call fs.list {{\"path\": \".\"}}").unwrap();
     assert!(lines.any(|line| line.contains("fs.list says: .agent/")), "the first question was answered");
     writeln!(typed, "\ncall fs.write {{\"path\": \"b\", \"content\": \"x\"}}").unwrap();
@@ -426,7 +426,7 @@ fn a_recorded_response_is_read_again_under_other_rules() {
     assert_eq!(other.status.code(), Some(1), "{other:?}");
     let said = text(&other.stdout);
     assert!(said.contains("- accepted fs.read (trailing-comma)"), "{said}");
-    assert!(said.contains("+ refused fs.read"), "{said}");
+    assert!(said.contains("+ rejected fs.read"), "{said}");
     let lines = text(&audit(&["replay", "--profile", "strict", "--json"]).stdout);
     let first: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
     assert_eq!(first["same"], false, "{first}");
@@ -434,7 +434,7 @@ fn a_recorded_response_is_read_again_under_other_rules() {
     assert_eq!(text(&audit(&["replay", id]).stdout).lines().count(), 1);
     assert_eq!(audit(&["replay", "nothing"]).status.code(), Some(2));
     let set = audit(&["replay", "--set", "policy.repair=off"]);
-    assert!(text(&set.stdout).contains("+ refused fs.read"), "{set:?}");
+    assert!(text(&set.stdout).contains("+ rejected fs.read"), "{set:?}");
     std::fs::write(folder.0.join(".agent/config.yml"), "policy:\n  repair: off\n").unwrap();
     let configured = audit(&["replay"]);
     assert_eq!(
@@ -442,7 +442,7 @@ fn a_recorded_response_is_read_again_under_other_rules() {
         Some(1),
         "today's rules are those of the configuration: {configured:?}"
     );
-    assert!(text(&configured.stdout).contains("+ refused fs.read"), "{configured:?}");
+    assert!(text(&configured.stdout).contains("+ rejected fs.read"), "{configured:?}");
 }
 
 #[test]
@@ -459,9 +459,9 @@ fn g_53_and_a_92_records_are_listed_by_what_they_are_about() {
         lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect::<Vec<Value>>()
     };
     assert_eq!(list(&["--latest", "--type", "session"])[1]["details"]["model"], "rules");
-    let refused = list(&["--latest", "--status", "error"]);
-    assert_eq!(refused[0]["details"]["findings"][0], "unknown-tool", "{refused:?}");
-    assert!(refused[0]["correlation_id"].is_string() && refused[0]["ts"].is_string(), "{refused:?}");
+    let rejected = list(&["--latest", "--status", "error"]);
+    assert_eq!(rejected[0]["details"]["findings"][0], "unknown-tool", "{rejected:?}");
+    assert!(rejected[0]["correlation_id"].is_string() && rejected[0]["ts"].is_string(), "{rejected:?}");
     let again = list(&["--latest", "--type", "response"]);
     assert!(
         again.iter().any(|record| record["action"] == "retry" && record["details"]["outcome"] == "settled")

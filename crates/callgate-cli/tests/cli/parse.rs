@@ -15,18 +15,18 @@ fn parse_shows_a_repaired_call() {
         "^ repaired: trailing-comma",
         "✓ look",
         "{\"q\": \"cats\"}",
-        "1 call, 0 refused",
+        "1 call, 0 rejected",
     ] {
         assert!(run.stdout.contains(part), "`{part}` is not in:\n{}", run.stdout);
     }
 }
 
 #[test]
-fn parse_shows_a_refusal_with_its_way_out() {
+fn parse_shows_a_rejection_with_its_way_out() {
     let tools = Scratch::new("tools.json", TOOLS);
     let run = callgate(&["parse", "--tools", tools.path()], BAD);
     assert_eq!(run.code, 1);
-    for part in ["~ refused: unknown-tool", "✗ lok", "look", "0 calls, 1 refused"] {
+    for part in ["~ rejected: unknown-tool", "✗ lok", "look", "0 calls, 1 rejected"] {
         assert!(run.stdout.contains(part), "`{part}` is not in:\n{}", run.stdout);
     }
 }
@@ -66,7 +66,7 @@ fn stream_shows_each_chunk_and_its_events() {
     let file = Scratch::new("out.txt", GOOD);
     let run = callgate(&["parse", "--stream", "--chunk", "20", file.path()], "");
     assert_eq!(run.code, 0);
-    for part in ["chunk 1", "text ", "call started", "arguments", "finish ", "call ", "1 call, 0 refused"] {
+    for part in ["chunk 1", "text ", "call started", "arguments", "finish ", "call ", "1 call, 0 rejected"] {
         assert!(run.stdout.contains(part), "`{part}` is not in:\n{}", run.stdout);
     }
     let events =

@@ -23,7 +23,7 @@ fn repair_leaves_valid_json_alone() {
 }
 
 #[test]
-fn repair_refuses_what_it_cannot_read_and_guesses_if_strict() {
+fn repair_rejects_what_it_cannot_read_and_guesses_if_strict() {
     let run = callgate(&["repair"], "");
     assert_eq!((run.code, run.stdout.as_str()), (1, ""));
     assert!(run.stderr.starts_with("callgate: standard input:1:1: "), "{}", run.stderr);

@@ -31,7 +31,7 @@ fn config_shows_what_holds_and_who_said_so() {
 }
 
 #[test]
-fn a_wrong_configuration_is_refused_with_file_line_key_and_nearest_key() {
+fn a_wrong_configuration_is_rejected_with_file_line_key_and_nearest_key() {
     let file = Scratch::new("config.yml", "policy:\n  repare: full\n");
     let said = format!("{}:2", file.path());
     assert_usage_error(
@@ -63,10 +63,10 @@ fn audit_lists_shows_counts_and_verifies_what_the_agent_recorded() {
         .detail("arguments", Written::parse("{\"n\": 12345678901234567890123, \"b\": 1.0}").unwrap())
         .detail("repairs", repairs);
     log.record(accepted).unwrap();
-    let refused = Entry::new(EntryKind::Safety, "put", Status::Error)
-        .detail("verdict", "refused")
+    let rejected = Entry::new(EntryKind::Safety, "put", Status::Error)
+        .detail("verdict", "rejected")
         .detail("findings", serde_json::json!(["unknown-tool"]));
-    log.record(refused).unwrap();
+    log.record(rejected).unwrap();
     let audit = |rest: &[&str]| callgate(&[&["audit", "--folder", folder.path()], rest].concat(), "");
 
     let list = audit(&["list"]).stdout;
@@ -89,7 +89,7 @@ fn audit_lists_shows_counts_and_verifies_what_the_agent_recorded() {
     assert!(audit(&["show", "3"]).stdout.contains("\"action\": \"put\""));
     assert_usage_error(&audit(&["show", "corr-9"]), &["corr-9", "audit list"]);
     let stats: Value = serde_json::from_str(&audit(&["stats", "--json"]).stdout).unwrap();
-    assert_eq!(stats["counts"]["verdict"], serde_json::json!({"refused": 1, "repaired": 1}));
+    assert_eq!(stats["counts"]["verdict"], serde_json::json!({"rejected": 1, "repaired": 1}));
     assert_eq!(stats["counts"]["finding"], serde_json::json!({"unknown-tool": 1}));
     assert!(audit(&["stats"]).stdout.contains("trailing-comma"));
 

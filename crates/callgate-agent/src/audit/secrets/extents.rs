@@ -47,7 +47,7 @@ impl Scan<'_> {
         let open = from + slashes + quote.len_utf8();
         let to = closer(text, open, quote, slashes).unwrap_or_else(|| match quote {
             '"' => text.len(),
-            // An apostrophe need not open anything.
+            // An apostrophe may be part of a word, so without a closing one the value ends with its line.
             _ => self.line_end(from).min(text.len()),
         });
         (open + scheme_length(&text[open..to]), to)
@@ -76,14 +76,14 @@ impl Scan<'_> {
         if value.starts_with(['{', '[']) {
             return from + balanced(value, "{[", "}]");
         }
-        // The arguments of a call, and a tuple.
+        // `password = decrypt(…)` or a tuple: everything in the brackets.
         let call = value.trim_start_matches(|c: char| c.is_alphanumeric() || matches!(c, '_' | '.'));
         if call.starts_with('(') && matches!(sign, Sign::Equals | Sign::Colon) {
             return text.len() - call.len() + balanced(call, "(", ")");
         }
         let line = self.line_end(from).min(text.len());
         let mut first = text[from..line].trim();
-        // A tag and an anchor stand before a value of YAML.
+        // YAML allows a tag (`!`) and an anchor (`&`) before a value.
         while first.starts_with(['!', '&']) && first.contains(' ') {
             first = first.trim_start_matches(|c: char| !c.is_whitespace()).trim_start();
         }
@@ -133,7 +133,7 @@ fn plain(line: &str, name: &Name<'_>) -> usize {
         let word = rest.trim_start_matches(['"', '\'', '\\']);
         let behind = word.trim_start_matches(is_word);
         let value = behind.trim_start_matches(['"', '\'', '\\']).strip_prefix(['=', ':']);
-        // What encodings end with gives nothing.
+        // The `=` that pads base64 gives no value.
         let is_end =
             |value: &str| value.is_empty() || value.starts_with(['=', '"', '\'']) && behind.starts_with('=');
         behind.len() != word.len() && value.is_some_and(|value| !is_end(value))

@@ -140,7 +140,7 @@ impl<'t> Scan<'t> {
             } else if is_start && let Some(length) = secret_at(self.rest(), self.beside) {
                 self.hide_to(at + length);
             } else if c == '"' && before != Some('\\') && self.string() {
-                // It was a text of its own.
+                // The string was read as a text of its own.
             } else if is_start && (c.is_alphanumeric() || c == '_') {
                 self.name();
             } else if c != '-' || !self.short_flag() {
@@ -183,12 +183,12 @@ impl<'t> Scan<'t> {
     }
 
     fn keep_to(&mut self, end: usize) {
-        let piece = &self.text[self.at..end];
-        for (at, byte) in piece.bytes().enumerate() {
+        let part = &self.text[self.at..end];
+        for (at, byte) in part.bytes().enumerate() {
             match byte {
                 b'\n' => {
                     // A command may go on behind a backslash.
-                    if !piece[..at].ends_with('\\') && !self.out.ends_with('\\') {
+                    if !part[..at].ends_with('\\') && !self.out.ends_with('\\') {
                         self.flags = "";
                     }
                     self.line = self.at + at + 1;
@@ -200,7 +200,7 @@ impl<'t> Scan<'t> {
                 _ => {}
             }
         }
-        self.out.push_str(piece);
+        self.out.push_str(part);
         self.at = end;
     }
 
@@ -269,7 +269,7 @@ impl<'t> Scan<'t> {
         let outer = before.trim_end_matches('-');
         let is_flag =
             dashes > 0 && outer.chars().next_back().is_none_or(|c| c.is_whitespace() || is_quote(c));
-        // The user of a request is named with a password.
+        // `curl --user name:password`: the value of this flag holds a password.
         let is_user = is_flag && self.flags.contains('u') && matches!(name, "user" | "proxy-user");
         let found = if is_user { Some(Strength::Strong) } else { found };
         let quote = outer.chars().next_back().filter(|c| is_quote(*c)).map(|quote| {

@@ -59,14 +59,14 @@ impl<'t> Scan<'t> {
                 if (mark == ":" && value.starts_with("//")) || (mark == "- " && !(name.leads && blank > 0)) {
                     return None;
                 }
-                // What is printed in bold may end behind the sign.
+                // Markdown's bold may close behind the sign: `**password:** x`.
                 let is_bold = text[..name.start].ends_with('*');
                 let value_at = text.len()
                     - value.trim_start_matches(|c| c == ' ' || c == '\t' || (is_bold && c == '*')).len();
                 return Some((sign, self.inside(value_at)));
             }
         }
-        // The next cell of a table.
+        // The next cell of an HTML table: `<td>password</td><td>x`.
         if let Some(cell) = rest.strip_prefix("</").and_then(|rest| next_cell(rest)) {
             return Some((Sign::Tag, text.len() - cell.len()));
         }
@@ -79,7 +79,7 @@ impl<'t> Scan<'t> {
             let slashes = value.len() - value.trim_start_matches('\\').len();
             let quote = value[slashes..].chars().next().filter(|c| is_quote(*c))?;
             let near = &value[..value.char_indices().nth(FAR).map_or(value.len(), |(at, _)| at)];
-            // Another name is no value.
+            // `"password", "user": …`: the next string is a key, not a value.
             let close = closer(near, slashes + 1, quote, slashes).unwrap_or(near.len());
             let is_name = near[close..].trim_start_matches(['\\', quote]).trim_start().starts_with(':');
             return (!is_name).then(|| (Sign::Beside, self.inside(text.len() - value.len())));

@@ -95,7 +95,7 @@ pub(super) const HOST: &[Row] = &[
         LIMIT,
         Kind::Count(1, 100),
         Fallback::Count(3),
-        "how many refused responses in a row end a question",
+        "how many rejected responses in a row end a question",
     ),
     row(
         "chat.endless",

@@ -4,7 +4,7 @@ use callgate::Profile;
 use callgate::internal::policy::{ExtraArgs, RepairPolicy};
 
 use super::{DAY_MS, LIMIT, TRUSTED, TRUSTING};
-use crate::config::row::{Class, Fallback, Kind, Order, Row, Value, ranked, row};
+use crate::config::row::{Class, Fallback, Kind, Order, PROVIDERS, Row, Value, ranked, row};
 
 /// The keys in the order of the documentation.
 pub(super) const MODEL: &[Row] = &[
@@ -32,9 +32,9 @@ pub(super) const MODEL: &[Row] = &[
     row(
         "provider",
         TRUSTING,
-        Kind::Word(&["ollama", "openai", "scripted"]),
-        Fallback::Text("scripted"),
-        "where the model runs; `scripted` is a few rules that stand in for one, with nothing installed",
+        Kind::Word(PROVIDERS),
+        Fallback::Text("rules"),
+        "where the model runs; `rules` is a few rules that stand in for a model, with nothing installed",
     ),
     row("providers.*.model", TRUSTING, Kind::Text, Fallback::Unset, "the name of the model"),
     row(
@@ -106,7 +106,7 @@ pub(super) const MODEL: &[Row] = &[
         LIMIT,
         Kind::Count(0, 10),
         Fallback::Profile(retries),
-        "how often the model is asked again after a refused response",
+        "how often the model is asked again after a rejected response",
     ),
     row(
         "providers.*.tool_call_retry.retry_delay_ms",
@@ -134,14 +134,14 @@ pub(super) const MODEL: &[Row] = &[
         TRUSTING,
         Kind::Text,
         Fallback::Unset,
-        "the message to the model per refused call, with {error_message}, {error_position}, {malformed_json}, {tool_name} and {schema_example}; unset: the profile's feedback",
+        "the message to the model per rejected call, with {error_message}, {error_position}, {malformed_json}, {tool_name} and {schema_example}; unset: the profile's feedback",
     ),
     row(
         "providers.*.tool_call_retry.stop_when_repeated",
         ranked("true < false"),
         Kind::Flag,
         Fallback::Profile(stops_when_repeated),
-        "whether an answer that repeats the refused one exactly ends the attempts",
+        "whether an answer that repeats the rejected one exactly ends the attempts",
     ),
     row(
         "providers.*.tool_call_retry.enable_auto_repair",
@@ -162,7 +162,7 @@ pub(super) const MODEL: &[Row] = &[
         ranked("true < false"),
         Kind::Flag,
         Fallback::Profile(is_strict),
-        "whether arguments that a schema does not mention are refused; sets the policy's `extra_args`",
+        "whether arguments that a schema does not mention are rejected; sets the policy's `extra_args`",
     ),
     row(
         "providers.*.tool_call_retry.max_nesting_depth",

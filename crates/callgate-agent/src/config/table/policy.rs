@@ -70,7 +70,7 @@ pub(super) const POLICY: &[Row] = &[
         "policy.partial",
         ranked("all-or-nothing < keep-good"),
         Kind::Word(&["keep-good", "all-or-nothing"]),
-        "what one refused call means for the others",
+        "what one rejected call means for the others",
     ),
     knob(
         "policy.extra_args",
@@ -146,14 +146,14 @@ pub(super) const POLICY: &[Row] = &[
         Kind::Count(1, 1 << 30),
         "the most text held back while it is undecided, in bytes",
     ),
-    knob("policy.limits.refusals", LIMIT, Kind::Count(1, 1_000_000), "the most refusals of one response"),
+    knob("policy.limits.refusals", LIMIT, Kind::Count(1, 1_000_000), "the most rejections of one response"),
     knob("policy.limits.work", LIMIT, Kind::Count(1, 1 << 40), "the most counted work for one response"),
     knob("policy.limits.repairs", LIMIT, Kind::Count(0, 1_000_000), "the most repairs of one call"),
     knob(
         "policy.limits.raw",
         LIMIT,
         Kind::Count(0, 1 << 20),
-        "how much of a refused attempt a refusal quotes, in bytes",
+        "how much of a rejected attempt a rejection quotes, in bytes",
     ),
     knob(
         "policy.limits.untrusted",

@@ -14,7 +14,7 @@ pub use root::Root;
 pub use write::Proposal;
 
 use super::{Prepared, RunTool, ToolError, ToolErrorCode, blocking};
-use crate::model::Pending;
+use crate::model::BoxFuture;
 
 /// The permission that reading and listing need.
 pub const FS_READ: &str = "FS_READ";
@@ -183,7 +183,7 @@ impl RunTool for FileTool {
         &self.tool
     }
 
-    fn prepare<'a>(&'a self, arguments: &'a Value) -> Pending<'a, Result<Prepared, ToolError>> {
+    fn prepare<'a>(&'a self, arguments: &'a Value) -> BoxFuture<'a, Result<Prepared, ToolError>> {
         Box::pin(self.prepared(arguments))
     }
 }

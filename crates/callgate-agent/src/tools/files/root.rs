@@ -109,7 +109,7 @@ impl Root {
         let Some((name, folders)) = parts.split_last().filter(|_| !path.ends_with('/')) else {
             return Err(ToolError::new(ToolErrorCode::NotAFile, shown(path), "this is a folder"));
         };
-        self.refuse_own(path, &parts)?;
+        self.reject_own(path, &parts)?;
         let failed = |error: io::Error| write_fault(path, &error);
         let mut dir = self.dir.try_clone().map_err(failed)?;
         for folder in folders {
@@ -133,7 +133,7 @@ impl Root {
         Ok((Some(dir), name))
     }
 
-    fn refuse_own(&self, path: &str, parts: &[&str]) -> Result<(), ToolError> {
+    fn reject_own(&self, path: &str, parts: &[&str]) -> Result<(), ToolError> {
         let whole = folded(&parts.join("/"));
         let is_own = self.own.iter().any(|own| {
             whole.strip_prefix(own.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -159,7 +159,7 @@ pub(super) fn read_fault(path: &str, error: &io::Error) -> ToolError {
             (ToolErrorCode::NotFound, "a part of the path is no folder".to_owned())
         }
         io::ErrorKind::IsADirectory => (ToolErrorCode::NotAFile, "this is a folder".to_owned()),
-        // The system itself gives a number with its refusals; the capability's own has none.
+        // Errors of the system have a number; those with which `cap-std` rejects a path have none.
         io::ErrorKind::PermissionDenied if error.raw_os_error().is_none() => outside(),
         io::ErrorKind::CrossesDevices => outside(),
         _ if is_loop(error) => outside(),
@@ -201,23 +201,23 @@ fn regular(path: &str, metadata: &Metadata) -> Result<(), ToolError> {
 }
 
 /// The path, if it can be handed to the system as it is. That a path does not climb out is decided by the system; what
-/// plainly does is refused here, so that it is called by its name even where a folder on the way is missing.
+/// plainly does is rejected here, so that it is called by its name even where a folder on the way is missing.
 fn inside(path: &str) -> Result<&str, ToolError> {
-    let refuse = |code, message: &str| Err(ToolError::new(code, shown(path), message));
+    let reject = |code, message: &str| Err(ToolError::new(code, shown(path), message));
     if path.is_empty() {
-        return refuse(ToolErrorCode::PathOutsideRoot, "the path is empty");
+        return reject(ToolErrorCode::PathOutsideRoot, "the path is empty");
     }
     if path.starts_with('/') {
-        return refuse(ToolErrorCode::PathOutsideRoot, "the path is not relative to the workspace");
+        return reject(ToolErrorCode::PathOutsideRoot, "the path is not relative to the workspace");
     }
     if path.chars().any(is_hidden) {
-        return refuse(ToolErrorCode::BadPath, "the path holds characters that cannot be seen");
+        return reject(ToolErrorCode::BadPath, "the path holds characters that cannot be seen");
     }
     if path.contains('\\') {
-        return refuse(ToolErrorCode::BadPath, "the path holds a backslash");
+        return reject(ToolErrorCode::BadPath, "the path holds a backslash");
     }
     if path.len() > LONGEST_PATH || path.split('/').any(|part| part.len() > LONGEST_NAME) {
-        return refuse(ToolErrorCode::BadPath, "the path is too long");
+        return reject(ToolErrorCode::BadPath, "the path is too long");
     }
     let mut depth = 0_i64;
     for part in path.split('/') {
@@ -227,7 +227,7 @@ fn inside(path: &str) -> Result<&str, ToolError> {
             _ => 1,
         };
         if depth < 0 {
-            return refuse(ToolErrorCode::PathOutsideRoot, "the path climbs out of the workspace");
+            return reject(ToolErrorCode::PathOutsideRoot, "the path climbs out of the workspace");
         }
     }
     Ok(path)

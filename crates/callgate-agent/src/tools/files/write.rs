@@ -108,13 +108,13 @@ struct Base {
 
 fn base(folder: &Dir, name: &str, path: &str, limit: usize) -> Result<Option<Base>, ToolError> {
     let failed = |error: io::Error| write_fault(path, &error);
-    let refuse = |code, message: &str| Err(ToolError::new(code, shown(path), message));
+    let reject = |code, message: &str| Err(ToolError::new(code, shown(path), message));
     let metadata = match folder.symlink_metadata(name) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         other => other.map_err(failed)?,
     };
     if metadata.is_symlink() {
-        return refuse(ToolErrorCode::PathOutsideRoot, "this is a link; nothing is written through links");
+        return reject(ToolErrorCode::PathOutsideRoot, "this is a link; nothing is written through links");
     }
     let mut options = OpenOptions::new();
     options.read(true).nonblock(true).follow(FollowSymlinks::No);
@@ -125,16 +125,16 @@ fn base(folder: &Dir, name: &str, path: &str, limit: usize) -> Result<Option<Bas
         None => metadata,
     };
     let Some(file) = file.filter(|_| metadata.is_file()) else {
-        return refuse(ToolErrorCode::NotAFile, "only a regular file can be replaced");
+        return reject(ToolErrorCode::NotAFile, "only a regular file can be replaced");
     };
     if metadata.permissions().readonly() {
-        return refuse(ToolErrorCode::Forbidden, "the file is marked as not to be written");
+        return reject(ToolErrorCode::Forbidden, "the file is marked as not to be written");
     }
     let mut bytes = Vec::new();
     let most = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
     file.take(most).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() > limit {
-        return refuse(ToolErrorCode::TooLarge, "the file is too large to be replaced");
+        return reject(ToolErrorCode::TooLarge, "the file is too large to be replaced");
     }
     Ok(Some(Base { bytes, permissions: metadata.permissions() }))
 }
@@ -152,7 +152,7 @@ fn replace(folder: &Dir, name: &str, bytes: &[u8], permissions: Option<Permissio
         folder.rename(&unfinished, folder, name)
     })();
     if written.is_err() {
-        // The reason is worth more than a second failure while cleaning up; the next writing sweeps.
+        // Report the first error; the next write sweeps up what could not be removed.
         let _ = folder.remove_file(&unfinished);
     }
     written?;
@@ -205,7 +205,7 @@ fn sweep(folder: &Dir) -> io::Result<()> {
         if let Ok(file) = folder.open_with(&name, &options)
             && flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()
         {
-            // Somebody else may have swept it first.
+            // Another writer may have swept it first.
             let _ = folder.remove_file(&name);
         }
     }

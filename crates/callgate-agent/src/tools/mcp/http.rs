@@ -24,8 +24,8 @@ use super::ANSWER;
 use super::size::Size;
 use crate::model::{Address, Connect, Network, Secret};
 
-/// The most bytes of a refusal that are told.
-const REFUSAL: usize = 400;
+/// The most bytes of a rejection that are told.
+const REJECTION: usize = 400;
 /// How long connecting, and waiting for the head of an answer, may take.
 const CONNECT: Duration = Duration::from_secs(10);
 const HEAD: Duration = Duration::from_secs(120);
@@ -106,7 +106,7 @@ impl Client {
         let broke = |error: hyper::Error| HttpFault(format!("the connection broke: {error}"));
         let (mut sender, connection) =
             hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(broke)?;
-        // It ends with the answer; its own result says nothing that the answer does not say too.
+        // The connection ends with the answer, which also carries its errors.
         tokio::spawn(async move {
             let _ = connection.await;
         });
@@ -115,14 +115,14 @@ impl Client {
 }
 
 impl Client {
-    async fn refused(
+    async fn rejected(
         &self,
         status: StatusCode,
         response: Response<Incoming>,
     ) -> StreamableHttpError<HttpFault> {
         let body = whole(response, &self.too_long).await.unwrap_or_default();
         let said: String =
-            String::from_utf8_lossy(&body).chars().filter(|c| !c.is_control()).take(REFUSAL).collect();
+            String::from_utf8_lossy(&body).chars().filter(|c| !c.is_control()).take(REJECTION).collect();
         StreamableHttpError::UnexpectedServerResponse(Cow::Owned(format!("HTTP {status}: {said}")))
     }
 }
@@ -151,7 +151,7 @@ impl StreamableHttpClient for Client {
         let kind = header(CONTENT_TYPE.as_str()).unwrap_or_default().to_owned();
         let given = header(SESSION).map(str::to_owned);
         if !status.is_success() {
-            return Err(self.refused(status, response).await);
+            return Err(self.rejected(status, response).await);
         }
         if kind.starts_with(EVENTS) {
             return Ok(StreamableHttpPostResponse::Sse(events(response, Some(self.too_long.clone())), given));
@@ -190,8 +190,8 @@ impl StreamableHttpClient for Client {
         match response.status() {
             StatusCode::METHOD_NOT_ALLOWED => Err(StreamableHttpError::ServerDoesNotSupportSse),
             StatusCode::NOT_FOUND if session.is_some() => Err(StreamableHttpError::SessionExpired),
-            status if !status.is_success() => Err(self.refused(status, response).await),
-            // It answers nothing, and may go on for as long as the session.
+            status if !status.is_success() => Err(self.rejected(status, response).await),
+            // This stream answers no request and stays open for as long as the session.
             _ => Ok(events(response, None)),
         }
     }

@@ -27,7 +27,7 @@ use tokio::sync::watch;
 
 use super::{Prepared, RunTool, ToolError, ToolErrorCode, clipped, defused};
 use crate::approval::{CommandLine, Preview, Starts};
-use crate::model::{Address, Pending, Secret};
+use crate::model::{Address, BoxFuture, Secret};
 use crate::program::{self, Group};
 use http::Client;
 
@@ -37,7 +37,7 @@ const READY: Duration = Duration::from_secs(60);
 const END: Duration = Duration::from_secs(3);
 /// The most bytes of one answer, on every way to a server.
 const ANSWER: usize = 64 << 20;
-/// The most pages, tools and bytes of a list of tools. A list that is longer is refused: nobody could say which part of it
+/// The most pages, tools and bytes of a list of tools. A list that is longer is rejected: nobody could say which part of it
 /// is meant to be left out.
 const PAGES: usize = 64;
 const TOOLS: usize = 2_000;
@@ -86,7 +86,7 @@ pub(crate) fn is_server_name(name: &str) -> bool {
 
 impl McpServer {
     /// Reads `NAME=COMMAND ARGUMENTS` or `NAME=http://ADDRESS`. Words with spaces stand in quotes; what a shell would act
-    /// on is refused outside of them, because no shell takes part.
+    /// on is rejected outside of them, because no shell takes part.
     pub fn parse(text: &str) -> Result<Self, ToolError> {
         let unfit = |message: String| Err(ToolError::new(ToolErrorCode::BadArguments, text, message));
         let Some((name, way)) = text.split_once('=') else {
@@ -144,7 +144,7 @@ impl Mcp {
         match &server.way {
             McpWay::Command { program, arguments, variables } => {
                 let mut command = Command::new(program);
-                // What it says beside the protocol could act on the terminal.
+                // Standard error of the server is dropped: it could act on the terminal.
                 command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
                 program::confine(&mut command, secrets);
                 command.envs(variables.iter().map(|(name, value)| (name, value.expose())));
@@ -192,8 +192,9 @@ impl Mcp {
         let failed = |message: String| ToolError::new(ToolErrorCode::Failed, name, message);
         let connected = async {
             let service = ().serve(transport).await;
-            let service =
-                service.map_err(|error| failed(format!("the server did not begin: {}", plain(&error))))?;
+            let service = service.map_err(|error| {
+                failed(format!("the server did not complete its start: {}", plain(&error)))
+            })?;
             let listed = list(name, service.peer()).await?;
             Ok((service, listed))
         };
@@ -204,7 +205,7 @@ impl Mcp {
         let (service, listed) = unless_too_long(name, too_long.clone(), in_time).await?;
         let mut mcp =
             Mcp { name: name.to_owned(), service, program: None, tools: Vec::new(), left_out: Vec::new() };
-        // One by one, so that a description that cannot be used costs no other tool.
+        // Registered one by one: a tool that cannot be used leaves out no other.
         let mut taken = Registry::new();
         for (tool, remote) in described_all(name, between, listed)? {
             if holds_tokens(&tool.parameters) {
@@ -238,7 +239,7 @@ impl Mcp {
 
     /// Ends the connection in good order.
     pub async fn close(self) {
-        // A server that is gone already is as closed as it can be.
+        // A failure or time-out means that the server is gone or silent; its program is ended below.
         let _ = tokio::time::timeout(Duration::from_secs(5), self.service.cancel()).await;
         if let Some(mut group) = self.program {
             // One that does not end by itself is ended.
@@ -287,7 +288,7 @@ async fn unless_too_long<T>(
     too_long.mark_unchanged();
     let told = async {
         if too_long.changed().await.is_err() {
-            // Nobody is left to tell of it; the work hears by itself that the connection is closed.
+            // The sender is gone with the connection; the work itself reports that.
             std::future::pending::<()>().await;
         }
     };
@@ -301,7 +302,7 @@ async fn unless_too_long<T>(
     }
 }
 
-/// The tools of a list under their names here, each with what the server calls it. Two of one name are refused: nobody
+/// The tools of a list under their names here, each with what the server calls it. Two of one name are rejected: nobody
 /// could say which of them a call means.
 fn described_all(
     server: &str,
@@ -394,7 +395,7 @@ impl RunTool for McpTool {
         &self.tool
     }
 
-    fn prepare<'a>(&'a self, arguments: &'a Value) -> Pending<'a, Result<Prepared, ToolError>> {
+    fn prepare<'a>(&'a self, arguments: &'a Value) -> BoxFuture<'a, Result<Prepared, ToolError>> {
         let name = self.tool.name.clone();
         let Value::Object(arguments) = arguments.clone() else {
             let error = ToolError::new(ToolErrorCode::BadArguments, name, "the arguments are no object");

@@ -65,7 +65,7 @@ impl<R: AsyncRead + Unpin> AsyncRead for Measured<R> {
         }
         buffer.set_filled(kept);
         if kept == before && end > before {
-            // Nothing would mean that the pipe is closed. Others have their turn before more is read.
+            // Reading nothing would mean that the pipe is closed, so yield and read again.
             context.waker().wake_by_ref();
             return Poll::Pending;
         }

@@ -47,8 +47,8 @@ mod tests {
         ] {
             assert_eq!(Size::default().add(text.as_bytes()), wanted);
             let mut size = Size::default();
-            let pieces = text.as_bytes().chunks(4095).map(|piece| size.add(piece));
-            assert_eq!(pieces.last(), Some(wanted));
+            let chunks = text.as_bytes().chunks(4095).map(|chunk| size.add(chunk));
+            assert_eq!(chunks.last(), Some(wanted));
         }
     }
 }

@@ -1,13 +1,13 @@
 //! A model made of a few rules, so that everything around a model can be tried with nothing installed.
 //!
 //! It lists, reads and writes files by simple words. It calls what it is told to call, as it is told to: `call look {"q": "cats",}` sends just these arguments, broken or
-//! not. Told that a call was refused, it sends arguments that the tool's schema accepts. Given a result, it repeats it.
+//! not. Told that a call was rejected, it sends arguments that the tool's schema accepts. Given a result, it repeats it.
 
 use callgate::{FinishReason, Registry, RenderCall};
 use serde_json::{Value, json};
 
 use super::scripted::Playing;
-use super::{ChatRequest, Model, ModelFault, Pending, Piece, Pieces, ScriptedPiece, Usage};
+use super::{BoxFuture, ChatRequest, Model, ModelChunk, ModelChunks, ModelFault, ScriptedChunk, Usage};
 use crate::history::{CallStyle, Message};
 use crate::tools::COMPLETION;
 
@@ -16,17 +16,17 @@ const REPEATED: usize = 400;
 
 /// The model of rules. It has no state: what it says depends on the conversation alone.
 #[derive(Clone, Debug, Default)]
-pub struct Rehearsed {
+pub struct RuleModel {
     tools: Registry,
 }
 
-impl Rehearsed {
+impl RuleModel {
     /// A model that knows these tools.
     pub fn new(tools: Registry) -> Self {
-        Rehearsed { tools }
+        RuleModel { tools }
     }
 
-    fn answer(&self, request: &ChatRequest) -> Piece {
+    fn answer(&self, request: &ChatRequest) -> ModelChunk {
         match request.messages.last() {
             Some(Message::ToolResult { name, content, .. }) => {
                 let said: String = content.chars().take(REPEATED).collect();
@@ -35,19 +35,21 @@ impl Rehearsed {
             Some(Message::ToolError { name, content, .. }) => {
                 self.words(request, format!("{name} did not work: {content}"))
             }
-            Some(Message::User { text }) => match self.wanted(text).or_else(|| self.refused(text, request)) {
-                Some((name, arguments)) => written(&request.style, &name, &arguments),
-                None => self.words(request, self.introduction()),
-            },
+            Some(Message::User { text }) => {
+                match self.wanted(text).or_else(|| self.rejected(text, request)) {
+                    Some((name, arguments)) => written(&request.style, &name, &arguments),
+                    None => self.words(request, self.introduction()),
+                }
+            }
             _ => self.words(request, self.introduction()),
         }
     }
 
     /// An answer in words, or by a call where there is a tool for that.
-    fn words(&self, request: &ChatRequest, text: String) -> Piece {
+    fn words(&self, request: &ChatRequest, text: String) -> ModelChunk {
         match self.tools.get(COMPLETION) {
             Some(_) => written(&request.style, COMPLETION, &json!({"result": text}).to_string()),
-            None => Piece::Text(text),
+            None => ModelChunk::Text(text),
         }
     }
 
@@ -77,10 +79,10 @@ impl Rehearsed {
         }
     }
 
-    /// The correction of a call that the message says was refused: the first tool it names, with arguments that it takes,
+    /// The correction of a call that the message says was rejected: the first tool it names, with arguments that it takes,
     /// or with the same ones where only the name was wrong.
-    fn refused(&self, text: &str, request: &ChatRequest) -> Option<(String, String)> {
-        if !text.contains("refused") {
+    fn rejected(&self, text: &str, request: &ChatRequest) -> Option<(String, String)> {
+        if !["rejected", "refused"].iter().any(|word| text.contains(word)) {
             return None;
         }
         let named = self.tools.all_compiled().filter_map(|tool| Some((text.find(&tool.tool.name)?, tool)));
@@ -105,16 +107,16 @@ impl Rehearsed {
 }
 
 /// A call in the style of the request. Arguments that are no JSON go out as they are, as a model would send them.
-fn written(style: &CallStyle, name: &str, arguments: &str) -> Piece {
+fn written(style: &CallStyle, name: &str, arguments: &str) -> ModelChunk {
     if *style == CallStyle::Native {
-        return Piece::Calls(json!([{"function": {"name": name, "arguments": arguments}}]).to_string());
+        return ModelChunk::Calls(json!([{"function": {"name": name, "arguments": arguments}}]).to_string());
     }
     let is_object = serde_json::from_str::<Value>(arguments).is_ok_and(|value| value.is_object());
     let render = |arguments| {
         let call = RenderCall { id: None, name, arguments };
         style.record().and_then(|record| record.render(&[call], None, None).ok())
     };
-    // What is no object is put where one would stand, if the format shows arguments as JSON.
+    // Arguments that are no JSON object replace a rendered stand-in, where the format writes arguments as JSON.
     let stand_in = "{\"stand_in\": 0}";
     let text = match is_object {
         true => render(arguments),
@@ -122,25 +124,28 @@ fn written(style: &CallStyle, name: &str, arguments: &str) -> Piece {
             .filter(|text| text.contains(stand_in))
             .map(|text| text.replacen(stand_in, arguments, 1)),
     };
-    Piece::Text(text.unwrap_or_else(|| {
+    ModelChunk::Text(text.unwrap_or_else(|| {
         format!("<tool_call>{{\"name\": \"{name}\", \"arguments\": {arguments}}}</tool_call>")
     }))
 }
 
-impl Model for Rehearsed {
-    fn chat<'a>(&'a self, request: &'a ChatRequest) -> Pending<'a, Result<Box<dyn Pieces>, ModelFault>> {
-        let mut pieces = Vec::new();
+impl Model for RuleModel {
+    fn chat<'a>(
+        &'a self,
+        request: &'a ChatRequest,
+    ) -> BoxFuture<'a, Result<Box<dyn ModelChunks>, ModelFault>> {
+        let mut chunks = Vec::new();
         match self.answer(request) {
             // Words come one by one, as those of a model do.
-            Piece::Text(text) if request.stream => {
-                let words = text.split_inclusive(' ').map(|word| Piece::Text(word.to_owned()));
-                pieces.extend(words.map(ScriptedPiece::Send));
+            ModelChunk::Text(text) if request.stream => {
+                let words = text.split_inclusive(' ').map(|word| ModelChunk::Text(word.to_owned()));
+                chunks.extend(words.map(ScriptedChunk::Send));
             }
-            other => pieces.push(ScriptedPiece::Send(other)),
+            other => chunks.push(ScriptedChunk::Send(other)),
         }
-        let end = Piece::End { reason: FinishReason::Stop, usage: Usage::default() };
-        pieces.push(ScriptedPiece::Send(end));
-        let answer: Box<dyn Pieces> = Box::new(Playing(pieces.into()));
+        let end = ModelChunk::End { reason: FinishReason::Stop, usage: Usage::default() };
+        chunks.push(ScriptedChunk::Send(end));
+        let answer: Box<dyn ModelChunks> = Box::new(Playing(chunks.into()));
         Box::pin(std::future::ready(Ok(answer)))
     }
 }
@@ -174,7 +179,7 @@ mod tests {
     }
 
     async fn ask(gate: &Gate, request: &ChatRequest) -> Turn {
-        respond(&Rehearsed::new(tools()), request, gate, "t_", &mut |_| {}).await.unwrap()
+        respond(&RuleModel::new(tools()), request, gate, "t_", &mut |_| {}).await.unwrap()
     }
 
     #[tokio::test]
@@ -203,7 +208,7 @@ mod tests {
             let request = request(style, user("call look {\"n\": 1}"));
             let turn = ask(&gate, &request).await;
             assert_eq!(turn.response.rejected.len(), 1, "{:?}", turn.response);
-            let model = Rehearsed::new(tools());
+            let model = RuleModel::new(tools());
             let settled = ask_until_settled(
                 &model,
                 &request,
@@ -226,10 +231,10 @@ mod tests {
             name: "look".to_owned(),
             content: "cats".to_owned(),
         };
-        let model = Rehearsed::new(tools());
+        let model = RuleModel::new(tools());
         assert_eq!(
             model.answer(&request(CallStyle::Native, result)),
-            Piece::Text("look says: cats".to_owned())
+            ModelChunk::Text("look says: cats".to_owned())
         );
         let turn = ask(&gate, &request(CallStyle::Native, user("hello"))).await;
         assert!(turn.response.text.contains("The tools are: look."), "{}", turn.response.text);
