@@ -10,6 +10,7 @@ mod end;
 mod escapes;
 mod gaps;
 mod grammar;
+mod keywords;
 mod levels;
 mod output;
 mod plain;

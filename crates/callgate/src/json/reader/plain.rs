@@ -26,45 +26,28 @@ impl Reader {
         let text = cursor.text;
         let bytes = text.as_bytes();
         let start = cursor.at;
-        let (first, opener) = token_at(bytes, start);
-        let mut in_object = match self.level_kind() {
-            Some(LevelKind::Brace) => true,
-            Some(LevelKind::Bracket) => false,
-            // Outside of brackets nothing else shows where a value ends.
-            None if matches!(opener, b'{' | b'[') => false,
-            _ => return false,
-        };
-        if self.comma.is_some() && matches!(opener, b'}' | b']') {
-            // The comma that an earlier step holds back is one too many.
-            return false;
-        }
+        let Some((mut at, mut expects, mut in_object)) = self.plain_start(bytes, start) else { return false };
         let mut transfer = self.transfer(text, cursor.base, start);
-        // How far everything is taken, and what is expected there.
-        let (mut at, mut place) = match (self.expects, opener) {
-            (Expects::Colon, b':') => (first + 1, Expects::Value),
-            (Expects::Colon, _) => return false,
-            (place, _) => (start, place),
-        };
         // Where to resume if the last string turns out not to end where it seems to.
         let mut before_string = None;
         // Where a string or key starts that is not plain, and what was expected there.
         let mut odd = None;
         loop {
             let (mut here, mut byte) = token_at(bytes, at);
-            let (mut comma, mut expected) = (None, place);
-            if place == Expects::After && byte == b',' {
+            let (mut comma, mut wanted) = (None, expects);
+            if expects == Expects::After && byte == b',' {
                 comma = Some(here);
-                expected = if in_object { Expects::Key } else { Expects::Value };
+                wanted = if in_object { Expects::Key } else { Expects::Value };
                 (here, byte) = token_at(bytes, here + 1);
             }
-            if byte == closer(in_object) && !(in_object && expected == Expects::Value) {
+            if byte == closer(in_object) && !(in_object && wanted == Expects::Value) {
                 let Some(level) = self.pop_level() else { break };
                 if let Some(comma) = comma {
                     self.leave_comma(&mut transfer, comma);
                 }
                 self.output.tape.close(level.node(), transfer.out(here + 1));
                 self.count_value();
-                (at, place, before_string) = (here + 1, Expects::After, None);
+                (at, expects, before_string) = (here + 1, Expects::After, None);
                 in_object = match self.level_kind() {
                     Some(LevelKind::Brace) => true,
                     Some(LevelKind::Bracket) => false,
@@ -72,27 +55,21 @@ impl Reader {
                 };
                 continue;
             }
-            if expected == Expects::Key {
+            if wanted == Expects::Key {
                 let Some((key, value)) = self.plain_key(text, here, byte) else {
                     odd = Some((here, Expects::Key));
                     break;
                 };
                 self.key = Some(self.take_token(&mut transfer, here, key));
-                (at, place, before_string) = (value, Expects::Value, None);
+                (at, expects, before_string) = (value, Expects::Value, None);
                 (here, byte) = token_at(bytes, at);
-            } else if expected == Expects::After {
+            } else if wanted == Expects::After {
                 break;
             }
-            (at, place, before_string) = match byte {
+            (at, expects, before_string) = match byte {
                 b'{' | b'[' if self.levels.len() < self.grammar.max_depth => {
                     in_object = byte == b'{';
-                    let (opened, kind, inside) = match in_object {
-                        true => (LevelKind::Brace, Kind::Object, Expects::Key),
-                        false => (LevelKind::Bracket, Kind::Array, Expects::Value),
-                    };
-                    let node = self.output.tape.open(kind, self.key.take(), transfer.out(here));
-                    self.push_level(opened, node);
-                    (here + 1, inside, None)
+                    (here + 1, self.open_plain(in_object, transfer.out(here)), None)
                 }
                 b'"' | b'\'' if quote_is_unambiguous(&bytes[here..]) => {
                     if byte == b'"' {
@@ -110,7 +87,7 @@ impl Reader {
                     }
                     let (from, to) = self.take_token(&mut transfer, here, string);
                     self.take_value(Kind::String, from, to);
-                    (string.end, Expects::After, can_be_taken_back.then_some((at, place)))
+                    (string.end, Expects::After, can_be_taken_back.then_some((at, expects)))
                 }
                 b'-' | b'0'..=b'9' | b't' | b'f' | b'n' if before_string.is_none() => {
                     let Some((kind, end)) = plain_scalar(bytes, here) else { break };
@@ -125,13 +102,12 @@ impl Reader {
         }
         if let Some(before) = before_string {
             self.take_back_string();
-            (at, place) = before;
-        } else if let Some((here, expected)) = odd
+            (at, expects) = before;
+        } else if let Some((here, wanted)) = odd
             && is_cut_string(&bytes[here..])
         {
             self.write_up_to(&mut transfer, here);
-            cursor.at = here;
-            self.expects = expected;
+            (cursor.at, self.expects) = (here, wanted);
             self.open_cut_string(cursor);
             return true;
         }
@@ -139,12 +115,46 @@ impl Reader {
             return false;
         }
         self.write_up_to(&mut transfer, at);
-        cursor.at = at;
-        self.expects = place;
+        (cursor.at, self.expects) = (at, expects);
         if self.levels.is_empty() {
             self.value_done();
         }
         true
+    }
+
+    /// Opens an object or array at this place of the output. Says what is expected in it.
+    #[inline(always)]
+    fn open_plain(&mut self, is_object: bool, out: usize) -> Expects {
+        let (opened, kind, inside) = match is_object {
+            true => (LevelKind::Brace, Kind::Object, Expects::Key),
+            false => (LevelKind::Bracket, Kind::Array, Expects::Value),
+        };
+        let node = self.output.tape.open(kind, self.key.take(), out);
+        self.push_level(opened, node);
+        inside
+    }
+
+    /// How far everything is taken at the start, what is expected there, and whether that is in an object. Nothing if the
+    /// careful steps have to read what comes next.
+    #[inline(always)]
+    fn plain_start(&self, bytes: &[u8], start: usize) -> Option<(usize, Expects, bool)> {
+        let (first, opener) = token_at(bytes, start);
+        let in_object = match self.level_kind() {
+            Some(LevelKind::Brace) => true,
+            Some(LevelKind::Bracket) => false,
+            // Outside of brackets nothing else shows where a value ends.
+            None if matches!(opener, b'{' | b'[') => false,
+            _ => return None,
+        };
+        if self.comma.is_some() && matches!(opener, b'}' | b']') {
+            // The comma that an earlier step holds back is one too many.
+            return None;
+        }
+        match (self.expects, opener) {
+            (Expects::Colon, b':') => Some((first + 1, Expects::Value, in_object)),
+            (Expects::Colon, _) => None,
+            (expects, _) => Some((start, expects, in_object)),
+        }
     }
 
     /// Whether what follows a string shows that it ends before this place, and was not meant to go on.
@@ -235,55 +245,6 @@ impl Reader {
         }
         transfer.go_on_at(end, self.output.text.len());
         (from, self.output.text.len())
-    }
-
-    /// Takes plain keyword arguments from here on, each a name and a scalar. False if there is nothing that it could
-    /// settle.
-    fn read_plain_keywords(&mut self, cursor: &mut Cursor<'_>) -> bool {
-        let text = cursor.text;
-        let bytes = text.as_bytes();
-        let start = cursor.at;
-        let is_first = self.comma.is_some() || self.levels.last().is_some_and(|level| level.items == 0);
-        let (first, byte) = token_at(bytes, start);
-        let first = match byte {
-            b',' if !is_first => after_space(bytes, first + 1),
-            _ if is_first => first,
-            _ => return false,
-        };
-        let mut keyword = plain_keyword(bytes, first).map(|equals| (first, equals));
-        while let Some((at, equals)) = keyword {
-            let Some((kind, spelling, end)) = plain_literal(text, equals + 1) else { break };
-            if self.has_stop(&bytes[at..end]) {
-                break;
-            }
-            // A value has ended where the arguments end or the next one begins.
-            let (next, byte) = token_at(bytes, end);
-            keyword = None;
-            if byte == b',' {
-                let at = after_space(bytes, next + 1);
-                keyword = plain_keyword(bytes, at).map(|equals| (at, equals));
-            }
-            if byte != b')' && keyword.is_none() {
-                break;
-            }
-            self.flush_gap();
-            let out = &mut self.output.text;
-            out.push_str(&text[cursor.at..at]);
-            let key = out.len();
-            write_quoted(out, &text[at..equals]);
-            self.key = Some((key, out.len()));
-            out.push(':');
-            let value = out.len();
-            match kind {
-                Kind::String => write_quoted(out, spelling),
-                _ => out.push_str(spelling),
-            }
-            let end_of_value = out.len();
-            self.take_value(kind, value, end_of_value);
-            self.expects = Expects::After;
-            cursor.at = end;
-        }
-        cursor.at > start
     }
 
     /// Takes what is plain from here on, where that may be tried. False if there is nothing that could be settled.
@@ -406,12 +367,12 @@ impl Reader {
     }
 
     /// Whether one of these bytes may start what follows the value.
-    fn has_stop(&self, bytes: &[u8]) -> bool {
+    pub(super) fn has_stop(&self, bytes: &[u8]) -> bool {
         !self.grammar.stops.is_empty() && bytes.iter().any(|byte| self.grammar.stops.has(*byte))
     }
 
     /// Takes a string or scalar that stands here in the output.
-    fn take_value(&mut self, kind: Kind, start: usize, end: usize) {
+    pub(super) fn take_value(&mut self, kind: Kind, start: usize, end: usize) {
         self.output.tape.add_leaf(kind, self.key.take(), start, end);
         self.count_value();
     }
@@ -486,7 +447,7 @@ fn write_requoted(out: &mut String, content: &str) {
 }
 
 /// Writes a string that needs no escapes.
-fn write_quoted(out: &mut String, text: &str) {
+pub(super) fn write_quoted(out: &mut String, text: &str) {
     out.push('"');
     out.push_str(text);
     out.push('"');
@@ -509,11 +470,6 @@ fn is_cut_string(bytes: &[u8]) -> bool {
 /// What closes the innermost bracket.
 fn closer(in_object: bool) -> u8 {
     if in_object { b'}' } else { b']' }
-}
-
-/// The place of the first byte from `at` on that is no white space.
-fn after_space(bytes: &[u8], at: usize) -> usize {
-    token_at(bytes, at).0
 }
 
 /// The first byte from `at` on that is no white space, and its place. At the end it is zero, which is never plain.
@@ -542,43 +498,4 @@ fn plain_scalar(bytes: &[u8], at: usize) -> Option<(Kind, usize)> {
         next += 1;
     }
     matches!(bytes.get(next), Some(b',' | b'}' | b']' | b'\n' | b'\r')).then_some((kind, end))
-}
-
-/// The place of the equals sign after the name at `at`, if a value can follow it.
-fn plain_keyword(bytes: &[u8], at: usize) -> Option<usize> {
-    bytes.get(at).filter(|byte| byte.is_ascii_alphabetic() || **byte == b'_')?;
-    let name = bytes[at..].iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count();
-    let value = bytes.get(at + name + 1)?;
-    let is_value = matches!(value, b'"' | b'\'' | b'-' | b'[' | b'{') || value.is_ascii_alphanumeric();
-    (bytes[at + name] == b'=' && is_value).then_some(at + name)
-}
-
-/// The string, number or literal of Python at `at`: what it is in JSON, without quotes, and the place after it.
-fn plain_literal(text: &str, at: usize) -> Option<(Kind, &str, usize)> {
-    let bytes = text.as_bytes();
-    let quote = match bytes.get(at)? {
-        quote @ (b'"' | b'\'') => *quote,
-        b'-' | b'0'..=b'9' => {
-            let end = at + number_length(&bytes[at..])?;
-            return is_separator(bytes.get(end)).then_some((Kind::Number, &text[at..end], end));
-        }
-        _ => {
-            let literals =
-                [("True", Kind::Bool, "true"), ("False", Kind::Bool, "false"), ("None", Kind::Null, "null")];
-            let (word, kind, spelling) =
-                literals.into_iter().find(|(word, ..)| text[at..].starts_with(word))?;
-            let end = at + word.len();
-            return is_separator(bytes.get(end)).then_some((kind, spelling, end));
-        }
-    };
-    let content = at + 1;
-    let end = content + plain_length(&bytes[content..], quote);
-    // Three quotes in a row are another kind of string.
-    let closes = bytes.get(end) == Some(&quote) && bytes.get(end + 1).is_some_and(|next| *next != quote);
-    closes.then(|| (Kind::String, &text[content..end], end + 1))
-}
-
-/// Whether a number or literal of Python certainly ends before this.
-fn is_separator(next: Option<&u8>) -> bool {
-    matches!(next, Some(b',' | b')'))
 }
