@@ -23,9 +23,9 @@ pub(crate) struct Attempt {
     /// Where the values of the arguments stand in their text.
     pub(crate) tape: Tape,
     pub(crate) repairs: Vec<Repair>,
-    /// Reasons to refuse it that were found while reading.
+    /// Reasons to reject it that were found while reading.
     pub(crate) findings: Vec<Finding>,
-    /// Things worth saying about it that refuse nothing.
+    /// Things worth saying about it that reject nothing.
     pub(crate) notes: Vec<Finding>,
     /// The members of the call that its format does not have, shortened.
     pub(crate) strangers: Vec<String>,

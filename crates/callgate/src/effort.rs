@@ -34,7 +34,7 @@ impl Effort {
         self.spent
     }
 
-    /// Spends some work, if there is so much left. What is refused is not done, but it is the end of the budget.
+    /// Spends some work, if there is so much left. What is rejected is not done, but it is the end of the budget.
     pub(crate) fn spend(&mut self, work: u64) -> bool {
         self.spent = self.spent.saturating_add(work);
         self.spent <= self.limit

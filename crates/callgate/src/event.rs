@@ -62,7 +62,7 @@ pub enum Event<'a> {
     },
     /// An accepted call. Only this authorises execution.
     Call(Box<Call>),
-    /// A refused attempt.
+    /// A rejected attempt.
     Rejected(Box<Rejected>),
     /// The model says that it cannot go on, in a format that has a way to say so.
     ModelError(ModelError),
@@ -166,7 +166,7 @@ impl Call {
     }
 }
 
-/// A refused attempt: nothing of it may run.
+/// A rejected attempt: nothing of it may run.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(from = "WrittenRejected")]
 #[non_exhaustive]

@@ -58,11 +58,11 @@ impl<'de> Deserialize<'de> for Span {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// Worth knowing; nothing was refused.
+    /// Worth knowing; nothing was rejected.
     Info,
     /// Something was read differently from how it was written, or left alone on purpose.
     Warning,
-    /// A call was refused because of this.
+    /// A call was rejected because of this.
     Error,
 }
 
@@ -363,7 +363,7 @@ codes! {
         "Send fewer calls in one response."
         "" "";
     TooManyRefusals "too-many-refusals" "too_many_refusals" Error
-        "more calls of the response were refused than the policy lists, so the rest of it is one refusal"
+        "more calls of the response were rejected than the policy lists, so the rest of it is one rejection"
         "Send fewer calls, and each in the format that was asked for."
         "" "";
     WorkLimit "work-limit" "work_limit" Error
@@ -371,8 +371,8 @@ codes! {
         "Send less in one response, or raise the limit of work."
         "" "";
     Sibling "sibling-refused" "sibling_refused" Error
-        "another call of the response was refused, and the policy is all or nothing"
-        "Correct the refused call and send all calls again."
+        "another call of the response was rejected, and the policy is all or nothing"
+        "Correct the rejected call and send all calls again."
         "strict" "<tool_call>{\"name\": \"look\", \"arguments\": {\"q\": \"a\"}}</tool_call><tool_call>{\"name\": \"fly\", \"arguments\": {}}</tool_call>";
     Echo "echo" "echo" Warning
         "the call stands in text that is not to be trusted, so somebody else may have written it"
@@ -523,7 +523,7 @@ codes! {
         "Write one JSON object per line, with `text`, `chunks` or `tool_calls`."
         "" "";
     MaxMistakes "max-mistakes" "max_mistakes" Error
-        "the limit of refused responses was reached"
+        "the limit of rejected responses was reached"
         "Follow the format that was asked for; a correct response starts the count anew."
         "" "";
 }

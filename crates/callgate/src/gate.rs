@@ -206,7 +206,7 @@ impl GateBuilder {
             policy,
             dialects: records.into(),
             error_codes: self.profile.reasons(),
-            rejects_empty: self.profile.refuses_empty(),
+            rejects_empty: self.profile.rejects_empty(),
         };
         Ok(Gate { inner: Arc::new(Compiled { program, openers, rules }), profile: self.profile })
     }
@@ -239,7 +239,7 @@ fn unknown_dialect(name: &str, added: &[Listening]) -> GateError {
     }
 }
 
-/// Refuses policies that contradict themselves.
+/// Rejects policies that contradict themselves.
 fn check(policy: &Policy) -> Result<(), GateError> {
     let revokes = [
         (policy.partial == Partial::AllOrNothing, "partial = all-or-nothing"),

@@ -13,7 +13,7 @@ use crate::rules::Rules;
 use crate::schema::CompiledTool;
 use crate::verdict::Verdict;
 
-/// Judges an attempt; the findings beside the verdict are remarks that refuse nothing. What the verdict does not need
+/// Judges an attempt; the findings beside the verdict are remarks that reject nothing. What the verdict does not need
 /// stays in the attempt.
 pub(crate) fn judge(rules: &Rules, attempt: &mut Attempt, effort: &mut Effort) -> (Verdict, Vec<Finding>) {
     let mut notes = std::mem::take(&mut attempt.notes);
@@ -385,7 +385,7 @@ fn judge_repairs(rules: &Rules, attempt: &Attempt, from: usize, findings: &mut V
     }
 }
 
-/// The refusal of a name that nobody registered, with the names that it may stand for while suggestions are made.
+/// The rejection of a name that nobody registered, with the names that it may stand for while suggestions are made.
 fn unknown_tool(rules: &Rules, name: &str, effort: &mut Effort) -> Finding {
     let mut message = format!("unknown tool: {name}");
     let mut help = Code::UnknownTool.entry().help.to_owned();

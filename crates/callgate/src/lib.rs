@@ -56,7 +56,7 @@
 //! | calls that the provider sends apart from the text | [`Session::native`], [`Session::native_calls_text`], [`Chunk::Native`] |
 //! | tools | [`Registry::from_json`], [`Tool::new`], `Tool::from_type` (feature `schemars`) |
 //! | running them | [`Tools`], [`Call::arguments_as`] |
-//! | what was refused | [`Rejected`], [`Finding`], [`Profile::feedback`] |
+//! | what was rejected | [`Rejected`], [`Finding`], [`Profile::feedback`] |
 //! | strictness | [`Profile`], [`Policy`] |
 //! | formats of your own | [`Record::parse`], [`GateBuilder::record`] |
 //! | broken JSON alone | [`repair`] |

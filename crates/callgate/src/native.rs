@@ -171,9 +171,9 @@ impl Native {
         }
     }
 
-    /// Whether there are as many calls as can be let out and refused.
+    /// Whether there are as many calls as can be let out and rejected.
     fn is_full(&self, rules: &Rules) -> bool {
-        self.open.len() > rules.policy.max_calls.saturating_add(rules.policy.limits.refusals)
+        self.open.len() > rules.policy.max_calls.saturating_add(rules.policy.limits.rejections)
     }
 
     /// The call that a delta belongs to: by index, else by id, else the last; a new id at a used index is a new call.
@@ -262,7 +262,7 @@ fn written_arguments<'t>(text: &'t str, tape: &Tape, call: usize) -> Option<&'t 
     Some(tape.raw(text, arguments))
 }
 
-/// A refusal if a whole call names another tool beside its function.
+/// A rejection if a whole call names another tool beside its function.
 fn second_name(call: &Value, function: &Value) -> Option<Finding> {
     let name = function.get("name").and_then(Value::as_str);
     let mut named = NAMING.iter().flat_map(|key| [call.get(*key), function.get(*key)]).flatten();

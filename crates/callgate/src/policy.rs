@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RepairPolicy {
-    /// None: what strict reading refuses is refused.
+    /// None: what strict reading rejects is rejected.
     Off,
     /// Only strings in backticks, as the labelled format writes them.
     Backtick,
@@ -34,7 +34,7 @@ pub enum Coerce {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TruncatedPolicy {
-    /// It is refused.
+    /// It is rejected.
     Reject,
     /// The value is closed, as a guess, if the provider said that the model came to its end and the tool is not
     /// dangerous. Where nobody said, only a call whose values are all complete is closed, as a guess too.
@@ -55,9 +55,9 @@ pub enum Endings {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Members {
-    /// The call is refused.
+    /// The call is rejected.
     Reject,
-    /// The call stands and they are reported, unless the tool is dangerous: then it is refused.
+    /// The call stands and they are reported, unless the tool is dangerous: then it is rejected.
     Report,
 }
 
@@ -99,13 +99,13 @@ pub enum Position {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Excess {
-    /// Each call over the limit is refused.
+    /// Each call over the limit is rejected.
     Report,
-    /// All calls are refused as ambiguous.
+    /// All calls are rejected as ambiguous.
     Reject,
 }
 
-/// What one refused call means for the others of the response.
+/// What one rejected call means for the others of the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Partial {
@@ -119,7 +119,7 @@ pub enum Partial {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ExtraArgs {
-    /// The call is refused.
+    /// The call is rejected.
     Reject,
     /// The argument is dropped, listed as a coercion.
     Drop,
@@ -131,7 +131,7 @@ pub enum ExtraArgs {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BlankArgs {
-    /// The call is refused.
+    /// The call is rejected.
     Reject,
     /// It has an empty object, listed as a repair, if it is complete and the tool requires nothing.
     Empty,
@@ -175,7 +175,7 @@ pub enum Release {
 pub enum Echo {
     /// A call with the finding `echo`.
     Report,
-    /// Refused as `echoed-call`.
+    /// Rejected as `echoed-call`.
     Reject,
 }
 
@@ -221,10 +221,10 @@ pub struct Limits {
     pub held: usize,
     /// The most repairs of one call: a deterministic stand-in for a time limit, since the work is linear anyway.
     pub repairs: usize,
-    /// How much of a refused attempt is copied into the refusal, in bytes.
+    /// How much of a rejected attempt is copied into the rejection, in bytes.
     pub raw: usize,
-    /// The most refusals of one response: what follows them is one more refusal, to its end.
-    pub refusals: usize,
+    /// The most rejections of one response: what follows them is one more rejection, to its end.
+    pub rejections: usize,
     /// The most work for one response, counted and not timed: its bytes, the values that schemas look at, and the names
     /// that are compared. What follows is not read.
     pub work: usize,
@@ -232,7 +232,7 @@ pub struct Limits {
     pub untrusted: usize,
 }
 
-/// Everything the gate allows or refuses, as data. What is left out of the data is as in the profile `standard`; a knob
+/// Everything the gate allows or rejects, as data. What is left out of the data is as in the profile `standard`; a knob
 /// that there is not is an error.
 ///
 /// ```
@@ -284,7 +284,7 @@ pub struct Policy {
     /// What more calls mean.
     #[doc(hidden)]
     pub on_excess: Excess,
-    /// What one refusal means for the rest.
+    /// What one rejection means for the rest.
     #[doc(hidden)]
     pub partial: Partial,
     /// What unknown arguments mean.
@@ -326,7 +326,7 @@ pub struct Policy {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DuplicateKeys {
-    /// The call is refused.
+    /// The call is rejected.
     Reject,
     /// The last one wins, as a guess.
     KeepLast,
@@ -338,7 +338,7 @@ pub enum DuplicateKeys {
 pub enum Foreign {
     /// A call, if its marker is unmistakable.
     Live,
-    /// Refused, and said so.
+    /// Rejected, and said so.
     Reject,
     /// Text.
     Ignore,
@@ -383,7 +383,7 @@ impl Default for Limits {
             held: 64 << 10,
             repairs: 4096,
             raw: 4096,
-            refusals: 512,
+            rejections: 512,
             work: 1 << 30,
             untrusted: 16 << 20,
         }

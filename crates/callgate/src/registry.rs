@@ -163,10 +163,10 @@ impl Registry {
     /// The tools of a list in JSON text; see [`Registry::from_value`].
     pub fn from_json(text: &str) -> Result<Self, RegistryError> {
         let value: Value = serde_json::from_str(text).map_err(|error| {
-            let mut refusal =
+            let mut rejection =
                 RegistryError::new(RegistryErrorCode::BadJson, "the tool list is not valid JSON");
-            refusal.line_column = Some((error.line(), error.column()));
-            refusal
+            rejection.line_column = Some((error.line(), error.column()));
+            rejection
         })?;
         Registry::from_value(&value)
     }
@@ -269,7 +269,7 @@ impl Registry {
     }
 }
 
-/// Why a tool or a tool list was refused: what, where, and the way out.
+/// Why a tool or a tool list was rejected: what, where, and the way out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RegistryError {

@@ -21,11 +21,11 @@ pub struct Response {
     pub reasoning: String,
     /// The accepted calls.
     pub calls: Vec<Call>,
-    /// The refused attempts.
+    /// The rejected attempts.
     pub rejected: Vec<Rejected>,
     /// The error that the model reported, if its format has one.
     pub model_error: Option<ModelError>,
-    /// Findings that do not belong to one call or refusal.
+    /// Findings that do not belong to one call or rejection.
     pub findings: Vec<Finding>,
     /// Why it ended: `tool_calls` if a call stands and nothing was cut, `length` if the cut hit an attempt.
     pub finish_reason: FinishReason,
@@ -44,14 +44,14 @@ impl Response {
         self.finish_word.as_deref().unwrap_or(self.finish_reason.word())
     }
 
-    /// Every finding: those of the response, of its calls and of its refusals.
+    /// Every finding: those of the response, of its calls and of its rejections.
     pub fn all_findings(&self) -> impl Iterator<Item = &Finding> {
         let calls = self.calls.iter().flat_map(|call| &call.findings);
         let rejected = self.rejected.iter().flat_map(|rejected| &rejected.findings);
         self.findings.iter().chain(calls).chain(rejected)
     }
 
-    /// Whether anything was refused or missing.
+    /// Whether anything was rejected or missing.
     pub fn has_errors(&self) -> bool {
         self.all_findings().any(|finding| finding.severity() == crate::Severity::Error)
     }

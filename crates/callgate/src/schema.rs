@@ -305,7 +305,7 @@ fn compile_schema(schema: &Value) -> Result<Validator, RegistryError> {
         Err(error) => error,
     };
     // A schema that does not say its draft is read by the newest one, unless it uses a keyword in the way of an
-    // older draft, in which case the newest draft refuses it at that keyword.
+    // older draft, in which case the newest draft rejects it at that keyword.
     let says_draft = schema.get("$schema").is_some();
     let keyword = first.instance_path().as_str().rsplit('/').next().unwrap_or_default().to_owned();
     let older: &[Draft] = match keyword.as_str() {
@@ -316,12 +316,12 @@ fn compile_schema(schema: &Value) -> Result<Validator, RegistryError> {
     older.iter().find_map(|draft| build(Some(*draft)).ok()).ok_or_else(|| explain(&first, &keyword))
 }
 
-/// The validator's refusal of a schema, in the words of the registry.
+/// The validator's rejection of a schema, in the words of the registry.
 fn explain(error: &ValidationError<'_>, keyword: &str) -> RegistryError {
     let place = error.instance_path().as_str();
-    let refused = error.instance();
+    let rejected = error.instance();
     let is_regex = matches!(error.kind(), ValidationErrorKind::Format { format } if format == "regex");
-    if let (true, Value::String(pattern)) = (is_regex, refused.as_ref()) {
+    if let (true, Value::String(pattern)) = (is_regex, rejected.as_ref()) {
         let why = if needs_backtracking(pattern) {
             "needs look-around or a back-reference, which cannot run in linear time"
         } else {
@@ -334,11 +334,11 @@ fn explain(error: &ValidationError<'_>, keyword: &str) -> RegistryError {
         let message = "a reference or the `$schema` of the schema names something that is not known";
         return RegistryError::new(RegistryErrorCode::BadReference, message).at(place);
     }
-    let message = match (keyword, refused.as_ref()) {
+    let message = match (keyword, rejected.as_ref()) {
         ("type", Value::String(name)) => format!("there is no type {}", problem::shown_text(name)),
         ("type", _) => "`type` must be a type name or a list of type names".to_owned(),
         ("", _) => "the schema is not a valid JSON Schema".to_owned(),
-        _ => format!("{} is not what JSON Schema allows here", problem::shown(refused)),
+        _ => format!("{} is not what JSON Schema allows here", problem::shown(rejected)),
     };
     bad_schema(message).at(place)
 }

@@ -174,7 +174,7 @@ impl Session {
         self.native.list(&gate.rules, &mut self.machine, calls, &mut out);
     }
 
-    /// Ends the response: what was held comes out, then every call and refusal in source order.
+    /// Ends the response: what was held comes out, then every call and rejection in source order.
     #[inline] // So that a session which is at hand is not moved first.
     pub fn finish(mut self, reason: FinishReason, sink: &mut dyn FnMut(Event<'_>)) {
         self.end(reason, sink);

@@ -114,7 +114,7 @@ fn what_the_form_cannot_say_is_a_remark() {
         ("a list as it stands, in a bare template", "two usual shapes are read"),
         ("the template starts in reasoning", "`prompt_tail` says where the prompt opened it"),
         ("the template starts in reasoning", "required fields"),
-        ("keys as elements, white space dropped, a group that means nothing", "a repeated key is refused"),
+        ("keys as elements, white space dropped, a group that means nothing", "a repeated key is rejected"),
     ] {
         let said = remarks(case);
         assert!(said.contains(part), "{case}: {said}");
@@ -488,7 +488,7 @@ const FRAGMENTS: &[&str] = &[
 ];
 
 #[test]
-fn any_pattern_is_imported_or_refused_and_what_is_imported_reads_what_it_writes() {
+fn any_pattern_is_imported_or_rejected_and_what_is_imported_reads_what_it_writes() {
     let soup = || {
         proptest::collection::vec(proptest::sample::select(FRAGMENTS), 0..4)
             .prop_map(|pieces| pieces.concat())

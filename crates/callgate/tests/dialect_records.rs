@@ -1,4 +1,4 @@
-//! The built-in dialects as data: what they write, what they refuse, and what a broken file is told.
+//! The built-in dialects as data: what they write, what they reject, and what a broken file is told.
 
 #![allow(clippy::expect_used, reason = "a test that cannot read its fixtures has failed")]
 
@@ -241,8 +241,8 @@ fn an_id_is_written_where_it_has_a_place() {
 }
 
 #[test]
-fn what_would_not_read_back_is_refused() {
-    let refused = |dialect: &str, calls: &[RenderCall<'_>], text: Option<&str>, reasoning: Option<&str>| {
+fn what_would_not_read_back_is_rejected() {
+    let rejected = |dialect: &str, calls: &[RenderCall<'_>], text: Option<&str>, reasoning: Option<&str>| {
         let record = Record::named(dialect).expect("built in");
         record.render(calls, text, reasoning).map_err(|error| error.path)
     };
@@ -289,20 +289,20 @@ fn what_would_not_read_back_is_refused() {
         ("minicpm5", r#"{"text": "</param></function> & <![CDATA["}"#, true),
     ];
     for (dialect, arguments, is_fine) in cases {
-        let outcome = refused(dialect, &put(arguments), None, None);
+        let outcome = rejected(dialect, &put(arguments), None, None);
         assert_eq!(outcome.is_ok(), *is_fine, "{dialect} {arguments}: {outcome:?}");
     }
     assert_eq!(
-        refused("glm45", &put(r#"{"a": 1, "b": "</arg_value></tool_call>"}"#), None, None),
+        rejected("glm45", &put(r#"{"a": 1, "b": "</arg_value></tool_call>"}"#), None, None),
         Err("/calls/0/arguments/b".to_owned())
     );
 
     // Only the tool that runs code is written as code, not one whose name begins like its opener.
-    let code = |name| refused("functionary-v32", &[call(name, r#"{"code": "1 + 1"}"#)], None, None);
+    let code = |name| rejected("functionary-v32", &[call(name, r#"{"code": "1 + 1"}"#)], None, None);
     assert_eq!(code("python").as_deref(), Ok("python\n1 + 1"));
     assert_eq!(code("python_3"), Err("/calls/0/name".to_owned()));
 
-    let text = |dialect: &str, text: &str| refused(dialect, &put("{}"), Some(text), None).is_ok();
+    let text = |dialect: &str, text: &str| rejected(dialect, &put("{}"), Some(text), None).is_ok();
     assert!(text("hermes", "Use <tool_call> wisely."));
     assert!(!text("hermes", "Use <tool_call>{ wisely."));
     assert!(!text("hermes", "a </think> b"));
@@ -317,11 +317,11 @@ fn what_would_not_read_back_is_refused() {
     assert!(!text("functionary-v32", "a >>>word\n{}"));
     assert!(!text("glm4-legacy", "put\n{}"));
     assert!(!text("cohere-command", "see <co>this"));
-    assert!(refused("hermes", &[], None, Some("a </think> b")).is_err());
-    assert!(refused("react", &put("{}"), Some("text"), Some("thought")).is_err());
-    assert!(refused("react", &put("{}"), None, Some("thought")).is_ok());
+    assert!(rejected("hermes", &[], None, Some("a </think> b")).is_err());
+    assert!(rejected("react", &put("{}"), Some("text"), Some("thought")).is_err());
+    assert!(rejected("react", &put("{}"), None, Some("thought")).is_ok());
 
-    let name = |dialect: &str, name: &str| refused(dialect, &[call(name, "{}")], None, None).is_ok();
+    let name = |dialect: &str, name: &str| rejected(dialect, &[call(name, "{}")], None, None).is_ok();
     assert!(name("hermes", "mcp__files__read-it"));
     assert!(!name("hermes", "two words"));
     assert!(!name("hermes", ""));
@@ -396,7 +396,7 @@ fn c11_a_key_has_an_end_of_entries() {
     }
 }
 
-/// A broken file, and where and how it is refused.
+/// A broken file, and where and how it is rejected.
 #[test]
 fn broken_files_are_told_where_and_how() {
     for (file, place, message, help) in [

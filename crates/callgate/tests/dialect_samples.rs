@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use callgate::{Event, Record};
 use serde_json::Value;
 use support::guard::{guarded, in_parallel};
-use support::{Feed, calls_fault, dialect_fixtures, dialect_gate, excerpt, fold, refusals, response, text};
+use support::{Feed, calls_fault, dialect_fixtures, dialect_gate, excerpt, fold, rejections, response, text};
 
 /// Why the events are not what the sample expects, if they are not.
 fn fault(events: &[Event<'static>], expected: &Value) -> Option<String> {
@@ -26,13 +26,13 @@ fn fault(events: &[Event<'static>], expected: &Value) -> Option<String> {
     if fold(&response.reasoning) != reasoning {
         return Some(format!("expected the reasoning {reasoning:?}, found {:?}", fold(&response.reasoning)));
     }
-    let refused: Vec<&str> = response
+    let rejected: Vec<&str> = response
         .rejected
         .iter()
         .filter_map(|rejected| rejected.findings.first())
         .map(|finding| finding.code.word())
         .collect();
-    (refused != words(&expected["refused"])).then(|| format!("unexpected: {}", refusals(&response)))
+    (rejected != words(&expected["refused"])).then(|| format!("unexpected: {}", rejections(&response)))
 }
 
 /// The words of a list; none if there is no list.

@@ -192,11 +192,11 @@ fn gate_with(name: &str, change: impl FnOnce(&mut Policy)) -> Gate {
     gate.unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// Every code that a response says, refusals first.
+/// Every code that a response says, rejections first.
 fn said(response: &Response) -> Vec<&Finding> {
     let calls = response.calls.iter().flat_map(|call| &call.findings);
-    let refused = response.rejected.iter().flat_map(|rejected| &rejected.findings);
-    refused.chain(&response.findings).chain(calls).collect()
+    let rejected = response.rejected.iter().flat_map(|rejected| &rejected.findings);
+    rejected.chain(&response.findings).chain(calls).collect()
 }
 
 /// A text as a block of Markdown, fenced so that fences inside do no harm.

@@ -75,7 +75,7 @@ fn is_echo(response: &Response) -> bool {
 }
 
 #[test]
-fn a11_a_repeated_call_is_reported_and_stands_or_is_refused() {
+fn a11_a_repeated_call_is_reported_and_stands_or_is_rejected() {
     let page = format!("Notes.\n{CALL}\nMore notes.");
     let response = read(&gate(|_| {}), &["nothing", &page], &format!("The file says: {CALL}"));
     assert!(is_echo(&response));
@@ -94,7 +94,7 @@ fn a11_a_repeated_call_is_reported_and_stands_or_is_refused() {
 }
 
 #[test]
-fn a11_a_call_that_is_released_early_is_refused_before_it_comes_out() {
+fn a11_a_call_that_is_released_early_is_rejected_before_it_comes_out() {
     let gate = gate(|policy| (policy.echo, policy.release) = (Echo::Reject, Release::Early));
     let mut session = gate.session();
     session.untrusted(CALL);
@@ -125,7 +125,7 @@ fn a11_a_batch_line_gives_untrusted_text_as_a_string_or_a_list() {
 }
 
 #[test]
-fn a11_what_could_not_be_compared_is_said_and_refused_where_echoes_are() {
+fn a11_what_could_not_be_compared_is_said_and_rejected_where_echoes_are() {
     let page = format!("{} {CALL}", "word ".repeat(100));
     let small = |policy: &mut Policy| policy.limits.untrusted = 64;
     let response = read(&gate(small), &[&page], CALL);

@@ -208,8 +208,8 @@ fn assert_over(forms: &[(&str, &str)]) {
 }
 
 fn says(response: &Response, word: &str) -> bool {
-    let refusals = response.rejected.iter().flat_map(|rejected| &rejected.findings);
-    refusals.chain(&response.findings).any(|finding| finding.code.word() == word)
+    let rejections = response.rejected.iter().flat_map(|rejected| &rejected.findings);
+    rejections.chain(&response.findings).any(|finding| finding.code.word() == word)
 }
 
 #[test]

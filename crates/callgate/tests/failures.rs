@@ -1,4 +1,4 @@
-//! Outputs that broke a parser in the field: each is read right or refused, and none of the refusals runs.
+//! Outputs that broke a parser in the field: each is read right or rejected, and none of the rejections runs.
 
 // What fails outside of a test function fails the test that called it.
 #![allow(clippy::panic)]
@@ -14,7 +14,7 @@ use support::{Feed, calls_fault, ended, excerpt, fixture, fold, native_events, p
 const RECORDED: usize = 108;
 
 /// Cases where a call runs although the corpus wants none, and why that is right.
-const CALLS_DESPITE_REFUSAL: &[(&str, &str)] = &[];
+const CALLS_DESPITE_REJECTION: &[(&str, &str)] = &[];
 
 /// The gate of the case: `standard`, with its dialect by name where it has one.
 fn gate(row: &Value) -> Gate {
@@ -98,7 +98,7 @@ fn fault(row: &Value, response: &Response) -> Option<String> {
 }
 
 #[test]
-fn broken_outputs_are_read_right_or_refused() {
+fn broken_outputs_are_read_right_or_rejected() {
     let rows = fixture("failures.jsonl");
     let mut good = 0;
     let mut run = Vec::new();
@@ -107,7 +107,7 @@ fn broken_outputs_are_read_right_or_refused() {
         let id = text(row, "id");
         let fault = guarded(id, || {
             let responses = responses(row);
-            let excused = CALLS_DESPITE_REFUSAL.iter().any(|(known, _)| *known == id);
+            let excused = CALLS_DESPITE_REJECTION.iter().any(|(known, _)| *known == id);
             if wants_nothing_run(row) && !excused && responses.iter().any(|one| !one.calls.is_empty()) {
                 run.push(id);
             }

@@ -138,7 +138,7 @@ fn a_number_of_a_million_digits() {
     };
     let response = survived(&gate, &input(1_000_000));
     let kept = response.calls.first().is_some_and(|call| call.arguments.len() > 1_000_000);
-    assert!(kept || response.rejected.len() == 1, "neither kept nor refused");
+    assert!(kept || response.rejected.len() == 1, "neither kept nor rejected");
     assert_linear("digits", &gate, input(1_000_000).as_bytes(), 4096);
 }
 
@@ -203,7 +203,7 @@ fn code_in_a_parameter_of_unknown_type() {
             "<tool_call>\n<function={name}>\n<parameter=x>\n{code}\n</parameter>\n</function>\n</tool_call>"
         );
         let response = survived(&gate(), &input);
-        assert_eq!(response.calls.len(), 1, "{}", support::refusals(&response));
+        assert_eq!(response.calls.len(), 1, "{}", support::rejections(&response));
         assert_eq!(response.calls[0].value(), json!({"x": code}));
     }
 }
@@ -258,7 +258,7 @@ fn schemas_and_dialects_that_contain_themselves() {
         json!({"type": "object", "properties": {"child": {"$ref": "#"}}}),
         json!({"type": "object", "properties": {"x": {"allOf": [{"$ref": "#/properties/x"}]}}}),
     ] {
-        // Refused when the gate is built, or read without end in sight of neither stack nor time.
+        // Rejected when the gate is built, or read without end in sight of neither stack nor time.
         let Ok(registry) = Registry::from_value(&json!([{"name": "f", "parameters": schema}])) else {
             continue;
         };
@@ -281,21 +281,21 @@ fn very_many_calls() {
     let call = "<tool_call>{\"name\":\"free\",\"arguments\":{}}</tool_call>";
     let input = call.repeat(50_000);
     let mut accepted = 0;
-    let mut refused = 0;
+    let mut rejected = 0;
     let mut session = gate.session();
     let mut sink = |event: Event<'_>| match event {
         Event::Call(_) => accepted += 1,
-        Event::Rejected(rejected) => {
-            let code = rejected.findings[0].code;
+        Event::Rejected(attempt) => {
+            let code = attempt.findings[0].code;
             assert!(matches!(code, Code::TooManyCalls | Code::TooManyRefusals), "{code}");
-            refused += 1;
+            rejected += 1;
         }
         _ => {}
     };
     session.push(&input, &mut sink);
     session.finish(FinishReason::Stop, &mut sink);
     assert_eq!(accepted, gate.policy().max_calls);
-    assert!(refused > 0, "the calls over the limit were not refused");
+    assert!(rejected > 0, "the calls over the limit were not rejected");
     assert_linear("calls", &gate, call.repeat(5_000).as_bytes(), 4096);
 }
 

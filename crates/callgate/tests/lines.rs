@@ -1,4 +1,4 @@
-//! Arguments as lines: what a line is, where a block ends, where the arguments end, and what is refused.
+//! Arguments as lines: what a line is, where a block ends, where the arguments end, and what is rejected.
 
 // What fails outside of a test function fails the test that called it.
 #![allow(clippy::panic)]
@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use support::guard::watched;
 use support::soup::{cuts, places};
-use support::{Feed, assert_linear, difference, obeyed, partition_fault, refusals, response};
+use support::{Feed, assert_linear, difference, obeyed, partition_fault, rejections, response};
 
 const HEAD: &str = "REPLOID/0\n\n";
 
@@ -48,7 +48,7 @@ fn read(text: &str) -> Response {
 /// The calls of a text behind the header: name and arguments.
 fn calls(text: &str) -> Vec<(String, Value)> {
     let response = read(&format!("{HEAD}{text}"));
-    assert!(response.rejected.is_empty(), "{text:?}: {}", refusals(&response));
+    assert!(response.rejected.is_empty(), "{text:?}: {}", rejections(&response));
     response.calls.iter().map(|call| (call.name.clone(), call.value())).collect()
 }
 
@@ -59,10 +59,10 @@ fn arguments(lines: &str) -> Value {
     calls.remove(0).1
 }
 
-/// Why the first call is refused: the code and the message.
-fn refusal(text: &str) -> (Code, String) {
+/// Why the first call is rejected: the code and the message.
+fn rejection(text: &str) -> (Code, String) {
     let response = read(&format!("{HEAD}{text}"));
-    let Some(rejected) = response.rejected.first() else { panic!("{text:?} is not refused: {response:?}") };
+    let Some(rejected) = response.rejected.first() else { panic!("{text:?} is not rejected: {response:?}") };
     (rejected.findings[0].code, rejected.findings[0].message.to_string())
 }
 
@@ -78,7 +78,7 @@ fn values_are_typed_by_the_schema_and_else_as_json() {
         arguments("TOOL: write\npath: 5\ncontent: true\ntimes: 7\n"),
         json!({"path": "5", "content": "true", "times": 7})
     );
-    assert_eq!(refusal("TOOL: write\npath: a\ntimes: seven\n").0, Code::WrongType);
+    assert_eq!(rejection("TOOL: write\npath: a\ntimes: seven\n").0, Code::WrongType);
     assert_eq!(arguments("TOOL: write\npath:\ncontent:   \n"), json!({"path": "", "content": ""}));
 }
 
@@ -122,7 +122,7 @@ fn a_block_ends_at_its_word_alone_on_a_line() {
 #[test]
 fn a_block_without_its_end_is_cut_off() {
     for text in ["content <<END\nhalf", "content <<END\nEN", "content <<END", "content <<END\nEND of it\n"] {
-        let (code, message) = refusal(&format!("TOOL: write\npath: a\n{text}"));
+        let (code, message) = rejection(&format!("TOOL: write\npath: a\n{text}"));
         assert_eq!(code, Code::Truncated, "{text:?}");
         assert!(message.contains("content") && message.contains("END"), "{message}");
     }
@@ -136,11 +136,11 @@ fn a_line_that_is_no_argument_is_shown() {
     for line in
         ["path /oops", "content <<", "content <<1x", "content <<'END'", "some key: x", ": x", "{\"a\": 1}"]
     {
-        let (code, message) = refusal(&format!("TOOL: write\npath: a\n{line}\n"));
+        let (code, message) = rejection(&format!("TOOL: write\npath: a\n{line}\n"));
         assert_eq!(code, Code::Malformed, "{line:?}");
         assert!(message.contains(line), "{message}");
     }
-    assert_eq!(refusal("TOOL: write\npath: a\npath: b\n").0, Code::DuplicateKey);
+    assert_eq!(rejection("TOOL: write\npath: a\npath: b\n").0, Code::DuplicateKey);
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn a_text_to_the_end_loses_its_indent_and_nothing_else() {
     let ended = arguments("TOOL: write\npath: a\ncontent: |\none\n---\n\n");
     assert_eq!(ended, json!({"path": "a", "content": "one"}));
     // Whether this was meant as an argument of its own, nobody can say.
-    let (code, message) = refusal("TOOL: write\npath: a\ncontent: |\n  one\ntimes: 3\n");
+    let (code, message) = rejection("TOOL: write\npath: a\ncontent: |\n  one\ntimes: 3\n");
     assert_eq!(code, Code::Ambiguous);
     assert!(message.contains("times: 3"), "{message}");
 }
@@ -262,7 +262,7 @@ fn a_plan_says_what_waits_for_what() {
 }
 
 #[test]
-fn a_step_that_waits_in_vain_is_refused() {
+fn a_step_that_waits_in_vain_is_rejected() {
     let step = |id: &str, after: &str, tool: &str| {
         format!("{{\"id\": \"{id}\", \"after\": {after}, \"tool\": \"{tool}\", \"args\": {{}}}}")
     };
@@ -272,7 +272,7 @@ fn a_step_that_waits_in_vain_is_refused() {
         response.calls.iter().map(|call| call.id.clone()).collect()
     };
     let free = step("f", "[]", "list");
-    // One that was refused, and all that wait for it.
+    // One that was rejected, and all that wait for it.
     let chain = [step("c", "[\"b\"]", "list"), step("b", "[\"a\"]", "list"), step("a", "[]", "none")];
     assert_eq!(ids(&[&chain[..], std::slice::from_ref(&free)].concat()), ["f"]);
     // One that is not there; a circle; what is no list of ids.
@@ -329,7 +329,7 @@ fn large_and_repetitive_input_is_read_in_linear_time() {
 }
 
 #[test]
-fn bytes_that_are_no_text_refuse_the_call_and_join_nothing() {
+fn bytes_that_are_no_text_reject_the_call_and_join_nothing() {
     let gate = gate();
     let feed = Feed::new(&gate);
     for text in [
@@ -352,7 +352,7 @@ fn what_is_written_says_the_same_in_the_shortest_way() {
         let call = RenderCall { id: None, name: "probe", arguments: &json };
         let text = record.render(&[call, call], None, None).unwrap_or_else(|error| panic!("{error}"));
         let response = read(&text);
-        assert_eq!(response.calls.len(), 2, "{text:?}: {}", refusals(&response));
+        assert_eq!(response.calls.len(), 2, "{text:?}: {}", rejections(&response));
         assert!(response.calls.iter().all(|call| call.value() == *arguments), "{text:?}");
         let body = text.strip_prefix("REPLOID/0\n\nTOOL: probe\n").unwrap_or_default();
         body.split_once("\n---\n").map_or(body, |(first, _)| first).to_owned()

@@ -1,4 +1,4 @@
-//! The registry: tool lists of every form, refusals that teach, and schemas that are treated as untrusted input.
+//! The registry: tool lists of every form, rejections that teach, and schemas that are treated as untrusted input.
 
 #![allow(clippy::unwrap_used)] // A test that cannot get its value should stop there.
 
@@ -22,7 +22,7 @@ fn property(schema: Value) -> CompiledTool {
     compiled(json!({"type": "object", "properties": {"v": schema}, "required": ["v"]}))
 }
 
-fn refusal(schema: Value) -> (&'static str, String) {
+fn rejection(schema: Value) -> (&'static str, String) {
     let error = CompiledTool::compile(Tool::new("t", "d", schema)).unwrap_err();
     (error.code.word(), error.to_string())
 }
@@ -59,7 +59,7 @@ mod lists {
     }
 
     #[test]
-    fn a05_a_taken_name_is_refused_and_clones_are_independent() {
+    fn a05_a_taken_name_is_rejected_and_clones_are_independent() {
         let mut registry = Registry::new();
         registry.register(Tool::new("a", "first", json!({}))).unwrap();
         let before = registry.clone();
@@ -185,7 +185,7 @@ mod schemas_are_untrusted {
     use super::*;
 
     #[test]
-    fn malformed_schemas_are_refused_by_code() {
+    fn malformed_schemas_are_rejected_by_code() {
         for schema in [
             json!({"type": "strin"}),
             json!({"type": "string"}),
@@ -196,19 +196,19 @@ mod schemas_are_untrusted {
             json!({"required": [1]}),
             json!({"enum": {"a": 1}}),
         ] {
-            assert_eq!(refusal(schema.clone()).0, "tool-bad-schema", "{schema}");
+            assert_eq!(rejection(schema.clone()).0, "tool-bad-schema", "{schema}");
         }
     }
 
     #[test]
     fn patterns_run_in_linear_time_or_not_at_all() {
         for pattern in ["(?=x)y", "(?!x)", "(?<=a)b", "(x)\\1", "(x", "(((a{1000}){1000}){1000})"] {
-            let (code, message) = refusal(json!({"properties": {"a": {"pattern": pattern}}}));
+            let (code, message) = rejection(json!({"properties": {"a": {"pattern": pattern}}}));
             assert_eq!(code, "tool-bad-pattern", "{message}");
             assert!(message.contains("/properties/a/pattern"), "{message}");
         }
-        assert!(refusal(json!({"properties": {"a": {"pattern": "(?=x)y"}}})).1.contains("look-around"));
-        let (code, _) = refusal(json!({"patternProperties": {"(?=x)": {}}}));
+        assert!(rejection(json!({"properties": {"a": {"pattern": "(?=x)y"}}})).1.contains("look-around"));
+        let (code, _) = rejection(json!({"patternProperties": {"(?=x)": {}}}));
         assert_eq!(code, "tool-bad-pattern");
         let tool = property(json!({"type": "string", "pattern": "^(a+)+$"}));
         let hostile = json!({"v": format!("{}!", "a".repeat(100_000))});
@@ -228,23 +228,23 @@ mod schemas_are_untrusted {
             "#nope",
             "urn:x:y",
         ] {
-            let (code, message) = refusal(json!({"properties": {"a": {"$ref": reference}}}));
+            let (code, message) = rejection(json!({"properties": {"a": {"$ref": reference}}}));
             assert_eq!(code, "tool-bad-reference", "{message}");
         }
-        assert_eq!(refusal(json!({"$schema": "http://x.y/z"})).0, "tool-bad-reference");
+        assert_eq!(rejection(json!({"$schema": "http://x.y/z"})).0, "tool-bad-reference");
         let nested = json!({"properties": {"a": {"$id": "https://x/y", "$ref": "#/z"}}});
-        assert_eq!(refusal(nested).0, "tool-bad-reference");
+        assert_eq!(rejection(nested).0, "tool-bad-reference");
     }
 
     #[test]
-    fn a_schema_that_is_itself_is_refused() {
+    fn a_schema_that_is_itself_is_rejected() {
         for schema in [
             json!({"$ref": "#"}),
             json!({"allOf": [{"$ref": "#"}]}),
             json!({"$defs": {"a": {"anyOf": [{"$ref": "#/$defs/b"}]}, "b": {"$ref": "#/$defs/a"}},
                 "properties": {"x": {"$ref": "#/$defs/a"}}}),
         ] {
-            assert_eq!(refusal(schema).0, "tool-bad-reference");
+            assert_eq!(rejection(schema).0, "tool-bad-reference");
         }
     }
 
@@ -254,9 +254,9 @@ mod schemas_are_untrusted {
         for _ in 0..70 {
             deep = json!({"type": "array", "items": deep});
         }
-        assert_eq!(refusal(json!({"properties": {"a": deep}})).0, "tool-too-complex");
+        assert_eq!(rejection(json!({"properties": {"a": deep}})).0, "tool-too-complex");
         let large = "x".repeat(300 << 10);
-        assert_eq!(refusal(json!({"description": large})).0, "tool-too-complex");
+        assert_eq!(rejection(json!({"description": large})).0, "tool-too-complex");
         for (body, length) in [("twice", 11), ("once", 5000)] {
             let mut definitions = serde_json::Map::new();
             for i in 0..length {
@@ -266,7 +266,7 @@ mod schemas_are_untrusted {
             }
             definitions.insert(format!("a{length}"), json!({"type": "string"}));
             let schema = json!({"$defs": definitions, "properties": {"x": {"$ref": "#/$defs/a0"}}});
-            assert_eq!(refusal(schema).0, "tool-too-complex");
+            assert_eq!(rejection(schema).0, "tool-too-complex");
         }
     }
 
@@ -416,7 +416,7 @@ mod schemas_are_untrusted {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2000))]
 
-        /// Any schema compiles or is refused, and any value is judged the same by every way in.
+        /// Any schema compiles or is rejected, and any value is judged the same by every way in.
         #[test]
         fn nothing_panics(schema in any_json(), value in any_json()) {
             let Ok(tool) = CompiledTool::compile(Tool::new("t", "d", schema)) else { return Ok(()) };

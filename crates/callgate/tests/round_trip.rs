@@ -17,7 +17,7 @@ use proptest::test_runner::TestCaseResult;
 use serde_json::{Value, json};
 use support::guard::{in_parallel, watched};
 use support::soup::{Written, cuts, places, written};
-use support::{Feed, difference, fold, obeyed, refusals, response, runner};
+use support::{Feed, difference, fold, obeyed, rejections, response, runner};
 
 /// What is to be written: calls, text before them, a thought before that.
 #[derive(Clone, Debug)]
@@ -72,7 +72,7 @@ fn read_back(turn: &Turn, gate: &Gate, written: &str, cuts: &[usize]) -> TestCas
     let found: Vec<String> =
         response.calls.iter().map(|call: &Call| plain(&call.name, &call.arguments)).collect();
     let wanted: Vec<String> = turn.calls.iter().map(|call| plain(&call.name, &call.arguments)).collect();
-    prop_assert_eq!(found, wanted, "written as {:?}; {}", written, refusals(&response));
+    prop_assert_eq!(found, wanted, "written as {:?}; {}", written, rejections(&response));
     for (call, wanted) in response.calls.iter().zip(&turn.calls) {
         prop_assert!(
             call.id == wanted.id || !written.contains(&wanted.id),

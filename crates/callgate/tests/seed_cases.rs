@@ -14,11 +14,11 @@ use callgate::{Event, FinishReason, Gate, NativeDelta, Registry, Response, Tool,
 use forms::{Outcome, outcome, strict_xml};
 use serde_json::{Value, json};
 use support::guard::guarded;
-use support::{Feed, coalesce, ended, excerpt, fixture, fold, profile, refusals, registry, same, text};
+use support::{Feed, coalesce, ended, excerpt, fixture, fold, profile, registry, rejections, same, text};
 
 /// Cases that a ruling of the design contradicts, and the ruling.
 const OVERRULED: &[(&str, &str)] =
-    &[("GT-062", "a taken name is refused: two tools of one name once made another tool's program run")];
+    &[("GT-062", "a taken name is rejected: two tools of one name once made another tool's program run")];
 
 /// What a case may ask with.
 const INPUTS: &str = "\
@@ -266,7 +266,7 @@ impl<'a> Case<'a> {
             );
         }
         if !faults.is_empty() {
-            faults.push(format!("({:?}; {})", outcome.kind, refusals(&response)));
+            faults.push(format!("({:?}; {})", outcome.kind, rejections(&response)));
         }
         faults
     }
@@ -425,7 +425,7 @@ impl<'a> Case<'a> {
         faults
     }
 
-    /// Every expected error is there, and none of another kind; calls that fall with a refused one are no error of
+    /// Every expected error is there, and none of another kind; calls that fall with a rejected one are no error of
     /// their own.
     fn problem_faults(&self, outcome: &Outcome) -> Vec<String> {
         let Some(expected) = self.expect["errors"].as_array() else { return Vec::new() };
@@ -562,7 +562,7 @@ impl<'a> Case<'a> {
             }
             if !response.rejected.is_empty() || (response.calls.is_empty() && response.model_error.is_none())
             {
-                faults.push(format!("the example {example:?} does not parse: {}", refusals(&response)));
+                faults.push(format!("the example {example:?} does not parse: {}", rejections(&response)));
             }
         }
         faults

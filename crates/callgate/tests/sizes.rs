@@ -206,7 +206,7 @@ fn slack(measure: &str) -> f64 {
 }
 
 /// The measures that grow too fast, each with a tab and its values. A single step may be a buffer that happens to grow,
-/// and a few may be a limit from which on refusals are written; so growth has to be plain, or to go on.
+/// and a few may be a limit from which on rejections are written; so growth has to be plain, or to go on.
 fn growing(largest: usize, mut measure: impl FnMut(usize) -> Cost) -> Vec<String> {
     const PLAIN: f64 = 3.5;
     let mut size = SMALLEST;
@@ -417,7 +417,7 @@ fn opened(record: &Record) -> Option<String> {
 /// The states that a text can be in before the repetition starts.
 fn states(record: &Record) -> Vec<String> {
     let call = remove(record, "a").unwrap_or_default();
-    let refused = written(record, "no_such_tool", &json!({"path": "a"})).unwrap_or_default();
+    let rejected = written(record, "no_such_tool", &json!({"path": "a"})).unwrap_or_default();
     let opener = record.openers().first().map(|opener| opener.head().to_owned()).unwrap_or_default();
     let within = opened(record).unwrap_or_default();
     vec![
@@ -436,7 +436,7 @@ fn states(record: &Record) -> Vec<String> {
         "- ".to_owned(),
         "<think>\n".to_owned(),
         format!("<think>\n{opener}"),
-        format!("{refused}\n"),
+        format!("{rejected}\n"),
         format!("{call}\n"),
         "{\"note\": \"".to_owned(),
         "['".to_owned(),

@@ -15,7 +15,7 @@ use super::template::{Slot, Template};
 use crate::json::Syntax;
 use crate::registry::nearest;
 
-/// Why a dialect file is refused.
+/// Why a dialect file is rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RecordError {
@@ -115,7 +115,7 @@ struct LoadFault {
     help: String,
 }
 
-fn refuse<T>(at: usize, message: impl Into<String>, help: impl Into<String>) -> Result<T, LoadFault> {
+fn reject<T>(at: usize, message: impl Into<String>, help: impl Into<String>) -> Result<T, LoadFault> {
     Err(LoadFault { at, message: message.into(), help: help.into() })
 }
 
@@ -147,17 +147,17 @@ impl<'t> Loader<'t> {
         let at = name.span().start;
         let DeValue::Table(table) = value.get_ref() else {
             let message = format!("`{}` stands outside of every dialect", name.get_ref());
-            return refuse(at, message, "Start the file with the name of the dialect: `[my-dialect]`.");
+            return reject(at, message, "Start the file with the name of the dialect: `[my-dialect]`.");
         };
         if !is_name(name.get_ref()) {
             let message = format!("`{}` is no name for a dialect", name.get_ref());
-            return refuse(at, message, NAME_HELP);
+            return reject(at, message, NAME_HELP);
         }
         for key in table.keys() {
             let word: &str = key.get_ref();
             if !KEYS.contains(&word) {
                 let message = format!("unknown key `{word}`");
-                return refuse(key.span().start, message, did_you_mean(word, KEYS));
+                return reject(key.span().start, message, did_you_mean(word, KEYS));
             }
         }
         Ok(Loader { name: name.get_ref(), table, table_at: at, places: BTreeMap::new() })
@@ -171,7 +171,7 @@ impl<'t> Loader<'t> {
         self.pair(&mut open, &mut close)?;
         let Some(call) = self.templates("call")? else {
             let message = format!("`{}` has no `call`", self.name);
-            return refuse(self.table_at, message, "Add `call`, the template of one call.");
+            return reject(self.table_at, message, "Add `call`, the template of one call.");
         };
         let mut record = Record {
             name: Arc::from(self.name),
@@ -214,13 +214,13 @@ impl<'t> Loader<'t> {
                 let message = "no opener of this dialect is unmistakable, so it cannot be `auto`";
                 let help =
                     "Set `auto = false`: an opener needs four bytes, anchored on `<`, `[` or a backtick.";
-                return refuse(self.place("auto", 0), message, help);
+                return reject(self.place("auto", 0), message, help);
             }
             record.auto = false;
         }
         match check::check(&record) {
             Ok(()) => Ok(record),
-            Err(Problem { key, entry, message, help }) => refuse(self.place(key, entry), message, help),
+            Err(Problem { key, entry, message, help }) => reject(self.place(key, entry), message, help),
         }
     }
 
@@ -289,7 +289,7 @@ impl<'t> Loader<'t> {
         if open.len() != close.len() {
             let message = format!("{} openers but {} closers", open.len(), close.len());
             let help = "Give `open` and `close` lists of the same length: they pair by position.";
-            return refuse(self.place("close", 0), message, help);
+            return reject(self.place("close", 0), message, help);
         }
         Ok(())
     }
@@ -300,7 +300,7 @@ impl<'t> Loader<'t> {
             Some(letter @ 'A'..='I') if text.len() == 1 => Ok(letter),
             _ => {
                 let message = format!("`{text}` is no family");
-                refuse(self.place("family", 0), message, "Use one letter from A to I, or leave it out.")
+                reject(self.place("family", 0), message, "Use one letter from A to I, or leave it out.")
             }
         }
     }
@@ -316,7 +316,7 @@ impl<'t> Loader<'t> {
             "lines" => Syntax::Lines,
             other => {
                 let message = format!("unknown syntax `{other}`");
-                return refuse(self.place("syntax", 0), message, did_you_mean(other, &words));
+                return reject(self.place("syntax", 0), message, did_you_mean(other, &words));
             }
         })
     }
@@ -329,7 +329,7 @@ impl<'t> Loader<'t> {
                 Some(slot @ (Slot::Value | Slot::Text)) => slots.push(slot),
                 _ => {
                     let help = "Only `value` and `text` can be escaped: nothing else can hold what needs it.";
-                    return refuse(self.place("escape", entry), format!("`{word}` cannot be escaped"), help);
+                    return reject(self.place("escape", entry), format!("`{word}` cannot be escaped"), help);
                 }
             }
         }
@@ -348,7 +348,7 @@ impl<'t> Loader<'t> {
             let word: &str = name.get_ref();
             if !names.contains(&word) {
                 let message = format!("`{word}` is no JSON type");
-                return refuse(name.span().start, message, did_you_mean(word, &names));
+                return reject(name.span().start, message, did_you_mean(word, &names));
             }
             let DeValue::String(spelling_text) = spelling.get_ref() else {
                 return wrong_type(spelling.span().start, word, "a string", spelling.get_ref());
@@ -381,7 +381,7 @@ impl<'t> Loader<'t> {
             }
             if texts.len() < 2 || texts[0].is_empty() {
                 let message = "a row of `also` names a literal and at least one other spelling";
-                return refuse(
+                return reject(
                     at,
                     message,
                     "Write `[\"literal\", \"other\"]`; `\"\"` means that it may be absent.",
@@ -408,7 +408,7 @@ impl<'t> Loader<'t> {
         };
         match Shape::parse(DEFAULT_OBJECT, spellings) {
             Ok(shape) => Ok(vec![shape]),
-            Err(message) => refuse(self.table_at, message, "Give the record its own `object`."),
+            Err(message) => reject(self.table_at, message, "Give the record its own `object`."),
         }
     }
 
@@ -424,7 +424,7 @@ impl<'t> Loader<'t> {
                 Ok(shape) => shapes.push(shape),
                 Err(message) => {
                     let help = "Write one JSON object whose members hold placeholders or constants.";
-                    return refuse(self.place(key, entry), format!("`{key}`: {message}"), help);
+                    return reject(self.place(key, entry), format!("`{key}`: {message}"), help);
                 }
             }
         }
@@ -440,7 +440,7 @@ fn key_spellings(also: &[(String, Vec<String>)], key: &str) -> Vec<String> {
 }
 
 fn wrong_type<T>(at: usize, key: &str, wanted: &str, found: &DeValue<'_>) -> Result<T, LoadFault> {
-    refuse(at, format!("`{key}` is {}", with_article(found.type_str())), format!("Make it {wanted}."))
+    reject(at, format!("`{key}` is {}", with_article(found.type_str())), format!("Make it {wanted}."))
 }
 
 fn with_article(noun: &str) -> String {

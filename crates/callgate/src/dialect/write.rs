@@ -275,8 +275,8 @@ fn write_subtree(
         if node != root
             && let Some(key) = tape.key(json, node)
         {
-            let refused = |message| Unwritable { node, literal: key.to_string(), message };
-            spelling.key(out, &key).map_err(refused)?;
+            let rejected = |message| Unwritable { node, literal: key.to_string(), message };
+            spelling.key(out, &key).map_err(rejected)?;
         }
         match nodes[node].kind {
             Kind::Object => {
@@ -289,8 +289,8 @@ fn write_subtree(
             }
             Kind::String => {
                 let text = tape.string(json, node).unwrap_or_default();
-                let refused = |message| Unwritable { node, literal: text.to_string(), message };
-                spelling.string(out, &text).map_err(refused)?;
+                let rejected = |message| Unwritable { node, literal: text.to_string(), message };
+                spelling.string(out, &text).map_err(rejected)?;
             }
             Kind::Number | Kind::Bool | Kind::Null => out.push_str(spelling.word(tape.raw(json, node))),
         }
@@ -316,7 +316,7 @@ mod tests {
         let mut out = String::new();
         match write_arguments(&mut out, json, &tape, syntax, "<q>") {
             Ok(()) => Ok(out),
-            Err(refused) => Err(format!("{}: {}", tape.pointer(json, refused.node), refused.literal)),
+            Err(rejected) => Err(format!("{}: {}", tape.pointer(json, rejected.node), rejected.literal)),
         }
     }
 
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_syntax_cannot_write_is_refused() {
+    fn what_a_syntax_cannot_write_is_rejected() {
         assert_eq!(write(r#"{"a": {"b": "x<q>y"}}"#, Syntax::Bare).unwrap_err(), "/a/b: x<q>y");
         assert_eq!(write(r#"{"a:b": 1}"#, Syntax::Bare).unwrap_err(), "/a:b: a:b");
         assert_eq!(write(r#"{"a-b": 1}"#, Syntax::Kwargs).unwrap_err(), "/a-b: a-b");

@@ -177,7 +177,7 @@ impl LineReader {
         self.touches_end
     }
 
-    /// Takes note of bytes that are no text. They are refused elsewhere; here they must not join what is around them.
+    /// Takes note of bytes that are no text. They are rejected elsewhere; here they must not join what is around them.
     pub(crate) fn invalid(&mut self) {
         self.flush_line_to_block(None);
         self.line.push('\u{FFFD}');

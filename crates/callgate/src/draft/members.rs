@@ -86,7 +86,7 @@ pub(super) fn strangers(record: &Record, text: &str, tape: &Tape) -> Vec<String>
 /// The most members that are named as strangers.
 pub(crate) const STRANGERS: usize = 8;
 
-/// A refusal if the object names a tool in a second place, and another one.
+/// A rejection if the object names a tool in a second place, and another one.
 pub(super) fn second_name(shape: &Shape, name: usize, text: &str, tape: &Tape) -> Option<Finding> {
     let member = shape.members.iter().find(|member| member.content == Content::Name)?;
     let (spellings, above) = member.path.split_last()?;

@@ -203,7 +203,7 @@ impl Params {
         if is_json_string(text) {
             self.json.push_str(text);
         } else if let Err(finding) = type_text(&mut self.json, text, place.types()) {
-            // The text stays what it is, so that the refusal shows it.
+            // The text stays what it is, so that the rejection shows it.
             write_string(&mut self.json, text);
             found.push(finding.at(span).path(pointer));
         }
@@ -304,7 +304,7 @@ impl Params {
             None => type_text(json, &plain, value.place.types()),
         };
         let finding = result.err().map(|finding| {
-            // The text stays what it is, so that the refusal shows it.
+            // The text stays what it is, so that the rejection shows it.
             write_string(json, &plain);
             finding.at(span).path(value.pointer)
         });

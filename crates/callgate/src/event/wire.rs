@@ -1,4 +1,4 @@
-//! Wire: events, calls and refusals as JSON, written and read back. Arguments stand in it as the model's own text.
+//! Wire: events, calls and rejections as JSON, written and read back. Arguments stand in it as the model's own text.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -203,7 +203,7 @@ const EVENTS: &[&str] = &[
     "finding",
 ];
 
-/// A refusal as it is written: the length of a text that stands there whole is left out.
+/// A rejection as it is written: the length of a text that stands there whole is left out.
 #[derive(Deserialize)]
 pub(super) struct WrittenRejected {
     #[serde(default)]

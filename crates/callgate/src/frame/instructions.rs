@@ -179,11 +179,11 @@ pub(crate) struct Frame {
     pub(crate) nested: Option<Nested>,
     /// Where the frame goes on after one of its calls.
     pub(crate) next_call: Pc,
-    /// Literals at which a refused call ends.
+    /// Literals at which a rejected call ends.
     pub(crate) call_ends: Vec<String>,
-    /// Literals at which the frame of a refused call ends.
+    /// Literals at which the frame of a rejected call ends.
     pub(crate) ends: Vec<String>,
-    /// Literals at which a refused call ends because a new one begins.
+    /// Literals at which a rejected call ends because a new one begins.
     pub(crate) openers: Vec<String>,
 }
 

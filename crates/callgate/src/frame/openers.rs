@@ -74,7 +74,7 @@ impl FrameFilter {
         let fits = match frame.kind {
             FrameKind::Reasoning => self.reasoning,
             FrameKind::ReasoningEnd => self.nothing_open,
-            // A call in the middle of a line is noticed, and refused with a finding.
+            // A call in the middle of a line is noticed, and rejected with a finding.
             FrameKind::Text | FrameKind::Noise => self.labels || !frame.line_start,
             FrameKind::Calls | FrameKind::Wrapperless | FrameKind::Turn => true,
         };

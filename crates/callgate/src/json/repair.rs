@@ -77,15 +77,15 @@ pub fn repair(text: &str, depth: usize) -> Result<Repaired, Finding> {
     let input = text.len();
     reader.push(text);
     let end = Span::new(text.len(), text.len());
-    let refused = |code, message: &'static str| Finding::new(code).at(end).message(message);
+    let rejected = |code, message: &'static str| Finding::new(code).at(end).message(message);
     match reader.finish() {
-        End::Blank => return Err(refused(Code::BadJson, "there is nothing to read")),
+        End::Blank => return Err(rejected(Code::BadJson, "there is nothing to read")),
         End::Failed => {
-            let unexplained = || refused(Code::BadJson, "the text is not JSON");
+            let unexplained = || rejected(Code::BadJson, "the text is not JSON");
             return Err(reader.failure().map_or_else(unexplained, finding));
         }
         End::Closable | End::CutOff if !reader.close() => {
-            return Err(refused(Code::Truncated, "the text ends where a value is needed"));
+            return Err(rejected(Code::Truncated, "the text ends where a value is needed"));
         }
         End::Whole | End::Closable | End::CutOff => {}
     }

@@ -1,4 +1,4 @@
-//! Limits of a response: how much may be refused and judged, and the one refusal that stands for all that is left.
+//! Limits of a response: how much may be rejected and judged, and the one rejection that stands for all that is left.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -8,16 +8,16 @@ use crate::finding::{Code, Finding, Span};
 use crate::policy::{Excess, Policy, Release};
 use crate::verdict::Verdict;
 
-use super::{Entry, Ledger, Out, refused, too_many};
+use super::{Entry, Ledger, Out, rejected, too_many};
 
-/// How many bytes of refused text and of reasons one response may hold. What is refused after that keeps the one reason
+/// How many bytes of rejected text and of reasons one response may hold. What is rejected after that keeps the one reason
 /// that decides.
-const REFUSED: usize = 1 << 20;
+const REJECTED: usize = 1 << 20;
 
 /// The most bytes of a message that is kept then.
 const SHORT: usize = 160;
 
-/// The rest of a response behind a limit: one refusal, whatever is in it.
+/// The rest of a response behind a limit: one rejection, whatever is in it.
 #[derive(Debug)]
 pub(super) struct Rest {
     pub(super) code: Code,
@@ -50,43 +50,43 @@ impl Ledger {
         }
     }
 
-    /// Counts a verdict. A call over the limit is refused at once where nothing can change its number any more, and a
-    /// refusal is cut short where there are many. The code says which limit was reached with it.
+    /// Counts a verdict. A call over the limit is rejected at once where nothing can change its number any more, and a
+    /// rejection is cut short where there are many. The code says which limit was reached with it.
     pub(super) fn count(&mut self, policy: &Policy, verdict: &mut Verdict) -> Option<Code> {
         if let Verdict::Call(call) = verdict {
             self.calls += 1;
             let is_excess = self.calls > policy.max_calls && self.pending.is_none();
             if is_excess && policy.on_excess == Excess::Report && policy.release == Release::AtEnd {
                 let finding = too_many(self.calls, policy.max_calls);
-                *verdict = Verdict::Rejected(Box::new(refused(call, finding)));
+                *verdict = Verdict::Rejected(Box::new(rejected(call, finding)));
             }
         }
         match verdict {
             Verdict::Rejected(rejected) => {
-                self.refused += 1;
+                self.rejected += 1;
                 let reasons = rejected.findings.iter();
                 let held: usize = reasons.map(|f| f.message.len() + f.help.len() + f.path.len()).sum();
-                self.refused_bytes += rejected.raw.len() + held;
-                if self.refused_bytes > REFUSED {
+                self.rejected_bytes += rejected.raw.len() + held;
+                if self.rejected_bytes > REJECTED {
                     cut_short(rejected);
                 }
             }
             Verdict::Call(_) if self.calls <= policy.max_calls => {}
-            _ => self.refused += 1,
+            _ => self.rejected += 1,
         }
         if self.effort.is_spent() {
             Some(Code::WorkLimit)
-        } else if self.refused >= policy.limits.refusals.max(1) {
+        } else if self.rejected >= policy.limits.rejections.max(1) {
             Some(Code::TooManyRefusals)
         } else {
             None
         }
     }
 
-    /// The rest that was not judged becomes refusals: one in the text, and one for structured calls.
+    /// The rest that was not judged becomes rejections: one in the text, and one for structured calls.
     pub(super) fn end_rest(&mut self) {
         let Some(rest) = self.rest.take() else { return };
-        let mut refuse = |span: Option<Span>, order: (usize, usize)| {
+        let mut reject = |span: Option<Span>, order: (usize, usize)| {
             let mut finding = Finding::new(rest.code);
             finding.span = span;
             let rejected = Rejected {
@@ -110,10 +110,10 @@ impl Ledger {
             });
         };
         if !rest.span.is_empty() {
-            refuse(Some(rest.span), (rest.span.start.saturating_add(self.base), 0));
+            reject(Some(rest.span), (rest.span.start.saturating_add(self.base), 0));
         }
         if rest.native {
-            refuse(None, (usize::MAX, usize::MAX));
+            reject(None, (usize::MAX, usize::MAX));
         }
     }
 }
@@ -158,7 +158,7 @@ impl Out<'_, '_> {
     }
 }
 
-/// Leaves nothing of a refusal but its place and the reason that decides.
+/// Leaves nothing of a rejection but its place and the reason that decides.
 fn cut_short(rejected: &mut Rejected) {
     rejected.raw = String::new();
     rejected.findings.truncate(1);

@@ -46,7 +46,7 @@ struct Entry {
     order: (usize, usize),
     native: bool,
     closed: bool,
-    /// Why it is refused although it was good by itself.
+    /// Why it is rejected although it was good by itself.
     revoked: Option<Finding>,
     /// Whether it became text instead.
     dropped: bool,
@@ -102,9 +102,9 @@ pub(crate) struct Ledger {
     pub(crate) effort: Effort,
     /// How many calls were good by themselves, those that became text left out.
     calls: usize,
-    /// How many attempts were refused, and how many bytes their refusals hold.
-    refused: usize,
-    refused_bytes: usize,
+    /// How many attempts were rejected, and how many bytes their rejections hold.
+    rejected: usize,
+    rejected_bytes: usize,
     /// What is not judged any more, if a limit was reached, and whether it is not even read.
     rest: Option<Rest>,
     stopped: bool,
@@ -336,14 +336,14 @@ impl Out<'_, '_> {
         }
     }
 
-    /// A call that repeats untrusted text says so, or is refused.
+    /// A call that repeats untrusted text says so, or is rejected.
     fn without_echo(&mut self, policy: &Policy, attempt: &Attempt, verdict: Verdict) -> Verdict {
         let Some(guard) = &mut self.ledger.echo else { return verdict };
         let Verdict::Call(mut call) = verdict else { return verdict };
         let frame = (attempt.raw.len() == attempt.raw_len).then_some(attempt.raw.as_str());
         match guard.judge(policy, &call, frame) {
             Some(finding) if policy.echo == Echo::Reject => {
-                Verdict::Rejected(Box::new(refused(&mut call, finding)))
+                Verdict::Rejected(Box::new(rejected(&mut call, finding)))
             }
             finding => {
                 call.findings.extend(finding);
@@ -363,13 +363,13 @@ impl Out<'_, '_> {
         self.ledger.released += 1;
         if self.ledger.released > max_calls {
             let finding = Finding::new(Code::TooManyCalls);
-            (self.sink)(Event::Rejected(Box::new(refused(&mut call, finding))));
+            (self.sink)(Event::Rejected(Box::new(rejected(&mut call, finding))));
         } else {
             (self.sink)(Event::Call(call));
         }
     }
 
-    /// The last attempt of the text is refused for what follows it.
+    /// The last attempt of the text is rejected for what follows it.
     pub(crate) fn revoke_last(&mut self, finding: Finding) {
         if self.ledger.stopped {
             return;
@@ -431,8 +431,8 @@ impl Out<'_, '_> {
     }
 }
 
-/// A good call that is refused for a reason outside of it.
-fn refused(call: &mut Call, finding: Finding) -> Rejected {
+/// A good call that is rejected for a reason outside of it.
+fn rejected(call: &mut Call, finding: Finding) -> Rejected {
     Rejected {
         attempt: call.attempt,
         id: Some(std::mem::take(&mut call.id)).filter(|id| !id.is_empty()),

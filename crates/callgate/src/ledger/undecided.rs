@@ -131,7 +131,7 @@ impl Out<'_, '_> {
         }
     }
 
-    /// An attempt in a dead place: its text is text again. Where not all of it was kept, it is refused instead.
+    /// An attempt in a dead place: its text is text again. Where not all of it was kept, it is rejected instead.
     pub(super) fn withdraw(&mut self, entry: usize, raw: String, code: Code, reasoning: bool) {
         let Some(entry) = self.ledger.entries.get_mut(entry) else { return };
         let span = entry.verdict.span();

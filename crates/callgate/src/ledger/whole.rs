@@ -9,7 +9,7 @@ use crate::policy::{Endings, Excess, Partial, Position, RequireCall};
 use crate::rules::Rules;
 use crate::verdict::Verdict;
 
-use super::{Entry, Out, Pending, SPARE, refused, too_many};
+use super::{Entry, Out, Pending, SPARE, rejected, too_many};
 
 /// For how many attempts room is kept for a later response.
 const KEPT: usize = 64;
@@ -78,7 +78,7 @@ impl Out<'_, '_> {
                     (self.sink)(Event::Call(call));
                 }
                 (Verdict::Call(mut call), Some(finding)) => {
-                    (self.sink)(Event::Rejected(Box::new(refused(&mut call, finding))));
+                    (self.sink)(Event::Rejected(Box::new(rejected(&mut call, finding))));
                 }
                 (Verdict::Rejected(mut rejected), revoked) => {
                     let is_known =
@@ -156,11 +156,11 @@ fn hold_to_rules(
     }
     order_rule(entries, is_released);
     if policy.partial == Partial::AllOrNothing {
-        let refused = entries.iter().any(|entry| match &entry.verdict {
+        let rejected = entries.iter().any(|entry| match &entry.verdict {
             Verdict::Rejected(rejected) => rejected.findings.iter().any(|f| f.severity() == Severity::Error),
             _ => entry.revoked.is_some(),
         });
-        if refused {
+        if rejected {
             for entry in entries.iter_mut().filter(|entry| stands(entry)) {
                 entry.revoked = Some(Finding::new(Code::Sibling));
             }
@@ -168,7 +168,7 @@ fn hold_to_rules(
     }
 }
 
-/// Refuses the calls that wait for something that never comes: a call that was refused, or that is not there, or that
+/// Rejects the calls that wait for something that never comes: a call that was rejected, or that is not there, or that
 /// waits for them.
 fn order_rule(entries: &mut [Entry], is_done: impl Fn(&str) -> bool) {
     let waits = |entry: &Entry| matches!(&entry.verdict, Verdict::Call(call) if !call.after.is_empty());

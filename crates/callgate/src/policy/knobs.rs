@@ -27,14 +27,14 @@ macro_rules! positions {
 
 // Columns: method, field, position; what it means.
 positions! {
-    repair_off repair RepairPolicy::Off "No repair: what strict reading refuses is refused.";
+    repair_off repair RepairPolicy::Off "No repair: what strict reading rejects is rejected.";
     repair_backtick repair RepairPolicy::Backtick "Only strings in backticks are repaired.";
     repair_lossless repair RepairPolicy::Lossless "Repairs with one possible reading.";
     repair_full repair RepairPolicy::Full "All repairs of the closed list; guesses are reported as such.";
     coerce_off coerce Coerce::Off "No value is changed to fit its schema.";
     coerce_untyped coerce Coerce::Untyped "Only values of a format that cannot say a type are fitted to their schema.";
     coerce_lossless coerce Coerce::Lossless "Any value is fitted where exactly one change makes it valid.";
-    truncated_reject truncated TruncatedPolicy::Reject "A call that runs into the end of the output is refused.";
+    truncated_reject truncated TruncatedPolicy::Reject "A call that runs into the end of the output is rejected.";
     truncated_complete truncated TruncatedPolicy::Complete "It is closed, as a guess, where the ending allows it.";
     endings_any endings Endings::Any "Calls that are closed come out whatever the ending.";
     endings_good endings Endings::Good "Calls come out only if the provider said that the model came to its end.";
@@ -50,16 +50,16 @@ positions! {
     position_anywhere position Position::Anywhere "A call may stand anywhere.";
     position_line_start position Position::LineStart "A call stands at the start of a line.";
     position_trailing position Position::Trailing "Nothing but white space may follow the last call.";
-    on_excess_report on_excess Excess::Report "Each call over `max_calls` is refused.";
-    on_excess_reject on_excess Excess::Reject "More calls than `max_calls` are all refused.";
-    partial_keep_good partial Partial::KeepGood "The good calls of a response stand beside refused ones.";
-    partial_all_or_nothing partial Partial::AllOrNothing "One refused call refuses all of the response.";
-    extra_args_reject extra_args ExtraArgs::Reject "An argument that the schema does not mention refuses the call.";
+    on_excess_report on_excess Excess::Report "Each call over `max_calls` is rejected.";
+    on_excess_reject on_excess Excess::Reject "More calls than `max_calls` are all rejected.";
+    partial_keep_good partial Partial::KeepGood "The good calls of a response stand beside rejected ones.";
+    partial_all_or_nothing partial Partial::AllOrNothing "One rejected call rejects all of the response.";
+    extra_args_reject extra_args ExtraArgs::Reject "An argument that the schema does not mention rejects the call.";
     extra_args_drop extra_args ExtraArgs::Drop "Such an argument is dropped, listed as a coercion.";
     extra_args_allow extra_args ExtraArgs::Allow "Such an argument is passed on.";
-    blank_args_reject blank_args BlankArgs::Reject "A call without arguments is refused.";
+    blank_args_reject blank_args BlankArgs::Reject "A call without arguments is rejected.";
     blank_args_empty blank_args BlankArgs::Empty "It has an empty object, if the tool requires nothing.";
-    members_reject members Members::Reject "A member of a call that its format does not have refuses it.";
+    members_reject members Members::Reject "A member of a call that its format does not have rejects it.";
     members_report members Members::Report "Such a member is reported, unless the tool is dangerous.";
     dangerous_marked dangerous Dangerous::Marked "The tools that say so are dangerous.";
     dangerous_all dangerous Dangerous::All "All tools are dangerous.";
@@ -67,13 +67,13 @@ positions! {
     require_call_if_attempted require_call RequireCall::IfAttempted "It must if it tries to, in a format that is not switched on.";
     require_call_always require_call RequireCall::Always "It must call.";
     foreign_live foreign Foreign::Live "An unmistakable call in a dialect that was not named is a call.";
-    foreign_reject foreign Foreign::Reject "It is refused, and said so.";
+    foreign_reject foreign Foreign::Reject "It is rejected, and said so.";
     foreign_ignore foreign Foreign::Ignore "It is text.";
     release_at_end release Release::AtEnd "Calls come out at the end, when nothing can revoke them.";
     release_early release Release::Early "Calls come out as soon as each is judged.";
     echo_report echo Echo::Report "A call that repeats untrusted text is reported.";
-    echo_reject echo Echo::Reject "A call that repeats untrusted text is refused.";
-    duplicate_keys_reject duplicate_keys DuplicateKeys::Reject "A key that stands twice refuses the call.";
+    echo_reject echo Echo::Reject "A call that repeats untrusted text is rejected.";
+    duplicate_keys_reject duplicate_keys DuplicateKeys::Reject "A key that stands twice rejects the call.";
     duplicate_keys_keep_last duplicate_keys DuplicateKeys::KeepLast "Its last value wins, as a guess.";
 }
 
@@ -120,8 +120,8 @@ limits! {
     limit_depth depth "The deepest nesting of arguments; the object itself is depth 1.";
     limit_held held "The most text that is held back while it is undecided.";
     limit_repairs repairs "The most repairs of one call.";
-    limit_raw raw "How much of a refused attempt is copied into the refusal.";
-    limit_refusals refusals "The most refusals of one response.";
+    limit_raw raw "How much of a rejected attempt is copied into the rejection.";
+    limit_rejections rejections "The most rejections of one response.";
     limit_work work "The most counted work for one response.";
     limit_untrusted untrusted "The most untrusted text that calls are compared with.";
 }

@@ -21,7 +21,7 @@ pub enum ActionKind {
     Text,
     /// A call.
     Action,
-    /// The model reports an error, or its call was refused.
+    /// The model reports an error, or its call was rejected.
     Error,
 }
 

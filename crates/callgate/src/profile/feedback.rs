@@ -18,17 +18,17 @@ pub(super) fn feedback(
     response: &Response,
     registry: Option<&Registry>,
 ) -> Option<String> {
-    let refused: Vec<&Rejected> = response.rejected.iter().collect();
+    let rejected: Vec<&Rejected> = response.rejected.iter().collect();
     let errors: Vec<&Finding> =
         response.findings.iter().filter(|finding| finding.severity() == Severity::Error).collect();
-    if refused.is_empty() && errors.is_empty() {
+    if rejected.is_empty() && errors.is_empty() {
         return None;
     }
     let mut text = String::new();
-    if !refused.is_empty() {
-        let _ = writeln!(text, "{}", opening(profile, refused.len()));
+    if !rejected.is_empty() {
+        let _ = writeln!(text, "{}", opening(profile, rejected.len()));
     }
-    for (number, rejected) in refused.iter().enumerate() {
+    for (number, rejected) in rejected.iter().enumerate() {
         let name = rejected.name.as_deref().map_or_else(|| "a call without a name".to_owned(), defuse);
         let _ = writeln!(text, "\n{}. {name}", number + 1);
         for finding in &rejected.findings {
@@ -45,16 +45,16 @@ pub(super) fn feedback(
     for finding in errors {
         let _ = writeln!(text, "{}", line(profile, finding, ""));
     }
-    let format = |registry| (profile.row.feedback.format)(profile.teaches()?, &refused, registry);
+    let format = |registry| (profile.row.feedback.format)(profile.teaches()?, &rejected, registry);
     if let Some(format) = registry.and_then(format) {
         text.push_str(&format);
     }
-    text.push_str("\nCorrect this and answer again. Send only what was refused.\n");
+    text.push_str("\nCorrect this and answer again. Send only what was rejected.\n");
     Some(text)
 }
 
 fn opening(profile: &Profile, count: usize) -> String {
-    let calls = if count == 1 { "One call was refused" } else { "Some calls were refused" };
+    let calls = if count == 1 { "One call was rejected" } else { "Some calls were rejected" };
     profile.row.feedback.opening.replace("{calls}", calls)
 }
 

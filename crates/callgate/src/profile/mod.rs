@@ -140,12 +140,12 @@ impl Profile {
         response.calls.is_empty() && response.rejected.is_empty() && (self.row.says_done)(&response.text)
     }
 
-    /// How often a host asks again for what was refused, unless it is told otherwise.
+    /// How often a host asks again for what was rejected, unless it is told otherwise.
     pub fn retries(&self) -> u32 {
         self.row.retries
     }
 
-    /// What a host asks again with for each refused call, unless it is told otherwise; `None` if that is the feedback.
+    /// What a host asks again with for each rejected call, unless it is told otherwise; `None` if that is the feedback.
     pub fn retry_template(&self) -> Option<&'static str> {
         self.row.retry_template
     }
@@ -161,8 +161,8 @@ impl Profile {
     }
 
     /// Whether a response of nothing at all is an error.
-    pub(crate) fn refuses_empty(&self) -> bool {
-        self.row.refuses_empty
+    pub(crate) fn rejects_empty(&self) -> bool {
+        self.row.rejects_empty
     }
 
     /// The codes that a model may give an error that it reports; any if there are none.

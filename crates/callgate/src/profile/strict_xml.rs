@@ -24,7 +24,7 @@ pub enum ErrorType {
     SchemaValidation,
     /// A call was needed and there is none.
     NoXmlBlocks,
-    /// Too many responses in a row were refused.
+    /// Too many responses in a row were rejected.
     MaxMistakes,
 }
 
@@ -47,7 +47,7 @@ impl fmt::Display for ErrorType {
     }
 }
 
-/// Why a response was refused.
+/// Why a response was rejected.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct StrictError {
     /// The type.
@@ -155,8 +155,8 @@ pub(super) fn expects(tool: &CompiledTool) -> Option<String> {
 }
 
 /// The two forms of a block, for the tool that was meant or the first one.
-pub(super) fn format(record: &Record, refused: &[&Rejected], registry: &Registry) -> Option<String> {
-    let named = refused.iter().find_map(|rejected| registry.compiled(rejected.name.as_deref()?));
+pub(super) fn format(record: &Record, rejected: &[&Rejected], registry: &Registry) -> Option<String> {
+    let named = rejected.iter().find_map(|rejected| registry.compiled(rejected.name.as_deref()?));
     let tool = named.or_else(|| registry.all_compiled().next())?;
     let arguments = prompt::arguments(tool);
     let call = RenderCall { id: None, name: &tool.tool.name, arguments: &arguments };

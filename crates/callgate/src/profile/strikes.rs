@@ -1,11 +1,11 @@
-//! Strikes: how many responses in a row were refused, and when that is too many.
+//! Strikes: how many responses in a row were rejected, and when that is too many.
 
 use super::message;
 use crate::finding::{Code, Severity};
 use crate::gate::Gate;
 use crate::response::Response;
 
-/// A refused response, counted.
+/// A rejected response, counted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Strike {
     /// The first error of the response.
@@ -28,7 +28,7 @@ pub enum StrikeMode {
     AfterLimit,
 }
 
-/// The counter of refused responses of one conversation.
+/// The counter of rejected responses of one conversation.
 #[derive(Clone, Debug)]
 pub struct Strikes {
     limit: usize,
@@ -48,7 +48,7 @@ impl Strikes {
         Strikes { limit, mode, count: 0 }
     }
 
-    /// How many responses in a row were refused.
+    /// How many responses in a row were rejected.
     pub fn count(&self) -> usize {
         self.count
     }
@@ -58,7 +58,7 @@ impl Strikes {
         self.count = 0;
     }
 
-    /// Counts a response: one strike if anything in it was refused, none and a fresh start if a call stands.
+    /// Counts a response: one strike if anything in it was rejected, none and a fresh start if a call stands.
     ///
     /// A response that is only text, where that is allowed, changes nothing: otherwise words between mistakes would
     /// wipe them out.
@@ -86,12 +86,12 @@ impl Strikes {
 
 /// The first error of a response and its message.
 fn first_error(response: &Response, sentences: &[(Code, &'static str)]) -> Option<(Code, String)> {
-    let refused = response
+    let rejected = response
         .rejected
         .iter()
         .filter_map(|rejected| rejected.findings.first())
         .filter(|finding| finding.code != Code::Sibling);
     let whole = response.findings.iter().filter(|finding| finding.severity() == Severity::Error);
-    let finding = refused.chain(whole).next()?;
+    let finding = rejected.chain(whole).next()?;
     Some((finding.code, message(sentences, finding).to_owned()))
 }

@@ -15,9 +15,9 @@ pub(super) const SENTENCES: &[(Code, &str)] = &[
     (Code::EmptyName, "Tool call has empty function name: a call must have a tool name"),
 ];
 
-/// What asks again for one refused call; the placeholders are the host's.
+/// What asks again for one rejected call; the placeholders are the host's.
 pub(super) const RETRY: &str = "\
-One of your tool calls was refused and not run.
+One of your tool calls was rejected and not run.
 
 Tool: {tool_name}
 Error: {error_message}
@@ -38,11 +38,11 @@ Call the tool again. Write only the corrected JSON object as its arguments, with
 pub struct StructuredResult {
     /// The calls that stand, in order.
     pub calls: Vec<Call>,
-    /// One error per refused call, in order.
+    /// One error per rejected call, in order.
     pub errors: Vec<CallError>,
     /// The repairs of all calls that stand.
     pub repairs: Vec<Repair>,
-    /// Whether no call was refused.
+    /// Whether no call was rejected.
     pub all_succeeded: bool,
     /// How many calls there were, good and bad.
     pub total: usize,
@@ -50,7 +50,7 @@ pub struct StructuredResult {
     pub finish_reason: FinishReason,
 }
 
-/// One refused call.
+/// One rejected call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CallError {
     /// The code, `ACODE-TLP-001` and on.

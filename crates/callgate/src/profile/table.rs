@@ -27,7 +27,7 @@ pub(super) struct Row {
     /// Whether unmistakable markers of dialects that were not chosen are listened for.
     pub(super) listens: bool,
     /// Whether a response of nothing at all is an error.
-    pub(super) refuses_empty: bool,
+    pub(super) rejects_empty: bool,
     pub(super) policy: fn() -> Policy,
     /// What its prompt says about the format, before the examples.
     pub(super) rules: &'static str,
@@ -44,11 +44,11 @@ pub(super) struct Row {
     pub(super) suggestion: fn(&Response, &str) -> Option<String>,
     /// Whether a text without a call says that the work is finished.
     pub(super) says_done: fn(&str) -> bool,
-    /// What is said at the last of too many refused responses in a row; `{limit}` stands for their number.
+    /// What is said at the last of too many rejected responses in a row; `{limit}` stands for their number.
     pub(super) last_strike: &'static str,
-    /// How often its document's system asks again for what was refused.
+    /// How often its document's system asks again for what was rejected.
     pub(super) retries: u32,
-    /// What asks again for one refused call, where that is not the feedback.
+    /// What asks again for one rejected call, where that is not the feedback.
     pub(super) retry_template: Option<&'static str>,
     /// Whether it stops asking when the same mistake comes back.
     pub(super) stops_when_repeated: bool,
@@ -57,7 +57,7 @@ pub(super) struct Row {
 /// How a profile words its feedback to a model.
 #[derive(Clone, Copy)]
 pub(super) struct Feedback {
-    /// How it begins; `{calls}` stands for "One call was refused" or "Some calls were refused".
+    /// How it begins; `{calls}` stands for "One call was rejected" or "Some calls were rejected".
     pub(super) opening: &'static str,
     /// What stands before the message of a finding, about the tool of this name.
     pub(super) lead: fn(&Finding, &str) -> String,
@@ -80,7 +80,7 @@ const STANDARD: Row = Row {
     teaches: Some("hermes"),
     needs_dialect: false,
     listens: true,
-    refuses_empty: false,
+    rejects_empty: false,
     policy: Policy::default,
     rules: BLOCKS,
     ending: "",
@@ -96,7 +96,7 @@ const STANDARD: Row = Row {
     },
     suggestion: |_, _| None,
     says_done: |_| false,
-    last_strike: "The limit of {limit} refused responses in a row is reached.",
+    last_strike: "The limit of {limit} rejected responses in a row is reached.",
     retries: 2,
     retry_template: None,
     stops_when_repeated: true,
@@ -145,7 +145,7 @@ pub(super) const PROFILES: &[Row] = &[
         dialects: &["action-json"],
         teaches: Some("action-json"),
         listens: false,
-        refuses_empty: true,
+        rejects_empty: true,
         policy: || Policy {
             fences: Region::Sole,
             position: Position::Trailing,

@@ -58,10 +58,10 @@ impl CompiledTool {
     ) -> Fit {
         let count = tape.nodes().len();
         let Some(mut value) = tape.value(arguments, 0) else {
-            return refused(out_of_range(arguments, tape));
+            return rejected(out_of_range(arguments, tape));
         };
         if !value.is_object() {
-            return refused(vec![Finding::new(Code::ArgumentsNotObject)]);
+            return rejected(vec![Finding::new(Code::ArgumentsNotObject)]);
         }
         let mut changes = Vec::new();
         if extra == ExtraArgs::Drop {
@@ -71,7 +71,7 @@ impl CompiledTool {
                 // A call of which nothing is left is another call.
                 if members.is_empty() && !dropped.is_empty() {
                     let names = dropped.iter().take(problem::LISTED);
-                    return refused(names.map(|key| self.unexpected(key, effort)).collect());
+                    return rejected(names.map(|key| self.unexpected(key, effort)).collect());
                 }
             }
             changes = drop_members(arguments, tape, &dropped);
@@ -83,11 +83,11 @@ impl CompiledTool {
         }
         let errors = match self.verdict(&value, count, effort) {
             Validity::Valid if unexpected.is_empty() => return self.accepted(arguments, tape, changes),
-            Validity::Valid => return refused(unexpected),
+            Validity::Valid => return rejected(unexpected),
             Validity::Invalid(errors) => errors,
             Validity::Unexplained(why) => {
                 let problems = self.roughly(&value, why);
-                return refused(problems.iter().map(SchemaProblem::finding).chain(unexpected).collect());
+                return rejected(problems.iter().map(SchemaProblem::finding).chain(unexpected).collect());
             }
         };
         let known: Vec<&str> = self.keys().collect();
@@ -112,7 +112,7 @@ impl CompiledTool {
             }
             Validity::Valid => problems.clear(),
             Validity::Invalid(still) => {
-                // A value that its conversion made valid is not what the call is refused for.
+                // A value that its conversion made valid is not what the call is rejected for.
                 let wrong: BTreeSet<&str> =
                     still.iter().map(|error| error.instance_path().as_str()).collect();
                 let stays =
@@ -125,7 +125,7 @@ impl CompiledTool {
             Validity::Unexplained(_) => {}
         }
         let found = problems.iter().map(SchemaProblem::finding).chain(unexpected).collect();
-        refused(self.judged_exactly(found, arguments, tape))
+        rejected(self.judged_exactly(found, arguments, tape))
     }
 }
 
@@ -144,7 +144,7 @@ impl CompiledTool {
                 None => vec![Finding::new(Code::BadJson)],
             },
         };
-        if findings.is_empty() { fit } else { refused(findings) }
+        if findings.is_empty() { fit } else { rejected(findings) }
     }
 
     /// What was found, but for what was found about a number that was judged by another value than its own.
@@ -197,7 +197,7 @@ struct Expected<'e> {
     members: Vec<&'e Value>,
 }
 
-fn refused(findings: Vec<Finding>) -> Fit {
+fn rejected(findings: Vec<Finding>) -> Fit {
     Fit { findings, ..Fit::default() }
 }
 

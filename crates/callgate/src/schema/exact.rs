@@ -1,4 +1,4 @@
-//! Exact numbers: which numbers of the arguments a validator would judge by a rounded value, so that they are refused.
+//! Exact numbers: which numbers of the arguments a validator would judge by a rounded value, so that they are rejected.
 //!
 //! The validator holds a number in 64 bits. Rounding keeps the order, so a number that was rounded is still judged right
 //! against every number of the schema that it did not fall together with. What it may lose is that difference, whether it

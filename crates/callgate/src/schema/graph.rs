@@ -2,7 +2,7 @@
 //!
 //! A tool list is untrusted input. A validator follows references, so a schema of one page can ask for more work than
 //! there is time (twenty definitions that each refer twice to the next) or never end (a definition that is itself).
-//! The graph is walked once, when a tool is registered, and refuses such schemas.
+//! The graph is walked once, when a tool is registered, and rejects such schemas.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -21,7 +21,7 @@ const MAX_NESTING: usize = 64;
 const MAX_CHAIN: usize = 24;
 /// The most subschemas that judge one value, each counted as often as it is reached.
 const MAX_JUDGES: u64 = 1024;
-/// The most subschemas met on the way to one value while the reasons of a refusal are collected. Reasons multiply by
+/// The most subschemas met on the way to one value while the reasons of a rejection are collected. Reasons multiply by
 /// the alternatives on every level of a recursive schema, so for deeper values only the fact is reported.
 const MAX_REASONS: u64 = 4096;
 /// The deepest value that a recursive schema judges.
@@ -90,9 +90,9 @@ pub(super) enum Extras {
 
 /// How deep a value may be nested to be judged, where the schema goes on for as long as the value does.
 pub(super) struct Depths {
-    /// Deeper values are refused, since the validator recurses with the value and the stack is finite.
+    /// Deeper values are rejected, since the validator recurses with the value and the stack is finite.
     pub verdict: usize,
-    /// Of deeper values, the reasons of a refusal are not collected, since there may be too many.
+    /// Of deeper values, the reasons of a rejection are not collected, since there may be too many.
     pub reasons: usize,
 }
 
@@ -452,7 +452,7 @@ fn names_resource(identifier: &Value) -> bool {
     identifier.as_str().is_some_and(|text| !text.starts_with('#'))
 }
 
-/// Refuses a schema that is too large or too deep, and lists the anchors that references may name.
+/// Rejects a schema that is too large or too deep, and lists the anchors that references may name.
 pub(super) fn measure(root: &Value) -> Result<HashMap<&str, &Value>, RegistryError> {
     let mut anchors = HashMap::new();
     let mut size = 0usize;
@@ -473,14 +473,14 @@ pub(super) fn measure(root: &Value) -> Result<HashMap<&str, &Value>, RegistryErr
             }
             _ => {}
         }
-        let refusal = if size > MAX_SIZE {
+        let rejection = if size > MAX_SIZE {
             format!("the schema is larger than {} KiB", MAX_SIZE >> 10)
         } else if depth > MAX_NESTING {
             format!("the schema is nested deeper than {MAX_NESTING} levels")
         } else {
             continue;
         };
-        return Err(RegistryError::new(RegistryErrorCode::TooComplex, refusal));
+        return Err(RegistryError::new(RegistryErrorCode::TooComplex, rejection));
     }
     Ok(anchors)
 }

@@ -8,7 +8,7 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
         call   = "<act>{object}</act>"
         object = '{"tool": "{name}", "input": {arguments}}'
     "#;
-    // A file that cannot be used is refused with line, column and a way out.
+    // A file that cannot be used is rejected with line, column and a way out.
     let mut gate = Gate::builder().tools(Registry::from_json(r#"[{"name": "search", "parameters": {}}]"#)?);
     for record in Record::parse(file)? {
         gate = gate.record(record);

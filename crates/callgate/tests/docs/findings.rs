@@ -10,9 +10,9 @@ const HEAD: &str = "\
 Everything the gate has to say about a response is a *finding*: a stable code, a severity, the bytes it is about, the
 place in the arguments, a message, and what to do. `callgate explain CODE` shows any of them at the terminal.
 
-- **error**: a call was refused because of this, or the response as a whole is wrong.
+- **error**: a call was rejected because of this, or the response as a whole is wrong.
 - **warning**: something was read differently from how it was written, or left alone on purpose.
-- **info**: worth knowing; nothing was refused.
+- **info**: worth knowing; nothing was rejected.
 
 A code never changes its meaning. Messages may: they are for people and models. *Kind* is the group for hosts that only
 branch on groups. The examples are run by the tests, with two tools: `look` (`q`: string, required; `n`: integer up to

@@ -30,7 +30,7 @@ of those knobs that differ from `standard`; a key that is no knob is an error.
 `guarded` is what should stand in front of a tool that deletes, pays or sends. It wants exactly one dialect, by name (`native` for structured calls
 alone): a gate that listens for every format has a caller for each of them, and building one without is an error. A call counts only at the start
 of a line, only in that format, only if the provider said in a known word that the response is complete, and only if it has no member that the
-format does not have. Every tool is dangerous, an echo of untrusted text is refused, and one refusal refuses the response.
+format does not have. Every tool is dangerous, an echo of untrusted text is rejected, and one rejection rejects the response.
 
 Nothing is repaired, not even what has one reading only. A lossless repair is safe for what it reads, but a call that needs one is not what the format
 writes: it is a call that something else may have written, or that was hurt on its way. Asking again costs one turn; a model that often needs
@@ -50,19 +50,19 @@ const REMARKS: &[(&str, &str)] = &[
     ),
     (
         "members",
-        "Known are the members that the dialect's own objects have, and a few that providers add: `id`, `type`, `index`, `call_id`, `tool_call_id`, `object`, `status`, `extra_content`, `thought_signature`. A second name that differs from the first refuses the call under every policy.",
+        "Known are the members that the dialect's own objects have, and a few that providers add: `id`, `type`, `index`, `call_id`, `tool_call_id`, `object`, `status`, `extra_content`, `thought_signature`. A second name that differs from the first rejects the call under every policy.",
     ),
     (
         "dangerous",
-        "For calls of dangerous tools nothing is guessed: names are not repaired, unknown members refuse, and what is cut off is not closed without a good ending. With `all` a host should also ask before every call (`Gate::is_dangerous`).",
+        "For calls of dangerous tools nothing is guessed: names are not repaired, unknown members reject, and what is cut off is not closed without a good ending. With `all` a host should also ask before every call (`Gate::is_dangerous`).",
     ),
     (
-        "limits.refusals",
-        "The spans still account for every byte: the last refusal, `too-many-refusals`, covers all that follows. Calls in it do not come out. The reasons of all refusals together hold about 1 MiB; after that each keeps the one that decides, and no raw text.",
+        "limits.rejections",
+        "The spans still account for every byte: the last rejection, `too-many-refusals`, covers all that follows. Calls in it do not come out. The reasons of all rejections together hold about 1 MiB; after that each keeps the one that decides, and no raw text.",
     ),
     (
         "limits.work",
-        "The work of judging counts where the call ends that was judged, so it makes no difference how the text was cut. When it is spent, the rest is one refusal, `work-limit`; calls before it stand, as after the word `length`. Comparing names is bounded by itself: a response gets at most 16 suggestions of what was meant.",
+        "The work of judging counts where the call ends that was judged, so it makes no difference how the text was cut. When it is spent, the rest is one rejection, `work-limit`; calls before it stand, as after the word `length`. Comparing names is bounded by itself: a response gets at most 16 suggestions of what was meant.",
     ),
     (
         "reasoning",
@@ -74,7 +74,7 @@ const REMARKS: &[(&str, &str)] = &[
     ),
     (
         "limits.untrusted",
-        "What is over the limit is not compared: then every call that is no echo of the rest is `echo-unchecked`, and refused where `echo` is `reject`.",
+        "What is over the limit is not compared: then every call that is no echo of the rest is `echo-unchecked`, and rejected where `echo` is `reject`.",
     ),
     (
         "echo",

@@ -60,10 +60,10 @@ pub(crate) const ALL: &[Situation] = &[
     },
     Situation {
         code: Code::TooManyRefusals,
-        words: "more refused calls than the policy's `limits.refusals`, and what follows them",
+        words: "more rejected calls than the policy's `limits.rejections`, and what follows them",
         codes: || {
             let wrong = CALL.replace("look", "fly");
-            codes(&gate_with("standard", |policy| policy.limits.refusals = 2).parse(&wrong.repeat(4)))
+            codes(&gate_with("standard", |policy| policy.limits.rejections = 2).parse(&wrong.repeat(4)))
         },
     },
     Situation {
@@ -159,7 +159,7 @@ pub(crate) const ALL: &[Situation] = &[
     },
     Situation {
         code: Code::MaxMistakes,
-        words: "the third refused response in a row, as `chat` and the profile `strict-xml` count them",
+        words: "the third rejected response in a row, as `chat` and the profile `strict-xml` count them",
         codes: || {
             let gate = gate("strict-xml");
             let mut strikes = Strikes::default();

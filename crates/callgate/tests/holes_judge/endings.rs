@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::support;
 use crate::support::corpus::DIALECT_SAMPLES;
-use crate::support::{Feed, ended, profile, refusals};
+use crate::support::{Feed, ended, profile, rejections};
 use crate::{gate, parse, scan, tools};
 
 /// Words of providers for an end that was none.
@@ -127,7 +127,7 @@ fn c07_only_known_good_endings_complete_a_call_in_text() {
         let gate = support::dialect_gate(dialect, &tools());
         for word in GOOD {
             let response = parse(&gate, &whole[..whole.len() - closers], word);
-            assert_eq!(response.calls.len(), 1, "{dialect}, {word}: {}", refusals(&response));
+            assert_eq!(response.calls.len(), 1, "{dialect}, {word}: {}", rejections(&response));
         }
     }
 }

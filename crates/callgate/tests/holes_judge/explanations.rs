@@ -64,7 +64,7 @@ fn c10_suggestions_are_few_per_response() {
         )
         .collect();
     let mut policy = Profile::standard().policy();
-    policy.limits.refusals = 1 << 20;
+    policy.limits.rejections = 1 << 20;
     let gate = Gate::builder()
         .tools(support::registry(&Value::Array(names)))
         .policy(policy)

@@ -1,4 +1,4 @@
-//! What an attack found in the judging: endings, numbers, explanations, refusals and members, each by the number it has there.
+//! What an attack found in the judging: endings, numbers, explanations, rejections and members, each by the number it has there.
 
 // What fails outside of a test function fails the test that called it.
 #![allow(clippy::panic)]
@@ -7,7 +7,7 @@ mod endings;
 mod explanations;
 mod members;
 mod numbers;
-mod refusals;
+mod rejections;
 #[path = "../support/mod.rs"]
 mod support;
 

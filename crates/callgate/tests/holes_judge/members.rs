@@ -4,7 +4,7 @@ use callgate::{Code, FinishReason, Gate, Registry, Response};
 use serde_json::{Value, json};
 
 use crate::endings::{CUT, GOOD, UNKNOWN};
-use crate::support::{profile, refusals};
+use crate::support::{profile, rejections};
 use crate::{codes, gate, parse, scan, tools};
 
 // ---- C17: members ----
@@ -29,13 +29,13 @@ fn c17_unknown_members_are_never_silent() {
         ] {
             let gate = gate(profile_name, &tools());
             let object = object.replace("NAME", name);
-            let refuses = profile_name == "strict" || name == "rm";
-            let wanted = if refuses { Code::UnknownMember } else { Code::IgnoredMember };
+            let rejects = profile_name == "strict" || name == "rm";
+            let wanted = if rejects { Code::UnknownMember } else { Code::IgnoredMember };
             let response = gate.parse(&format!("<tool_call>{object}</tool_call>"));
-            let place = format!("{profile_name}: {object}: {}", refusals(&response));
+            let place = format!("{profile_name}: {object}: {}", rejections(&response));
             assert_eq!(
                 (response.calls.len(), codes(&response).contains(&wanted)),
-                (usize::from(!refuses), true),
+                (usize::from(!rejects), true),
                 "{place}"
             );
             let native: Value = serde_json::from_str(&object).unwrap_or_default();
@@ -51,7 +51,7 @@ fn c17_unknown_members_are_never_silent() {
             session.native_calls(&json!([{"id": "2", "dry_run": true, "function": {"name": name, "arguments": "{\"path\": \"a\"}"}}]), &mut |event| collector.push(event));
             session.finish(FinishReason::Stop, &mut |event| collector.push(event));
             let response = collector.finish(FinishReason::Stop);
-            assert_eq!(response.calls.len(), if refuses { 0 } else { 2 }, "{place}");
+            assert_eq!(response.calls.len(), if rejects { 0 } else { 2 }, "{place}");
             assert_eq!(codes(&response).iter().filter(|code| **code == wanted).count(), 2, "{place}");
         }
     }
@@ -162,7 +162,7 @@ fn the_guarded_profile_wants_one_dialect_and_a_good_ending() {
         let response = parse(&gate, call, word);
         assert_eq!((response.calls.len(), codes(&response)), (0, vec![Code::Truncated]), "{word}");
     }
-    for refused in [
+    for rejected in [
         format!("So: {call}"),
         call.replace("}}<", "},\"dry_run\": true}<"),
         call.replace("\"a\"}", "\"a\",}"),
@@ -171,6 +171,6 @@ fn the_guarded_profile_wants_one_dialect_and_a_good_ending() {
         call.replace("read", "read_read"),
         "[TOOL_CALLS][{\"name\": \"read\", \"arguments\": {\"path\": \"a\"}}]".to_owned(),
     ] {
-        assert!(parse(&gate, &refused, "stop").calls.is_empty(), "{refused}");
+        assert!(parse(&gate, &rejected, "stop").calls.is_empty(), "{rejected}");
     }
 }

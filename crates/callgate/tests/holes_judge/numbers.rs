@@ -195,7 +195,7 @@ proptest! {
         if found.is_empty() {
             prop_assert!(right, "{schema} accepts {arguments}");
         } else if right {
-            prop_assert_eq!(&found[0], &Code::NumberNotExact, "{} refuses {}", schema, arguments);
+            prop_assert_eq!(&found[0], &Code::NumberNotExact, "{} rejects {}", schema, arguments);
         }
         let quoted = format!("{{\"n\": \"{}\"}}", number.spelled(form));
         let typed = schema.replacen('{', "{\"type\": \"number\", ", usize::from(word != "integer"));

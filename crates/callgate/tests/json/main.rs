@@ -234,7 +234,7 @@ fn the_argument_cases_of_real_models() {
         let lossless = seen.end == End::Whole && !seen.guessed();
         let right = &case["right_answer"]["calls"][0]["arguments"];
         match id {
-            // Accepted or refused by what the schema says, not by how they are read.
+            // Accepted or rejected by what the schema says, not by how they are read.
             "f150" | "f153" | "f154" | "f157" | "f158" | "f164" | "f166" | "d149" | "d156" => {
                 assert!(lossless && seen.repairs.is_empty(), "{id} {seen:?}");
             }

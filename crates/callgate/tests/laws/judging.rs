@@ -1,4 +1,4 @@
-//! Promises about verdicts: none is silent, nothing is invented or touched, dead regions stay dead, refusals teach.
+//! Promises about verdicts: none is silent, nothing is invented or touched, dead regions stay dead, rejections teach.
 
 use callgate::internal::dialect::Slot;
 use callgate::internal::json::Syntax;
@@ -71,7 +71,7 @@ fn decided(sample: &Sample, call: &Call) -> Option<usize> {
     end.map(|end| frame.start + end + 2)
 }
 
-/// A call that is cut anywhere after it was decided is refused or reported, never only text.
+/// A call that is cut anywhere after it was decided is rejected or reported, never only text.
 #[test]
 fn promise_04_a_call_cut_short_is_not_silent() {
     over_samples(DIALECT_SAMPLES.iter(), |sample| {
@@ -254,7 +254,7 @@ fn promise_06_valid_input_is_never_touched() {
         let native = native_events(&gate, "free", &[&arguments], FinishReason::ToolCalls);
         for events in [text_events, native] {
             let response = response(&events);
-            prop_assert_eq!(response.calls.len(), 1, "{}", support::refusals(&response));
+            prop_assert_eq!(response.calls.len(), 1, "{}", support::rejections(&response));
             let call = &response.calls[0];
             prop_assert_eq!(&call.arguments, &arguments);
             prop_assert!(call.repairs.is_empty() && call.coercions.is_empty(), "{call:?}");
@@ -400,22 +400,22 @@ fn promise_11_an_open_gate_says_that_it_checked_nothing() {
     assert!(response.calls.iter().all(|call| !call.checked) && response.calls.len() == 1, "{response:?}");
 }
 
-// ---- 12: every refusal teaches ----
+// ---- 12: every rejection teaches ----
 
-/// Why a response does not teach, if it does not: a refusal without help, or feedback that holds a control token.
+/// Why a response does not teach, if it does not: a rejection without help, or feedback that holds a control token.
 fn teaching_fault(gate: &Gate, response: &Response) -> Option<String> {
-    let refused = response.rejected.iter().flat_map(|rejected| &rejected.findings);
+    let rejected = response.rejected.iter().flat_map(|rejected| &rejected.findings);
     if let Some(mute) = response.rejected.iter().find(|rejected| rejected.findings.is_empty()) {
-        return Some(format!("refused without a reason: {mute:?}"));
+        return Some(format!("rejected without a reason: {mute:?}"));
     }
     if let Some(mute) =
-        refused.chain(&response.findings).find(|f| f.help.trim().is_empty() || f.message.trim().is_empty())
+        rejected.chain(&response.findings).find(|f| f.help.trim().is_empty() || f.message.trim().is_empty())
     {
         return Some(format!("a finding without a way out: {mute:?}"));
     }
     let feedback = gate.profile().feedback(response, gate.registry());
     if feedback.is_none() && !response.rejected.is_empty() {
-        return Some("refused, and nothing to tell the model".to_owned());
+        return Some("rejected, and nothing to tell the model".to_owned());
     }
     let feedback = feedback?;
     let markers = Record::builtin().iter().filter(|record| record.auto).flat_map(openers);
@@ -426,7 +426,7 @@ fn teaching_fault(gate: &Gate, response: &Response) -> Option<String> {
 }
 
 #[test]
-fn promise_12_every_refusal_teaches() {
+fn promise_12_every_rejection_teaches() {
     over_samples(samples(), |sample| {
         let cut = sample
             .text
@@ -457,8 +457,8 @@ fn promise_12_every_code_has_a_message_a_help_and_a_true_example() {
             {"name": "put", "parameters": {"type": "object", "properties": {"text": {"type": "string"}}}},
         ]);
         let response = support::gate(entry.example.profile, &tools).parse(entry.example.text);
-        let refused = response.rejected.iter().flat_map(|rejected| &rejected.findings);
-        let found: Vec<Code> = refused.chain(&response.findings).map(|finding| finding.code).collect();
+        let rejected = response.rejected.iter().flat_map(|rejected| &rejected.findings);
+        let found: Vec<Code> = rejected.chain(&response.findings).map(|finding| finding.code).collect();
         assert!(found.contains(code), "the example of {code} gives {found:?}, calls {:?}", response.calls);
     }
 }

@@ -33,11 +33,11 @@ fn texts_that_once_broke_a_promise_come_out_right() {
     over_samples(OTHER_SAMPLES.iter().filter(|sample| sample.row["outcome"].is_array()), |sample| {
         let response = response(&sample.feed().whole(sample.text.as_bytes()));
         let calls = response.calls.iter().map(|call| format!("call {} {}", call.name, call.arguments));
-        let refusals = response.rejected.iter().map(|rejected| {
+        let rejections = response.rejected.iter().map(|rejected| {
             let codes: Vec<&str> = rejected.findings.iter().map(|finding| finding.code.word()).collect();
             format!("rejected {} {}", rejected.name.as_deref().unwrap_or("None"), codes.join(","))
         });
-        let found: BTreeSet<String> = calls.chain(refusals).collect();
+        let found: BTreeSet<String> = calls.chain(rejections).collect();
         let expected = sample.row["outcome"].as_array().into_iter().flatten();
         let expected: BTreeSet<String> = expected.filter_map(Value::as_str).map(str::to_owned).collect();
         (found != expected).then(|| format!("expected {expected:?}, found {found:?}"))

@@ -127,13 +127,13 @@ fn ran(response: &Response) -> BTreeSet<usize> {
     paths.filter_map(|path| path.strip_prefix('k')?.parse().ok()).collect()
 }
 
-/// The codes of all findings and refusals that touch a span.
+/// The codes of all findings and rejections that touch a span.
 fn said(response: &Response, place: Span) -> BTreeSet<&'static str> {
     let touches = |span: Option<Span>| span.is_some_and(|s| s.start <= place.end && place.start <= s.end);
-    let refused = response.rejected.iter().filter(|rejected| touches(rejected.span));
-    let refused = refused.flat_map(|rejected| &rejected.findings);
+    let rejected = response.rejected.iter().filter(|rejected| touches(rejected.span));
+    let rejected = rejected.flat_map(|rejected| &rejected.findings);
     let remarks = response.findings.iter().filter(|finding| touches(finding.span));
-    refused.chain(remarks).map(|finding| finding.code.word()).collect()
+    rejected.chain(remarks).map(|finding| finding.code.word()).collect()
 }
 
 /// What is wrong, by class. The order is the order of the report.

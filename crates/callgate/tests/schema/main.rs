@@ -28,7 +28,7 @@ fn fit_with(tool: &CompiledTool, arguments: &str, coerce: Coerce, extra: ExtraAr
     let tape = Tape::parse(arguments).unwrap();
     let fit = tool.fit(arguments, &tape, coerce, extra, false);
     if !fit.findings.is_empty() {
-        assert!(fit.arguments.is_none() && fit.coercions.is_empty(), "a refusal changes nothing");
+        assert!(fit.arguments.is_none() && fit.coercions.is_empty(), "a rejection changes nothing");
     }
     assert_eq!(fit.arguments.is_some(), !fit.coercions.is_empty(), "every change is listed");
     fit

@@ -111,7 +111,7 @@ proptest! {
 
     /// The look that lets arguments through also has to see a key that stands twice, at any depth and in any spelling.
     #[test]
-    fn promise_11_a_key_that_stands_twice_is_refused(schema in schemas(), value in values()) {
+    fn promise_11_a_key_that_stands_twice_is_rejected(schema in schemas(), value in values()) {
         let schema = json!({"type": "object", "properties": {"v": schema}, "required": ["v"]});
         let mut registry = Registry::new();
         registry.register(Tool::new("t", "d", schema)).unwrap();

@@ -62,7 +62,7 @@ pub(crate) fn outcome(gate: &Gate, response: &Response, input: &str) -> Outcome 
     outcome
 }
 
-/// Every refusal by its deciding finding, and every error of the response as a whole.
+/// Every rejection by its deciding finding, and every error of the response as a whole.
 fn problems(profile: &Profile, response: &Response) -> Vec<Problem> {
     let problem = |code: Code, tool: Option<String>, message: String| Problem {
         kind: code.kind().to_owned(),
@@ -72,7 +72,7 @@ fn problems(profile: &Profile, response: &Response) -> Vec<Problem> {
         raw_arguments: None,
         position: None,
     };
-    let refused = response.rejected.iter().filter_map(|rejected| {
+    let rejected = response.rejected.iter().filter_map(|rejected| {
         let messages: Vec<_> =
             rejected.findings.iter().map(|f| format!("{} {}", f.message, f.help)).collect();
         Some(problem(rejected.findings.first()?.code, rejected.name.clone(), messages.join("\n")))
@@ -80,7 +80,7 @@ fn problems(profile: &Profile, response: &Response) -> Vec<Problem> {
     let whole = response.findings.iter().filter(|finding| finding.severity() == Severity::Error);
     let whole =
         whole.map(|finding| problem(finding.code, None, format!("{} {}", finding.message, finding.help)));
-    refused.chain(whole).collect()
+    rejected.chain(whole).collect()
 }
 
 mod action {
@@ -167,7 +167,7 @@ pub(crate) mod strict_xml {
         }
     }
 
-    /// The counter of refused responses, as the case configures it.
+    /// The counter of rejected responses, as the case configures it.
     pub(crate) fn strikes(config: &Value) -> Strikes {
         let limit = config["max_mistakes"].as_u64().map_or(3, |limit| limit as usize);
         let mode = match config["strike_mode"].as_str() {

@@ -245,7 +245,7 @@ pub(crate) fn calls_fault(response: &Response, expected: &Value) -> Option<Strin
             "{} calls expected, found {:?}; {}",
             expected.len(),
             found(),
-            refusals(response)
+            rejections(response)
         ));
     }
     for (call, wanted) in response.calls.iter().zip(expected) {
@@ -256,15 +256,15 @@ pub(crate) fn calls_fault(response: &Response, expected: &Value) -> Option<Strin
     None
 }
 
-/// The refusals of a response in one line, for messages.
-pub(crate) fn refusals(response: &Response) -> String {
+/// The rejections of a response in one line, for messages.
+pub(crate) fn rejections(response: &Response) -> String {
     let rejected = response.rejected.iter().map(|r| {
         let why: Vec<_> = r.findings.iter().map(ToString::to_string).collect();
-        format!("refused {:?}: {}", r.name.as_deref().unwrap_or("?"), why.join(", "))
+        format!("rejected {:?}: {}", r.name.as_deref().unwrap_or("?"), why.join(", "))
     });
     let findings = response.findings.iter().map(ToString::to_string);
     let lines: Vec<_> = rejected.chain(findings).collect();
-    if lines.is_empty() { "nothing refused".to_owned() } else { lines.join(" · ") }
+    if lines.is_empty() { "nothing rejected".to_owned() } else { lines.join(" · ") }
 }
 
 /// A text that is too long for a message, cut in the middle.

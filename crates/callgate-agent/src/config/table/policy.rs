@@ -146,7 +146,7 @@ pub(super) const POLICY: &[Row] = &[
         Kind::Count(1, 1 << 30),
         "the most text held back while it is undecided, in bytes",
     ),
-    knob("policy.limits.refusals", LIMIT, Kind::Count(1, 1_000_000), "the most rejections of one response"),
+    knob("policy.limits.rejections", LIMIT, Kind::Count(1, 1_000_000), "the most rejections of one response"),
     knob("policy.limits.work", LIMIT, Kind::Count(1, 1 << 40), "the most counted work for one response"),
     knob("policy.limits.repairs", LIMIT, Kind::Count(0, 1_000_000), "the most repairs of one call"),
     knob(

@@ -6,7 +6,7 @@
 //! ```console
 //! $ cargo run -q -p callgate-example-axum
 //! 200 OK {"calls":[{"arguments":{"city":"Oslo"},"name":"get_weather"}]}
-//! 422 Unprocessable Entity One call was refused. Nothing of it was run.
+//! 422 Unprocessable Entity One call was rejected. Nothing of it was run.
 //! ```
 
 use std::error::Error;

@@ -53,11 +53,11 @@ impl Calls {
             FieldContent::KvLines => {
                 let message =
                     "`kv-lines` cannot be a template: a line break ends a value, and a value may hold one";
-                return Err(field.refuse("content", "content", message, TEXT_ARGUMENTS));
+                return Err(field.reject("content", "content", message, TEXT_ARGUMENTS));
             }
             FieldContent::Text | FieldContent::Scalar => {
                 let message = "a call whose arguments are plain text has no names for them";
-                return Err(field.refuse("content", "content", message, TEXT_ARGUMENTS));
+                return Err(field.reject("content", "content", message, TEXT_ARGUMENTS));
             }
         }
         if !field.repeats && calls.join.is_empty() {
@@ -75,7 +75,7 @@ impl Calls {
     ) -> Result<(), ImportError> {
         field.known_args(&["unquoted_keys", "string_delims", "allow_non_json", "strip"])?;
         if field.is_set("allow_non_json")? {
-            let remark = "The template passes on content that is no JSON; here such a call is refused.";
+            let remark = "The template passes on content that is no JSON; here such a call is rejected.";
             self.call_remarks.push(remark.to_owned());
         }
         self.quoting(field)?;
@@ -97,7 +97,7 @@ impl Calls {
                     None => {
                         let message = "`transform_each` does not say which members are the call";
                         let help = "Write \"{name}\" and \"{arguments}\", the members of an element.";
-                        return Err(field.refuse("transform", "transform", message, help));
+                        return Err(field.reject("transform", "transform", message, help));
                     }
                 }
                 return self.check_quoting(field);
@@ -109,7 +109,7 @@ impl Calls {
             Some(Transform { name, arguments, .. }) if is_group(field, name) => {
                 if arguments != &["content"] {
                     let message = "the name stands outside of the content, the arguments are a part of it";
-                    return Err(field.refuse("transform", "transform", message, WHOLE));
+                    return Err(field.reject("transform", "transform", message, WHOLE));
                 }
                 "{arguments}"
             }
@@ -158,14 +158,14 @@ impl Calls {
                 }
                 Some(_) => {
                     let message = "strings open and close with different marks";
-                    Err(field.refuse(key, "content", message, "A dialect has one quote for both sides."))
+                    Err(field.reject(key, "content", message, "A dialect has one quote for both sides."))
                 }
                 None => Err(wrong_type(&format!("{}/{key}", field.place), pair, "a list of two strings")),
             },
             [] => Err(wrong_type(&format!("{}/{key}", field.place), delimiters, "a list of one pair")),
             _ => {
                 let help = "A dialect has one private quote.";
-                Err(field.refuse(key, "content", "strings have several kinds of marks", help))
+                Err(field.reject(key, "content", "strings have several kinds of marks", help))
             }
         }
     }
@@ -176,7 +176,7 @@ impl Calls {
             return Ok(());
         }
         let message = "private quotes are read in arguments only, and here the whole call is one object";
-        Err(field.refuse("content_args/string_delims", "content", message, WHOLE))
+        Err(field.reject("content_args/string_delims", "content", message, WHOLE))
     }
 
     fn tags(
@@ -191,7 +191,7 @@ impl Calls {
             }
             _ => {
                 let message = "tags hold arguments only, so the name has to come from the opener";
-                return Err(field.refuse("transform", "transform", message, WHOLE));
+                return Err(field.reject("transform", "transform", message, WHOLE));
             }
         }
         let place = format!("{}/content_args/tag_pattern", field.place);
@@ -208,7 +208,7 @@ impl Calls {
         self.parameters(field, &pattern)?;
         self.values(field)?;
         if field.is_set("merge_duplicates")? {
-            let remark = "The template collects a repeated key in a list; here a repeated key is refused.";
+            let remark = "The template collects a repeated key in a list; here a repeated key is rejected.";
             self.param_remarks.push(remark.to_owned());
         }
         self.call =
@@ -352,7 +352,7 @@ fn shape(field: &Field<'_>, transform: &Transform, skipped: usize) -> Result<Str
         (Some(&transform.name), "\"{name}\""),
         (Some(&transform.arguments), "{arguments}"),
     ];
-    // A member, or an object of members: deeper shapes do not occur, and are refused.
+    // A member, or an object of members: deeper shapes do not occur, and are rejected.
     let mut members: Vec<(String, Vec<String>)> = Vec::new();
     for (path, placeholder) in parts.into_iter().filter_map(|(path, word)| Some((path?, word))) {
         let in_content = skipped == 0 || path.first().is_some_and(|step| step == "content");
@@ -370,7 +370,7 @@ fn shape(field: &Field<'_>, transform: &Transform, skipped: usize) -> Result<Str
             _ => {
                 let message = format!("`{{{}}}` is no member of the call's object", path.join("."));
                 let help = "Take name, arguments and id from the object, at most two levels deep.";
-                return Err(field.refuse("transform", "transform", &message, help));
+                return Err(field.reject("transform", "transform", &message, help));
             }
         }
     }

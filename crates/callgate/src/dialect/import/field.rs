@@ -82,7 +82,7 @@ impl<'t> Field<'t> {
         };
         if field.transform_each && field.transform.is_none() {
             let message = "`transform_each` is set, but there is no `transform`";
-            return Err(field.refuse(
+            return Err(field.reject(
                 "transform_each",
                 "transform",
                 message,
@@ -93,13 +93,13 @@ impl<'t> Field<'t> {
     }
 
     /// An error about one key of this field.
-    pub(super) fn refuse(&self, key: &str, code: &'static str, message: &str, help: &str) -> ImportError {
+    pub(super) fn reject(&self, key: &str, code: &'static str, message: &str, help: &str) -> ImportError {
         ImportError::new(code, format!("{}/{key}", self.place), message, help)
     }
 
     /// An error about the pattern behind a marker.
     pub(super) fn bad_pattern(&self, key: &str, why: &str) -> ImportError {
-        self.refuse(key, "pattern", &format!("the marker cannot be a template: {why}"), PATTERN_HELP)
+        self.reject(key, "pattern", &format!("the marker cannot be a template: {why}"), PATTERN_HELP)
     }
 
     /// The argument of the content parser with this name.
@@ -115,7 +115,7 @@ impl<'t> Field<'t> {
         }
     }
 
-    /// Refuses arguments that its content parser does not have.
+    /// Rejects arguments that its content parser does not have.
     pub(super) fn known_args(&self, known: &[&str]) -> Result<(), ImportError> {
         match self.args {
             Some(args) => known_keys(&format!("{}/content_args", self.place), args, known),
@@ -185,7 +185,7 @@ pub(super) fn object<'t>(place: &str, value: &'t Value) -> Result<&'t Map<String
     value.as_object().ok_or_else(|| wrong_type(place, value, "an object"))
 }
 
-/// Refuses keys that are not in the list, with the nearest ones.
+/// Rejects keys that are not in the list, with the nearest ones.
 pub(super) fn known_keys(place: &str, keys: &Map<String, Value>, known: &[&str]) -> Result<(), ImportError> {
     let Some(key) = keys.keys().find(|key| !known.contains(&key.as_str())) else { return Ok(()) };
     let help = match nearest(key, known.iter().copied()).first() {

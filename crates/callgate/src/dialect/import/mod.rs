@@ -82,7 +82,7 @@ pub fn import(json: &str, name: &str) -> Result<String, ImportError> {
         Err(error) => Err(ImportError::new(
             "does-not-load",
             place,
-            format!("the dialect made from it is refused: {}", error.message),
+            format!("the dialect made from it is rejected: {}", error.message),
             error.help,
         )),
     }
@@ -235,7 +235,7 @@ fn introduce(file: &mut File, fields: &TemplateFields<'_>, made: &Calls) {
     });
     file.remark(
         "- missing closers: only those under `also` may be absent in the middle; at the end of the response a \
-         complete call may lack its closers. A cut-off value is refused.",
+         complete call may lack its closers. A cut-off value is rejected.",
     );
     file.remark(
         "- layout: white space next to a marker is text unless a template writes it; `before` would make it layout.",
@@ -259,17 +259,17 @@ fn introduce(file: &mut File, fields: &TemplateFields<'_>, made: &Calls) {
     file.remark("The anchor of the prompt and the defaults of the message say nothing about the output.");
 }
 
-/// Text is text: everything else the form could make of it is refused.
+/// Text is text: everything else the form could make of it is rejected.
 fn check_text(field: &Field<'_>) -> Result<(), ImportError> {
     if field.content != FieldContent::Text {
         let help = "Only `tool_calls` can be read as data.";
-        return Err(field.refuse("content", "content", "text and reasoning are read as `text` only", help));
+        return Err(field.reject("content", "content", "text and reasoning are read as `text` only", help));
     }
     field.known_args(&["strip"])?;
     let is_plain = field.transform.is_none_or(|transform| transform == "{content}");
     if !is_plain || field.transform_each {
         let help = "Remove it: text is passed on as it is.";
-        return Err(field.refuse("transform", "transform", "text cannot be transformed", help));
+        return Err(field.reject("transform", "transform", "text cannot be transformed", help));
     }
     Ok(())
 }
@@ -297,7 +297,7 @@ fn implied_opener(field: &Field<'_>, closer: &str) -> Result<String, ImportError
     let name = closer.trim().strip_prefix("</").and_then(|rest| rest.strip_suffix('>'));
     name.map(|name| format!("<{name}>")).ok_or_else(|| {
         let message = "reasoning without an opener needs a closing tag, from which the opener is made";
-        field.refuse("close", "no-opener", message, "Give the field `open`.")
+        field.reject("close", "no-opener", message, "Give the field `open`.")
     })
 }
 
@@ -347,7 +347,7 @@ impl Spellings {
                     let message =
                         format!("`{}` closes two fields that differ in how else they close", row[0]);
                     let help = "Give both fields the same list, or write the dialect by hand.";
-                    return Err(field.refuse("close", "conflict", &message, help));
+                    return Err(field.reject("close", "conflict", &message, help));
                 }
             }
         }

@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_template_can_say_is_refused() {
+    fn what_no_template_can_say_is_rejected() {
         for (source, why) in [
             ("(a", "not closed"),
             ("a)", "not opened"),

@@ -21,7 +21,7 @@ impl Transform {
         // A list of one call is a call: the form writes it where a field does not repeat.
         let written = match written.as_array().map(Vec::as_slice) {
             Some([call]) => call,
-            Some(_) => return Err(refuse(field, "it makes a list that is not one call", LIST)),
+            Some(_) => return Err(reject(field, "it makes a list that is not one call", LIST)),
             None => written,
         };
         let function = written.get("function").unwrap_or(written);
@@ -29,7 +29,7 @@ impl Transform {
             return Ok(None);
         }
         if !function.is_object() {
-            return Err(refuse(field, "it does not make a call", SHAPE));
+            return Err(reject(field, "it does not make a call", SHAPE));
         }
         let part = |key: &str| function.get(key).filter(|value| !value.is_null());
         let arguments = part("arguments").or_else(|| part("parameters"));
@@ -46,18 +46,18 @@ const LIST: &str = "Make one call of it, and use `transform_each` for a list.";
 const SHAPE: &str =
     r#"Write {"type": "function", "function": {"name": "{…}", "arguments": "{…}"}}, or leave it out."#;
 
-fn refuse(field: &Field<'_>, message: &str, help: &str) -> ImportError {
-    field.refuse("transform", "transform", message, help)
+fn reject(field: &Field<'_>, message: &str, help: &str) -> ImportError {
+    field.reject("transform", "transform", message, help)
 }
 
 /// The path of a part that is one placeholder.
 fn required(field: &Field<'_>, part: &str, value: Option<&Value>) -> Result<Vec<String>, ImportError> {
     let Some(value) = value else {
-        return Err(refuse(field, &format!("it says no `{part}`"), SHAPE));
+        return Err(reject(field, &format!("it says no `{part}`"), SHAPE));
     };
     value.as_str().and_then(path).ok_or_else(|| {
         let message = format!("its `{part}` is not one placeholder");
-        refuse(field, &message, "Give the whole part as one placeholder, such as \"{content.name}\".")
+        reject(field, &message, "Give the whole part as one placeholder, such as \"{content.name}\".")
     })
 }
 

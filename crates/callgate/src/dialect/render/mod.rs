@@ -1,4 +1,4 @@
-//! Rendering: calls, text and reasoning written in a dialect so that they read back exactly, or a refusal.
+//! Rendering: calls, text and reasoning written in a dialect so that they read back exactly, or a rejection.
 
 mod params;
 
@@ -43,7 +43,7 @@ impl fmt::Display for Unrepresentable {
 
 impl std::error::Error for Unrepresentable {}
 
-fn refuse<T>(path: impl Into<String>, literal: &str, message: &str) -> Result<T, Unrepresentable> {
+fn reject<T>(path: impl Into<String>, literal: &str, message: &str) -> Result<T, Unrepresentable> {
     Err(Unrepresentable { path: path.into(), literal: literal.to_owned(), message: message.to_owned() })
 }
 
@@ -111,13 +111,13 @@ struct Filling<'a> {
 impl<'r> Writer<'r> {
     fn reasoning(&mut self, reasoning: &str, is_followed: bool) -> Result<(), Unrepresentable> {
         let Some(template) = self.record.reasoning.first() else {
-            return refuse("/reasoning", "", "this dialect has no place for reasoning");
+            return reject("/reasoning", "", "this dialect has no place for reasoning");
         };
         let (range, closer) = self.frame(template, reasoning);
         if closer.is_empty() && is_followed {
             // The next opener ends it, and the layout before that opener must be known from the reasoning.
             if reasoning.ends_with(char::is_whitespace) {
-                return refuse("/reasoning", "", "white space at its end would be taken for layout");
+                return reject("/reasoning", "", "white space at its end would be taken for layout");
             }
             self.out.push_str(&self.record.before);
         }
@@ -136,21 +136,21 @@ impl<'r> Writer<'r> {
         is_followed: bool,
     ) -> Result<(), Unrepresentable> {
         let Some(template) = self.record.text.first() else {
-            return refuse("/text", "", "this dialect has no place for text");
+            return reject("/text", "", "this dialect has no place for text");
         };
         let is_framed = template.parts.len() > 1;
         if !is_framed {
             if follows_reasoning && self.record.reasoning.first().is_some_and(is_open_ended) {
-                return refuse("/text", "", "nothing in this dialect separates text from reasoning");
+                return reject("/text", "", "nothing in this dialect separates text from reasoning");
             }
             if follows_reasoning && text.starts_with(char::is_whitespace) {
-                return refuse("/text", "", "white space after the reasoning would be taken for layout");
+                return reject("/text", "", "white space after the reasoning would be taken for layout");
             }
             if is_followed && !self.record.before.is_empty() && text.ends_with(char::is_whitespace) {
-                return refuse("/text", "", "white space before the call would be taken for layout");
+                return reject("/text", "", "white space before the call would be taken for layout");
             }
             if is_followed && guard::ends_in_fence(text) {
-                return refuse("/text", "```", "the text ends inside a code fence, where no call counts");
+                return reject("/text", "```", "the text ends inside a code fence, where no call counts");
             }
         }
         let (range, closer) = self.frame(template, text);
@@ -219,14 +219,14 @@ impl<'r> Writer<'r> {
         let arguments_path = format!("{path}/arguments");
         let tape = Tape::parse(call.arguments).filter(|tape| tape.nodes()[0].kind == Kind::Object);
         let Some(tape) = tape else {
-            return refuse(arguments_path, call.arguments, "the arguments are not a JSON object");
+            return reject(arguments_path, call.arguments, "the arguments are not a JSON object");
         };
         if let Some(node) = tape.duplicate(call.arguments) {
             let key = tape.key(call.arguments, node).unwrap_or_default();
-            return refuse(arguments_path, &key, "a key is given twice");
+            return reject(arguments_path, &key, "a key is given twice");
         }
         if write::has_lone_surrogate(call.arguments) {
-            return refuse(arguments_path, call.arguments, "a surrogate escape has no partner");
+            return reject(arguments_path, call.arguments, "a surrogate escape has no partner");
         }
         let template = self.alternative(call.id.is_some(), &path)?;
         let filling = Filling { call, tape, position, path };
@@ -234,7 +234,7 @@ impl<'r> Writer<'r> {
         self.fill(template, &filling)?;
         let Some(rival) = self.rival(template, start) else { return Ok(()) };
         if !rival.has(Slot::Code) || *call.name != *self.record.code_tool {
-            return refuse(format!("{}/name", filling.path), call.name, "the name means something else here");
+            return reject(format!("{}/name", filling.path), call.name, "the name means something else here");
         }
         self.out.truncate(start);
         self.code(rival, &filling, is_last)
@@ -249,9 +249,9 @@ impl<'r> Writer<'r> {
         match chosen {
             Some(template) => Ok(template),
             None if with_id.is_some() => {
-                refuse(format!("{path}/id"), "{id}", "this dialect writes an id for every call")
+                reject(format!("{path}/id"), "{id}", "this dialect writes an id for every call")
             }
-            None => refuse(path, "{code}", "this dialect writes nothing but code"),
+            None => reject(path, "{code}", "this dialect writes nothing but code"),
         }
     }
 
@@ -281,10 +281,10 @@ impl<'r> Writer<'r> {
         let (Some(node), Some(code)) = (only, code) else {
             let tool = &self.record.code_tool;
             let message = format!("a call of `{tool}` is written as its `code`, a string, and nothing else");
-            return refuse(path, json, &message);
+            return reject(path, json, &message);
         };
         if !is_last || code.is_empty() || code.starts_with(char::is_whitespace) {
-            return refuse(path, &code, "code comes last, and starts with a visible character");
+            return reject(path, &code, "code comes last, and starts with a visible character");
         }
         self.markup(template);
         let start = self.out.len();
@@ -326,16 +326,16 @@ impl<'r> Writer<'r> {
         path: impl Fn() -> String,
     ) -> Result<(), Unrepresentable> {
         if word.is_empty() || !word.chars().all(is_word_character) {
-            return refuse(path(), word, "a name is a word without white space, quotes and brackets");
+            return reject(path(), word, "a name is a word without white space, quotes and brackets");
         }
         if word.starts_with('/') && self.out.ends_with('<') {
-            return refuse(path(), word, "the name would be read as a closing tag");
+            return reject(path(), word, "the name would be read as a closing tag");
         }
         // A literal that starts like a word ends the name only where it stands whole, so the name must not hold it.
         if let Some(Part::Literal(literal)) = next {
             let length = literal.find(|character| !is_word_character(character)).unwrap_or(literal.len());
             if length > 0 && word.contains(&literal[..length]) {
-                return refuse(path(), word, "the name holds what ends it in this dialect");
+                return reject(path(), word, "the name holds what ends it in this dialect");
             }
         }
         self.out.push_str(word);
@@ -381,7 +381,7 @@ impl<'r> Writer<'r> {
                         _ => (filling.call.name, format!("{}/name", filling.path)),
                     };
                     if text.is_empty() || !text.chars().all(is_word_character) {
-                        return refuse(
+                        return reject(
                             path,
                             text,
                             "a name is a word without white space, quotes and brackets",

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::super::guard::{Guard, GuardKind, RenderedPart};
 use super::super::spelling::Spelled;
 use super::super::template::{Part, Slot, Template};
-use super::{Filling, Unrepresentable, Writer, refuse};
+use super::{Filling, Unrepresentable, Writer, reject};
 use crate::json::{Kind, Tape};
 
 /// What is still to be written: a value, or the closer of a value whose members come first.
@@ -49,7 +49,7 @@ impl<'r> Writer<'r> {
         let key = filling.tape.key(json, node);
         let template = if key.is_some() { self.record.param.first() } else { self.record.item.as_ref() };
         let Some(template) = template else {
-            return refuse(path(), "", "this dialect has no list elements");
+            return reject(path(), "", "this dialect has no list elements");
         };
         let start = self.out.len();
         let mut opener_end = None;
@@ -72,7 +72,7 @@ impl<'r> Writer<'r> {
         if let (Some(key), Some(item), true) = (&key, &self.record.item, is_nested)
             && self.out[start..].starts_with(item.head())
         {
-            return refuse(path(), key, "the key means a list element in this dialect");
+            return reject(path(), key, "the key means a list element in this dialect");
         }
         Ok(closer)
     }
@@ -91,7 +91,7 @@ impl<'r> Writer<'r> {
         match &string {
             Some(text) => {
                 if self.record.trim && text.trim().len() < text.len() {
-                    return refuse(path(), text, "white space around a value is dropped in this dialect");
+                    return reject(path(), text, "white space around a value is dropped in this dialect");
                 }
                 self.raw(Slot::Value, text);
             }
@@ -101,10 +101,10 @@ impl<'r> Writer<'r> {
         let openers = self.record.param.iter().chain(&self.record.item).map(Template::head);
         let is_element = |head: &str| !head.trim().is_empty() && written.starts_with(head.trim());
         if self.record.item.is_some() && openers.into_iter().any(is_element) {
-            return refuse(path(), written, "the value starts like an element of this dialect");
+            return reject(path(), written, "the value starts like an element of this dialect");
         }
         if self.rival_openings().any(|literal| written.starts_with(literal)) {
-            return refuse(path(), written, "the value starts like another form of a parameter");
+            return reject(path(), written, "the value starts like another form of a parameter");
         }
         let range = start..self.out.len();
         self.out.push_str(&closer);

@@ -49,11 +49,11 @@ impl Threads {
 
     /// Reads white space where every thread either passes over it as it stands or cannot read it at all.
     pub(super) fn step_over_space(&mut self, program: &Program) -> Option<Fate> {
-        let refuses = |thread: &Thread| {
+        let rejects = |thread: &Thread| {
             let op = program.ops[thread.pc as usize];
             op == Op::Match || begins_without_space(op)
         };
-        if !self.list.iter().all(|thread| thread.spaced || refuses(thread)) {
+        if !self.list.iter().all(|thread| thread.spaced || rejects(thread)) {
             return None;
         }
         if !self.list.iter().any(|thread| thread.spaced) {

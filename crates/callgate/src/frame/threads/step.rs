@@ -46,7 +46,7 @@ impl Threads {
                 continue;
             }
             let op = program.ops[thread.pc as usize];
-            if refuses(op, byte) {
+            if rejects(op, byte) {
                 continue;
             }
             let mut thread = *thread;
@@ -113,7 +113,7 @@ impl Threads {
 }
 
 /// Whether an instruction cannot read this byte, whatever thread stands there.
-fn refuses(op: Op, byte: u8) -> bool {
+fn rejects(op: Op, byte: u8) -> bool {
     match op {
         Op::Byte(wanted) => wanted != byte,
         Op::Word(_) => !is_word_byte(byte),

@@ -256,7 +256,7 @@ impl Reader {
                 cursor.at += 1;
             }
             b'"' | b'\'' if self.around.comma => {
-                return self.refuse(cursor, "more members follow after the end of the value");
+                return self.reject(cursor, "more members follow after the end of the value");
             }
             b'{' | b'[' => {
                 self.around.earlier = Some(std::mem::take(&mut self.output));

@@ -450,7 +450,7 @@ impl Reader {
             && cursor.base + at >= self.stops_from
     }
 
-    /// Refuses the value for a reason outside of it, at an offset of what was pushed. Its end is still looked for.
+    /// Rejects the value for a reason outside of it, at an offset of what was pushed. Its end is still looked for.
     pub(crate) fn abort(&mut self, code: Code, at: usize, message: String) {
         if self.failure.is_none() {
             self.fail(code, at, message);
@@ -489,7 +489,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_is_refused_at_the_same_place_in_any_cutting() {
+    fn what_is_too_long_is_rejected_at_the_same_place_in_any_cutting() {
         let long = format!("{{\"é\": \"{}\"}}", "東".repeat(LONGEST / 3));
         let read = |size: usize| {
             let mut reader = Reader::new(Syntax::Json);

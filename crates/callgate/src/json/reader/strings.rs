@@ -344,7 +344,7 @@ impl Reader {
                 self.close_string();
                 Advance::Go
             }
-            ProbeVerdict::SwallowedKey => self.refuse(cursor, "a quote or comma is missing before this key"),
+            ProbeVerdict::SwallowedKey => self.reject(cursor, "a quote or comma is missing before this key"),
             ProbeVerdict::Data(_) | ProbeVerdict::Join { .. } => {
                 let gap = std::mem::take(&mut self.gap);
                 for space in gap.chars() {

@@ -96,8 +96,8 @@ impl Reader {
             }
             b'(' => self.open_container(cursor, LevelKind::Paren),
             b',' if self.in_sequence() => self.drop_comma(cursor, Safety::Guess),
-            b'}' | b']' | b')' | b',' | b';' => self.refuse(cursor, "a value is missing here"),
-            b':' | b'=' => self.refuse(cursor, "this sign cannot start a value"),
+            b'}' | b']' | b')' | b',' | b';' => self.reject(cursor, "a value is missing here"),
+            b':' | b'=' => self.reject(cursor, "this sign cannot start a value"),
             _ => self.read_word(cursor),
         }
     }
@@ -111,7 +111,7 @@ impl Reader {
         let keyword = self.level_kind() == Some(LevelKind::Kwargs);
         match self.grammar.opening(cursor.rest(), cursor.last) {
             Opening::More => return Advance::More,
-            Opening::Quote(..) if keyword => return self.refuse_positional(cursor),
+            Opening::Quote(..) if keyword => return self.reject_positional(cursor),
             Opening::Quote(style, len) => {
                 // A key is never in triple quotes: an empty key may stand right before a broken value.
                 let (style, len) = match style {
@@ -175,8 +175,8 @@ impl Reader {
         self.scan = Scan::default();
         if key.is_empty() || !colon {
             return match self.level_kind() {
-                Some(LevelKind::Kwargs) => self.refuse_positional(cursor),
-                _ => self.refuse(cursor, "a key and its colon are missing here"),
+                Some(LevelKind::Kwargs) => self.reject_positional(cursor),
+                _ => self.reject(cursor, "a key and its colon are missing here"),
             };
         }
         let bare_keys = matches!(self.grammar.syntax, Syntax::Bare | Syntax::Kwargs);
@@ -212,7 +212,7 @@ impl Reader {
         };
         if len == 0 {
             if matches!(byte, b',' | b';') || is_bracket(byte) && !matches!(byte, b'{' | b'[' | b'(') {
-                return self.refuse(cursor, "a key has no value");
+                return self.reject(cursor, "a key has no value");
             }
             self.repair(RepairCode::MissingColon, cursor.span(0));
             self.output.text.push(':');
@@ -264,7 +264,7 @@ impl Reader {
             Some(LevelKind::Wrapper) | None => false,
         };
         if !follows {
-            return self.refuse(cursor, "a comma or a closing bracket is missing here");
+            return self.reject(cursor, "a comma or a closing bracket is missing here");
         }
         let apart = !self.in_sequence() || opens || self.output.text.ends_with(['}', ']']);
         let safety = if apart { Safety::Lossless } else { Safety::Guess };
@@ -315,9 +315,9 @@ impl Reader {
     }
 
     fn read_closer(&mut self, cursor: &mut Cursor<'_>, byte: u8) -> Advance {
-        let Some(kind) = self.level_kind() else { return self.refuse(cursor, "this bracket closes nothing") };
+        let Some(kind) = self.level_kind() else { return self.reject(cursor, "this bracket closes nothing") };
         if kind == LevelKind::Wrapper && byte != b')' && self.levels.len() == 1 {
-            return self.refuse(cursor, "this bracket closes nothing");
+            return self.reject(cursor, "this bracket closes nothing");
         }
         if kind.closer() == byte {
             self.close_level(cursor.offset());
@@ -389,12 +389,12 @@ impl Reader {
         }
     }
 
-    pub(super) fn refuse(&mut self, cursor: &Cursor<'_>, message: &str) -> Advance {
+    pub(super) fn reject(&mut self, cursor: &Cursor<'_>, message: &str) -> Advance {
         self.fail(Code::RepairRefused, cursor.offset(), message);
         Advance::Go
     }
 
-    fn refuse_positional(&mut self, cursor: &Cursor<'_>) -> Advance {
+    fn reject_positional(&mut self, cursor: &Cursor<'_>) -> Advance {
         self.fail(Code::BadJson, cursor.offset(), "every argument needs its name and an equals sign");
         Advance::Go
     }

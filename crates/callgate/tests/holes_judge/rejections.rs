@@ -1,4 +1,4 @@
-//! Refusals: few, short, and together they account for every byte.
+//! Rejections: few, short, and together they account for every byte.
 
 use callgate::{Code, FinishReason, Gate, Policy, Profile, Record, Response};
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::support::{Feed, ended, partition_fault};
 use crate::{codes, gate, tools};
 
 #[test]
-fn c12_refusals_are_few_and_account_for_every_byte() {
+fn c12_rejections_are_few_and_account_for_every_byte() {
     let call = "<tool_call>{\"name\": \"read\", \"arguments\": {\"path\": \"a\"}}</tool_call>";
     let shapes = [
         ("muse-atem", "<|open|>call tool=\""),
@@ -24,7 +24,7 @@ fn c12_refusals_are_few_and_account_for_every_byte() {
             continue;
         }
         let gate = support::dialect_gate(dialect, &tools());
-        let most = gate.policy().max_calls + gate.policy().limits.refusals;
+        let most = gate.policy().max_calls + gate.policy().limits.rejections;
         for text in [
             shape.repeat(400_000 / shape.len()),
             format!("{call}{}{call}", shape.repeat(20_000 / shape.len() + 2000)),
@@ -57,7 +57,7 @@ fn c12_a_list_of_calls_without_end_is_bounded() {
 }
 
 #[test]
-fn c12_structured_refusals_are_bounded_too() {
+fn c12_structured_rejections_are_bounded_too() {
     let gate = gate("standard", &tools());
     let calls = Value::Array(vec![json!({"function": {"name": "fly", "arguments": "{}"}}); 20_000]);
     let mut session = gate.session();
@@ -65,12 +65,12 @@ fn c12_structured_refusals_are_bounded_too() {
     session.native_calls(&calls, &mut |event| collector.push(event));
     session.finish(FinishReason::ToolCalls, &mut |event| collector.push(event));
     let response = collector.finish(FinishReason::ToolCalls);
-    assert!(response.rejected.len() <= gate.policy().limits.refusals + 1, "{}", response.rejected.len());
+    assert!(response.rejected.len() <= gate.policy().limits.rejections + 1, "{}", response.rejected.len());
     assert!(codes(&response).contains(&Code::TooManyRefusals));
 }
 
 #[test]
-fn c12_large_refusals_are_cut_short() {
+fn c12_large_rejections_are_cut_short() {
     let gate = gate("standard", &tools());
     let shape = format!(
         "<tool_call>{{\"name\": \"fly\", \"arguments\": {{\"a\": \"{}\"}}}}</tool_call>\n",
@@ -134,9 +134,9 @@ fn c12_the_budget_of_work_ends_the_reading() {
 
 #[test]
 fn c12_limits_cut_no_byte_and_no_chunk_apart() {
-    for (refusals, work) in [(1, 1 << 30), (2, 1 << 30), (512, 60), (512, 300), (1, 200)] {
+    for (rejections, work) in [(1, 1 << 30), (2, 1 << 30), (512, 60), (512, 300), (1, 200)] {
         let mut policy = Profile::named("lenient").unwrap_or_else(Profile::standard).policy();
-        policy.limits.refusals = refusals;
+        policy.limits.rejections = rejections;
         policy.limits.work = work;
         policy.quote = callgate::internal::policy::Quote::Dead;
         let gate = Gate::builder()
@@ -148,9 +148,9 @@ fn c12_limits_cut_no_byte_and_no_chunk_apart() {
         for sample in DIALECT_SAMPLES.iter().filter(|sample| sample.text.len() < 2000) {
             let text = format!("`a` {}\n`{}`\n{} é", sample.text, sample.text, sample.text);
             let events = feed.whole(text.as_bytes());
-            assert_eq!(partition_fault(&events, text.len()), None, "{refusals}, {work}: {}", sample.id);
+            assert_eq!(partition_fault(&events, text.len()), None, "{rejections}, {work}: {}", sample.id);
             let bytes = feed.bytewise(text.as_bytes());
-            assert_eq!(support::difference(&events, &bytes), None, "{refusals}, {work}: {}", sample.id);
+            assert_eq!(support::difference(&events, &bytes), None, "{rejections}, {work}: {}", sample.id);
         }
     }
 }
