@@ -1,7 +1,7 @@
 //! Batch: one line of JSON in, one line of JSON out, by a contract that others build on.
 //!
 //! In: `{"id", "text" | "chunks" | "tool_calls", "tools"?, "dialect"?, "profile"?, "finish_reason"?, "prompt_tail"?,
-//! "untrusted"?}`. Out: the id and the [`Response`]. A line that is none of this gives `{"id", "error": finding}`.
+//! "untrusted"?}`. Emitter: the id and the [`Response`]. A line that is none of this gives `{"id", "error": finding}`.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Chunks: a response as the pieces that a provider sends, read by a session as an iterator or a stream of events.
+//! Chunks: a response as the chunks that a provider sends, read by a session as an iterator or a stream of events.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -8,7 +8,7 @@ use crate::event::Event;
 use crate::native::NativeDelta;
 use crate::session::Session;
 
-/// A piece of a response, cut anywhere. Text, bytes, deltas of structured calls and the reason of the end become one by
+/// A chunk of a response, cut anywhere. Text, bytes, deltas of structured calls and the reason of the end become one by
 /// `into()`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -19,17 +19,17 @@ pub enum Chunk<'a> {
     Bytes(Cow<'a, [u8]>),
     /// Reasoning that the provider sends apart from the text.
     Reasoning(Cow<'a, str>),
-    /// A piece of a structured call; see [`NativeDelta`].
+    /// A delta of a structured call; see [`NativeDelta`].
     Native {
         /// Which call of the response, as the provider counts.
         index: Option<usize>,
-        /// The id, usually in the first piece only.
+        /// The id, usually in the first delta only.
         id: Option<Cow<'a, str>>,
-        /// The name or a piece of it.
+        /// The name or a part of it.
         name: Option<Cow<'a, str>>,
-        /// A piece of the arguments.
+        /// A part of the arguments.
         arguments: Option<Cow<'a, str>>,
-        /// Whether this is the last piece.
+        /// Whether this is the last delta.
         done: bool,
     },
     /// Why the response ends, which the end of the chunks alone does not say. A connection that breaks is

@@ -13,7 +13,7 @@ use crate::finding::{Finding, Span};
 use crate::json::{Repair, canonical};
 use wire::{WrittenRejected, raw_text, shared};
 
-/// What became of a piece of the input. Every byte of the input is in the span of exactly one `Text`,
+/// What became of a part of the input. Every byte of the input is in the span of exactly one `Text`,
 /// `Reasoning`, `Markup`, `Call` or `Rejected`; the others say more about those.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -57,7 +57,7 @@ pub enum Event<'a> {
     ArgumentsDelta {
         /// The number of the attempt.
         attempt: usize,
-        /// The next piece; all pieces together are the arguments unless the call lists a coercion or a late repair.
+        /// The next part; all parts together are the arguments unless the call lists a coercion or a late repair.
         delta: Cow<'a, str>,
     },
     /// An accepted call. Only this authorises execution.

@@ -12,7 +12,7 @@ use crate::policy::{Endings, Excess, Partial, Policy, Position, Release};
 use crate::profile::Profile;
 use crate::registry::{Registry, nearest};
 use crate::response::Response;
-use crate::rules::{Listening, Rules};
+use crate::rules::{ActiveDialect, Rules};
 use crate::session::Session;
 
 /// A compiled gate. Cheap to clone; make one session per response.
@@ -161,7 +161,7 @@ impl GateBuilder {
                 help: "name the one that the model writes, or `native` for structured calls alone".to_owned(),
             });
         }
-        let mut records: Vec<Listening> = Vec::new();
+        let mut records: Vec<ActiveDialect> = Vec::new();
         for record in self.records {
             if records.iter().any(|listening| listening.record.name == record.name) {
                 return Err(GateError {
@@ -171,7 +171,7 @@ impl GateBuilder {
                 });
             }
             needs_tools(&record, self.registry.as_ref())?;
-            records.push(Listening { record: Arc::new(record), chosen: true, live: true });
+            records.push(ActiveDialect { record: Arc::new(record), chosen: true, live: true });
         }
         let names: Vec<String> = self
             .dialects
@@ -190,12 +190,16 @@ impl GateBuilder {
             }
             let record = Record::named(name).ok_or_else(|| unknown_dialect(name, &records))?;
             needs_tools(record, self.registry.as_ref())?;
-            records.push(Listening { record: Arc::new(record.clone()), chosen: true, live: true });
+            records.push(ActiveDialect { record: Arc::new(record.clone()), chosen: true, live: true });
         }
         if auto || self.profile.listens() {
             for record in Record::builtin().iter().filter(|record| record.auto) {
                 if records.iter().all(|listening| listening.record.name != record.name) {
-                    records.push(Listening { record: Arc::new(record.clone()), chosen: false, live: auto });
+                    records.push(ActiveDialect {
+                        record: Arc::new(record.clone()),
+                        chosen: false,
+                        live: auto,
+                    });
                 }
             }
         }
@@ -224,7 +228,7 @@ fn needs_tools(record: &Record, registry: Option<&Registry>) -> Result<(), GateE
     })
 }
 
-fn unknown_dialect(name: &str, added: &[Listening]) -> GateError {
+fn unknown_dialect(name: &str, added: &[ActiveDialect]) -> GateError {
     let builtin = Record::builtin().iter().map(|record| &*record.name);
     let known = builtin.chain(added.iter().map(|listening| &*listening.record.name)).chain(["auto"]);
     let near = nearest(name, known);

@@ -11,23 +11,23 @@ use crate::event::Choice;
 use crate::finding::{Code, Finding};
 use crate::frame::machine::Machine;
 use crate::json::{Reader, Syntax, Tape};
-use crate::ledger::Out;
+use crate::ledger::Emitter;
 use crate::policy::Release;
 use crate::reception::receive_structured;
 use crate::rules::Rules;
 
-/// A piece of a structured provider call.
+/// A delta of a structured provider call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NativeDelta<'a> {
     /// Which call of the response, as the provider counts; without it the id or the order decides.
     pub index: Option<usize>,
-    /// The id, usually in the first piece only.
+    /// The id, usually in the first delta only.
     pub id: Option<&'a str>,
-    /// The name or a piece of it.
+    /// The name or a part of it.
     pub name: Option<&'a str>,
-    /// A piece of the arguments.
+    /// A part of the arguments.
     pub arguments: Option<&'a str>,
-    /// Whether this is the last piece.
+    /// Whether this is the last delta.
     pub done: bool,
 }
 
@@ -59,7 +59,7 @@ impl Native {
         rules: &Rules,
         machine: &mut Machine,
         delta: NativeDelta<'_>,
-        out: &mut Out<'_, '_>,
+        out: &mut Emitter<'_, '_>,
     ) {
         let Some(at) = self.find(rules, machine, &delta) else {
             self.unread += 1;
@@ -89,7 +89,7 @@ impl Native {
     }
 
     /// Calls that are complete come out at once where the policy says so.
-    fn release(&mut self, rules: &Rules, out: &mut Out<'_, '_>) {
+    fn release(&mut self, rules: &Rules, out: &mut Emitter<'_, '_>) {
         if rules.policy.release != Release::Early {
             return;
         }
@@ -112,7 +112,7 @@ impl Native {
         rules: &Rules,
         machine: &mut Machine,
         (calls, text): (&Value, Option<&str>),
-        out: &mut Out<'_, '_>,
+        out: &mut Emitter<'_, '_>,
     ) {
         let Value::Array(calls) = calls else { return };
         let text = text.and_then(|text| Some((text, Tape::parse(text)?)));
@@ -160,7 +160,7 @@ impl Native {
     }
 
     /// Judges all calls, in the order of their indices.
-    pub(crate) fn finish(&mut self, rules: &Rules, reason: FinishReason, out: &mut Out<'_, '_>) {
+    pub(crate) fn finish(&mut self, rules: &Rules, reason: FinishReason, out: &mut Emitter<'_, '_>) {
         let mut calls = std::mem::take(&mut self.open);
         calls.sort_by_key(|call| (call.index.unwrap_or(0), call.order));
         for (position, call) in calls.into_iter().enumerate() {
@@ -226,7 +226,7 @@ impl Open {
         Open { index, order, draft, has_function: false, done: false, strangers: Vec::new() }
     }
 
-    fn read(&mut self, rules: &Rules, arguments: &str, out: &mut Out<'_, '_>) {
+    fn read(&mut self, rules: &Rules, arguments: &str, out: &mut Emitter<'_, '_>) {
         let limits = &rules.policy.limits;
         let draft = &mut self.draft;
         let mut rest = arguments;

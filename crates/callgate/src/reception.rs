@@ -2,11 +2,11 @@
 
 use crate::attempt::{Attempt, Meaning};
 use crate::judge::judge;
-use crate::ledger::{Judged, Out};
+use crate::ledger::{Emitter, Judged};
 use crate::rules::Rules;
 
 /// Receives a call of the text. What is not needed of it stays in the attempt.
-pub(crate) fn receive(rules: &Rules, attempt: &mut Attempt, out: &mut Out<'_, '_>) {
+pub(crate) fn receive(rules: &Rules, attempt: &mut Attempt, out: &mut Emitter<'_, '_>) {
     let start = attempt.span.map_or(0, |span| span.start);
     match (&attempt.meaning, attempt.span) {
         (Meaning::Answer(text), Some(span)) => out.answer(text, &attempt.raw, span),
@@ -15,12 +15,12 @@ pub(crate) fn receive(rules: &Rules, attempt: &mut Attempt, out: &mut Out<'_, '_
 }
 
 /// Receives a structured call, which comes after all text, by its index.
-pub(crate) fn receive_structured(rules: &Rules, attempt: Attempt, index: usize, out: &mut Out<'_, '_>) {
+pub(crate) fn receive_structured(rules: &Rules, attempt: Attempt, index: usize, out: &mut Emitter<'_, '_>) {
     let mut attempt = attempt;
     enter(rules, &mut attempt, (usize::MAX, index), out);
 }
 
-fn enter(rules: &Rules, attempt: &mut Attempt, order: (usize, usize), out: &mut Out<'_, '_>) {
+fn enter(rules: &Rules, attempt: &mut Attempt, order: (usize, usize), out: &mut Emitter<'_, '_>) {
     if out.wants(attempt) {
         let raw = out.text_of(attempt);
         let (verdict, notes) = judge(rules, attempt, &mut out.ledger.effort);

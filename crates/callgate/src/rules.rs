@@ -12,7 +12,7 @@ use crate::schema::CompiledTool;
 pub(crate) struct Rules {
     pub(crate) registry: Option<Registry>,
     pub(crate) policy: Policy,
-    pub(crate) dialects: Arc<[Listening]>,
+    pub(crate) dialects: Arc<[ActiveDialect]>,
     /// The codes that a model may give an error that it reports; any if there are none.
     pub(crate) error_codes: &'static [&'static str],
     /// Whether a response with nothing in it is a fault.
@@ -21,7 +21,7 @@ pub(crate) struct Rules {
 
 /// A record that listens, and how.
 #[derive(Clone, Debug)]
-pub(crate) struct Listening {
+pub(crate) struct ActiveDialect {
     pub(crate) record: Arc<Record>,
     /// Chosen by name: every opener listens, not only the unmistakable ones.
     pub(crate) chosen: bool,

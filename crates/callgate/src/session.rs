@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::bytes::character_start;
 use crate::ending::FinishReason;
 use crate::event::Event;
 use crate::finding::Span;
 use crate::frame::Compiled;
 use crate::frame::machine::Machine;
-use crate::ledger::{Ledger, Out};
+use crate::ledger::{Emitter, Ledger};
 use crate::native::{Native, NativeDelta};
 
 /// The reading of one response. Feeding never fails: what is wrong comes out as events.
@@ -81,7 +82,7 @@ impl Session {
         self.ledger.base = tail.len();
         let gate = &*self.gate;
         let mut out =
-            Out { ledger: &mut self.ledger, sink: &mut ignore, limit: gate.rules.policy.limits.held };
+            Emitter { ledger: &mut self.ledger, sink: &mut ignore, limit: gate.rules.policy.limits.held };
         self.machine.run(gate, tail, &mut out);
         self
     }
@@ -105,7 +106,7 @@ impl Session {
             return;
         }
         let gate = &*self.gate;
-        let mut out = Out { ledger: &mut self.ledger, sink, limit: gate.rules.policy.limits.held };
+        let mut out = Emitter { ledger: &mut self.ledger, sink, limit: gate.rules.policy.limits.held };
         read(gate, &mut self.machine, &mut self.length, chunk, &mut out);
     }
 
@@ -120,7 +121,7 @@ impl Session {
             rest = &joined;
         }
         let gate = &*self.gate;
-        let mut out = Out { ledger: &mut self.ledger, sink, limit: gate.rules.policy.limits.held };
+        let mut out = Emitter { ledger: &mut self.ledger, sink, limit: gate.rules.policy.limits.held };
         while !rest.is_empty() {
             match std::str::from_utf8(rest) {
                 Ok(text) => {
@@ -152,7 +153,7 @@ impl Session {
     /// Reads one delta of a structured provider call.
     pub fn native(&mut self, delta: NativeDelta<'_>, sink: &mut dyn FnMut(Event<'_>)) {
         let gate = &*self.gate;
-        let mut out = Out { ledger: &mut self.ledger, sink, limit: gate.rules.policy.limits.held };
+        let mut out = Emitter { ledger: &mut self.ledger, sink, limit: gate.rules.policy.limits.held };
         self.native.delta(&gate.rules, &mut self.machine, delta, &mut out);
     }
 
@@ -170,7 +171,7 @@ impl Session {
 
     pub(crate) fn native_list(&mut self, calls: (&Value, Option<&str>), sink: &mut dyn FnMut(Event<'_>)) {
         let gate = &*self.gate;
-        let mut out = Out { ledger: &mut self.ledger, sink, limit: gate.rules.policy.limits.held };
+        let mut out = Emitter { ledger: &mut self.ledger, sink, limit: gate.rules.policy.limits.held };
         self.native.list(&gate.rules, &mut self.machine, calls, &mut out);
     }
 
@@ -192,7 +193,7 @@ impl Session {
 
     fn end(&mut self, reason: FinishReason, sink: &mut dyn FnMut(Event<'_>)) {
         let gate = &*self.gate;
-        let mut out = Out { ledger: &mut self.ledger, sink, limit: gate.rules.policy.limits.held };
+        let mut out = Emitter { ledger: &mut self.ledger, sink, limit: gate.rules.policy.limits.held };
         if !self.partial.is_empty() {
             read_invalid(gate, &mut self.machine, &mut self.length, self.partial.len(), &mut out);
         }
@@ -223,7 +224,7 @@ impl Session {
 /// Reads text while there is work left for it. The bytes of a response count as work, so it ends at the byte with which
 /// they are too many; what is judged counts where a call ends, so it makes no difference how the text was cut.
 #[inline(always)] // It is called for each chunk.
-fn read(gate: &Compiled, machine: &mut Machine, length: &mut usize, text: &str, out: &mut Out<'_, '_>) {
+fn read(gate: &Compiled, machine: &mut Machine, length: &mut usize, text: &str, out: &mut Emitter<'_, '_>) {
     let end = *length + text.len();
     // A small chunk that leaves work for others is read in one go.
     if text.len() <= STRETCH && end <= gate.rules.policy.limits.work && !out.has_stopped() {
@@ -240,7 +241,7 @@ fn read_in_stretches(
     machine: &mut Machine,
     length: &mut usize,
     text: &str,
-    out: &mut Out<'_, '_>,
+    out: &mut Emitter<'_, '_>,
 ) {
     let mut rest = text;
     while !rest.is_empty() {
@@ -249,10 +250,7 @@ fn read_in_stretches(
             return;
         }
         let left = gate.rules.policy.limits.work.saturating_sub(*length);
-        let mut end = left.min(STRETCH).min(rest.len());
-        while !rest.is_char_boundary(end) {
-            end -= 1;
-        }
+        let end = character_start(rest, left.min(STRETCH));
         if end == 0 {
             stop(gate, machine, *length, out);
             continue;
@@ -269,7 +267,7 @@ fn read_invalid(
     machine: &mut Machine,
     length: &mut usize,
     bytes: usize,
-    out: &mut Out<'_, '_>,
+    out: &mut Emitter<'_, '_>,
 ) {
     if !out.has_stopped() && *length + bytes > gate.rules.policy.limits.work {
         stop(gate, machine, *length, out);
@@ -281,7 +279,7 @@ fn read_invalid(
 }
 
 /// Ends the reading here, as if the output limit had been reached.
-fn stop(gate: &Compiled, machine: &mut Machine, length: usize, out: &mut Out<'_, '_>) {
+fn stop(gate: &Compiled, machine: &mut Machine, length: usize, out: &mut Emitter<'_, '_>) {
     machine.finish(gate, FinishReason::Length, out);
     let attempt = machine.next_attempt();
     out.stop_reading(length, attempt);

@@ -170,7 +170,7 @@ impl Draft {
                     let (mut text, mut tape) = reader.take_output();
                     let node = match source {
                         Source::Frame { record, .. } if object => {
-                            resolve(&mut attempt, record, (seen, self.parts), &text, &tape)
+                            resolve(&mut attempt, record, (seen, self.members), &text, &tape)
                         }
                         // Nothing and null are no arguments, whether or not they stand in an object.
                         _ => tape.nodes().first().filter(|root| root.kind != Kind::Null).map(|_| 0),

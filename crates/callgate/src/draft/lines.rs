@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use crate::bytes::character_start;
 use crate::dialect::{Record, is_word_character};
 use crate::finding::{Code, Finding, Span};
 use crate::schema::CompiledTool;
@@ -326,11 +327,7 @@ impl LineReader {
             return;
         }
         let room = if self.muted { TELLING.saturating_sub(self.line.len()) } else { text.len() };
-        let mut end = room.min(text.len());
-        while !text.is_char_boundary(end) {
-            end -= 1;
-        }
-        self.line.push_str(&text[..end]);
+        self.line.push_str(&text[..character_start(text, room)]);
     }
 
     /// More of the text of a block.
@@ -422,15 +419,15 @@ impl LineReader {
         self.has_keys = true;
         let key = key.to_owned();
         match value {
-            Value::Line(value) => {
+            LineValue::Line(value) => {
                 let found = to.params.line(&key, value, span, to.tool);
                 to.findings.extend(found);
             }
-            Value::Block(end) => {
+            LineValue::Block(end) => {
                 self.begin_text(&key, position, to);
                 self.place = Place::Block { key, end: end.to_owned(), tail: "", start: span.start };
             }
-            Value::Rest => {
+            LineValue::Rest => {
                 self.begin_text(&key, position, to);
                 self.place = Place::Rest { key, text: String::new(), separator: None, start: span.start };
             }
@@ -482,7 +479,7 @@ impl LineReader {
 }
 
 /// What stands behind a key.
-enum Value<'t> {
+enum LineValue<'t> {
     /// The rest of the line.
     Line(&'t str),
     /// A block up to a line with this word.
@@ -492,18 +489,18 @@ enum Value<'t> {
 }
 
 /// A line taken apart: `key: value`, `key: |`, `key <<END` or `key: <<END`.
-fn key_and_value(line: &str) -> Option<(&str, Value<'_>)> {
+fn key_and_value(line: &str) -> Option<(&str, LineValue<'_>)> {
     let key_end = line.find(|c: char| c == ':' || !is_word_character(c)).filter(|at| *at > 0)?;
     let (key, rest) = line.split_at(key_end);
     let rest = rest.trim_start();
     let Some(value) = rest.strip_prefix(':') else {
-        return block_word(rest).map(|word| (key, Value::Block(word)));
+        return block_word(rest).map(|word| (key, LineValue::Block(word)));
     };
     let value = value.trim();
     Some(match block_word(value) {
-        Some(word) => (key, Value::Block(word)),
-        None if value == "|" => (key, Value::Rest),
-        None => (key, Value::Line(value)),
+        Some(word) => (key, LineValue::Block(word)),
+        None if value == "|" => (key, LineValue::Rest),
+        None => (key, LineValue::Line(value)),
     })
 }
 

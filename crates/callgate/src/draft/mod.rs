@@ -9,11 +9,12 @@ pub(crate) mod params;
 use std::sync::Arc;
 
 use crate::attempt::Meaning;
+use crate::bytes::character_start;
 use crate::dialect::{Content, Record};
 use crate::event::Choice;
 use crate::finding::{Code, Finding, Span};
 use crate::json::{Kind, Node, Reader, Repair, RepairCode, Safety};
-use crate::ledger::Out;
+use crate::ledger::Emitter;
 use crate::schema::CompiledTool;
 
 use self::claims::{claim, claims_constants, find, find_first, first_named, only_name_and_arguments};
@@ -46,10 +47,11 @@ pub(crate) struct Draft {
     pub(crate) body_start: Option<usize>,
     /// Whether the value that is being read is at the start of a line.
     at_line_start: bool,
-    /// How many values of the object there were, and where the last ended, when name and arguments were last looked for.
-    looked: (usize, usize),
+    /// The tape when it was last searched for name and arguments: how many values it had, and where the last ended. If it is
+    /// as it was, there is nothing new to find.
+    searched: (usize, usize),
     /// Name and arguments of an object that has ended, if it has nothing else.
-    parts: Option<(usize, usize)>,
+    members: Option<(usize, usize)>,
     /// Whether its end is a guess, and where that was made.
     guessed_end: Option<usize>,
 }
@@ -85,8 +87,8 @@ impl Draft {
             shown: 0,
             body_start: None,
             at_line_start: false,
-            looked: (0, 0),
-            parts: None,
+            searched: (0, 0),
+            members: None,
             guessed_end: None,
         }
     }
@@ -129,11 +131,7 @@ impl Draft {
         let kept = self.raw.len() == self.raw_len;
         self.raw_len = self.raw_len.saturating_sub(bytes);
         if kept {
-            let mut end = self.raw_len;
-            while !self.raw.is_char_boundary(end) {
-                end -= 1;
-            }
-            self.raw.truncate(end);
+            self.raw.truncate(character_start(&self.raw, self.raw_len));
         }
     }
 
@@ -166,11 +164,7 @@ impl Draft {
         self.raw_len += text.len();
         let room = limit.saturating_sub(self.raw.len());
         if room > 0 && !text.is_empty() {
-            let mut end = room.min(text.len());
-            while !text.is_char_boundary(end) {
-                end -= 1;
-            }
-            self.raw.push_str(&text[..end]);
+            self.raw.push_str(&text[..character_start(text, room)]);
         }
     }
 
@@ -185,7 +179,11 @@ impl Draft {
     }
 
     /// Announces the call once its name is known, and nowhere else. What it says of its dialect is asked for only then.
-    pub(crate) fn announce(&mut self, source: impl FnOnce() -> (Arc<str>, Choice), out: &mut Out<'_, '_>) {
+    pub(crate) fn announce(
+        &mut self,
+        source: impl FnOnce() -> (Arc<str>, Choice),
+        out: &mut Emitter<'_, '_>,
+    ) {
         if !self.started
             && let Some(name) = self.name.as_deref().filter(|name| !name.trim().is_empty())
         {
@@ -195,7 +193,7 @@ impl Draft {
     }
 
     /// Shows what is new of the arguments.
-    pub(crate) fn show(&mut self, out: &mut Out<'_, '_>) {
+    pub(crate) fn show(&mut self, out: &mut Emitter<'_, '_>) {
         let number = self.number;
         if self.started
             && let Some(delta) = self.unshown()
@@ -235,7 +233,7 @@ impl Draft {
         let (text, tape) = (reader.text(), reader.tape());
         // What is looked for shows with the start or the end of a value, and most chunks bring neither.
         let read = (tape.nodes().len(), tape.nodes().last().map_or(0, Node::end));
-        if std::mem::replace(&mut self.looked, read) == read {
+        if std::mem::replace(&mut self.searched, read) == read {
             return;
         }
         if self.name.is_none()
@@ -246,7 +244,7 @@ impl Draft {
             self.name = Some(name.into_owned());
             *arguments = Some(parts.1);
             // What has ended stays as it is.
-            self.parts = Some(parts).filter(|_| tape.nodes()[0].end() <= text.len());
+            self.members = Some(parts).filter(|_| tape.nodes()[0].end() <= text.len());
             return;
         }
         if self.name.is_none() {

@@ -25,7 +25,7 @@ pub(crate) struct Params {
     /// The values that are open, the object of all parameters first.
     holders: Vec<Holder>,
     /// The value that is being read.
-    value: Option<Value>,
+    value: Option<OpenValue>,
 }
 
 /// What the header of a value says, and where the value begins.
@@ -57,7 +57,7 @@ struct Holder {
 
 /// A parameter's value that is being read.
 #[derive(Debug)]
-struct Value {
+struct OpenValue {
     place: OutlinePlace,
     pointer: String,
     /// Whether it may be an object whose members are written as elements.
@@ -135,7 +135,7 @@ impl Params {
                 (types.contains(TypeSet::OBJECT), types.contains(TypeSet::ARRAY))
             }),
         };
-        self.value = Some(Value {
+        self.value = Some(OpenValue {
             place,
             pointer,
             object,

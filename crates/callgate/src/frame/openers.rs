@@ -325,17 +325,17 @@ mod tests {
     use super::*;
     use crate::dialect::Record;
     use crate::frame::program::compile;
-    use crate::rules::Listening;
+    use crate::rules::ActiveDialect;
 
     #[test]
     fn marks_in_plain_text_begin_nothing() {
         for chosen in ["none", "hermes", "qwen3-coder", "harmony"] {
-            let listening = |record: &Record| Listening {
+            let listening = |record: &Record| ActiveDialect {
                 record: Arc::new(record.clone()),
                 chosen: &*record.name == chosen,
                 live: true,
             };
-            let records: Vec<Listening> =
+            let records: Vec<ActiveDialect> =
                 Record::builtin().iter().filter(|record| record.auto).map(listening).collect();
             let openers = Openers::new(&compile(&records));
             for (first, second) in [(b'<', b' '), (b'<', b'p'), (b'<', b'='), (b'[', b'1'), (b'{', b'x')] {

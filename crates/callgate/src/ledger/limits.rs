@@ -8,7 +8,7 @@ use crate::finding::{Code, Finding, Span};
 use crate::policy::{Excess, Policy, Release};
 use crate::verdict::Verdict;
 
-use super::{Entry, Ledger, Out, rejected, too_many};
+use super::{Emitter, Entry, Ledger, rejected, too_many};
 
 /// How many bytes of rejected text and of reasons one response may hold. What is rejected after that keeps the one reason
 /// that decides.
@@ -118,7 +118,7 @@ impl Ledger {
     }
 }
 
-impl Out<'_, '_> {
+impl Emitter<'_, '_> {
     /// There are more structured calls than were taken up.
     pub(crate) fn unread_native(&mut self, attempt: usize) {
         self.give_up(Code::TooManyRefusals, usize::MAX, attempt, Arc::from("native"));

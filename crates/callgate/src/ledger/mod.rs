@@ -125,15 +125,15 @@ struct Remarks {
     most: usize,
 }
 
-/// The way out: the ledger with the receiver of its events.
-pub(crate) struct Out<'a, 's> {
+/// Emits events: the ledger with the receiver of its events.
+pub(crate) struct Emitter<'a, 's> {
     pub(crate) ledger: &'a mut Ledger,
     pub(crate) sink: &'a mut (dyn FnMut(Event<'_>) + 's),
     /// The most text that may wait, in bytes.
     pub(crate) limit: usize,
 }
 
-impl Out<'_, '_> {
+impl Emitter<'_, '_> {
     /// Text or reasoning.
     pub(crate) fn text(&mut self, text: &str, span: Span, reasoning: bool) {
         let Some((span, cut)) = self.clip(span) else { return };

@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 
+use crate::bytes::character_start;
 use crate::event::Event;
 use crate::finding::{Code, Finding, Span};
 use crate::verdict::Verdict;
 
-use super::{LISTED, Out, Pending};
+use super::{Emitter, LISTED, Pending};
 
 /// An event that waits, or the place of an attempt among them.
 #[derive(Debug)]
@@ -15,14 +16,14 @@ pub(super) enum Queued {
     Attempt { entry: usize, raw: String, backticks: usize },
 }
 
-impl Out<'_, '_> {
+impl Emitter<'_, '_> {
     pub(crate) fn is_pending(&self) -> bool {
         self.ledger.pending.is_some()
     }
 
     /// From here on events wait until it is decided whether what follows is a call. So many runs of backticks before it
     /// may open a code span.
-    pub(crate) fn pend(&mut self, pending: Pending, backticks: usize) {
+    pub(crate) fn hold(&mut self, pending: Pending, backticks: usize) {
         self.flush_markup();
         self.ledger.pending.get_or_insert(pending);
         self.ledger.backticks = backticks;
@@ -72,11 +73,7 @@ impl Out<'_, '_> {
         if ledger.pending.is_none() || ledger.overflowed {
             return text.len();
         }
-        let mut room = self.limit.saturating_sub(ledger.queued).min(text.len());
-        while !text.is_char_boundary(room) {
-            room -= 1;
-        }
-        room
+        character_start(text, self.limit.saturating_sub(ledger.queued))
     }
 
     /// Too much waits. What cannot be decided in time is no call, and neither is what comes until it would have been.

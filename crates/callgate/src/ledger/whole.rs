@@ -9,12 +9,12 @@ use crate::policy::{Endings, Excess, Partial, Position, RequireCall};
 use crate::rules::Rules;
 use crate::verdict::Verdict;
 
-use super::{Entry, Out, Pending, SPARE, rejected, too_many};
+use super::{Emitter, Entry, Pending, SPARE, rejected, too_many};
 
 /// For how many attempts room is kept for a later response.
 const KEPT: usize = 64;
 
-impl Out<'_, '_> {
+impl Emitter<'_, '_> {
     /// Judges the response as a whole and lets everything out.
     pub(crate) fn finish(&mut self, rules: &Rules, reason: FinishReason) {
         self.flush_markup();

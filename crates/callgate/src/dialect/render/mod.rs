@@ -50,7 +50,7 @@ fn reject<T>(path: impl Into<String>, literal: &str, message: &str) -> Result<T,
 impl Record {
     /// Writes reasoning, then text, then calls, as a model of this dialect would after its prompt.
     ///
-    /// Whatever is returned reads back as what was given, whole or in pieces. Two things are left to the caller:
+    /// Whatever is returned reads back as what was given, whole or in chunks. Two things are left to the caller:
     /// a dialect that does not write types reads a value by the tool's schema, so the schema must give each value
     /// the type it has; and the text must not hold markers of other dialects that listen at the same time.
     /// Empty text and empty reasoning are the same as none.

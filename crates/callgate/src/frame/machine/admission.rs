@@ -4,7 +4,7 @@ use super::super::Compiled;
 use crate::dialect::Record;
 use crate::draft::Draft;
 use crate::finding::{Code, Finding, Span};
-use crate::ledger::{Out, Pending};
+use crate::ledger::{Emitter, Pending};
 use crate::policy::{Foreign, Position, Quote, Region};
 
 use super::super::program::{Body, Frame};
@@ -36,7 +36,7 @@ impl Machine {
         gate: &Compiled,
         matching: Box<Matching>,
         thread: &Thread,
-        out: &mut Out<'_, '_>,
+        out: &mut Emitter<'_, '_>,
     ) -> Result<Box<Matching>, State> {
         let mut matching = matching;
         match matching.draft.take() {
@@ -64,7 +64,7 @@ impl Machine {
     }
 
     /// Decides by its place whether a frame of calls is read. False: it is text.
-    pub(super) fn admit(&mut self, gate: &Compiled, thread: &Thread, out: &mut Out<'_, '_>) -> bool {
+    pub(super) fn admit(&mut self, gate: &Compiled, thread: &Thread, out: &mut Emitter<'_, '_>) -> bool {
         let frame = gate.program.frame_of(thread);
         let record = &gate.rules.dialects[frame.record].record;
         let surroundings = self.around.regions.surroundings();
@@ -84,7 +84,7 @@ impl Machine {
                     around.apply(change, out);
                 }
                 if let Admission::Pending(pending) = admission {
-                    out.pend(pending, surroundings.backticks);
+                    out.hold(pending, surroundings.backticks);
                 }
                 around.expected_space.clear();
                 around.stray_closers = None;
@@ -110,7 +110,7 @@ impl Machine {
         gate: &Compiled,
         matching: &mut Matching,
         lead: &Thread,
-        out: &mut Out<'_, '_>,
+        out: &mut Emitter<'_, '_>,
     ) {
         let Matching { draft: Some(draft), threads, .. } = matching else { return };
         let Some(name) = lead.name.filter(|_| !draft.started && !threads.in_word()) else { return };
@@ -132,7 +132,7 @@ impl Machine {
         gate: &Compiled,
         draft: &mut Draft,
         thread: &Thread,
-        out: &mut Out<'_, '_>,
+        out: &mut Emitter<'_, '_>,
     ) {
         let Some(name) = thread.name else { return };
         let name = self.scratch.get(name);

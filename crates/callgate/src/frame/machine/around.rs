@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::super::Compiled;
 use crate::dialect::turn::Turn;
 use crate::finding::{Code, Finding, Span};
-use crate::ledger::{Out, Pending};
+use crate::ledger::{Emitter, Pending};
 
 use super::super::marks::Marks;
 use super::super::program::Body;
@@ -117,7 +117,13 @@ impl Around {
     }
 
     /// Hands out text at the position, holding back white space that may be markup of what follows.
-    pub(super) fn emit(&mut self, gate: &Compiled, text: &str, position: &mut usize, out: &mut Out<'_, '_>) {
+    pub(super) fn emit(
+        &mut self,
+        gate: &Compiled,
+        text: &str,
+        position: &mut usize,
+        out: &mut Emitter<'_, '_>,
+    ) {
         let mut text = text;
         if !self.expected_space.is_empty() && !text.is_empty() {
             let same = text.bytes().zip(self.expected_space.bytes()).take_while(|(a, b)| a == b).count();
@@ -154,7 +160,7 @@ impl Around {
     }
 
     /// Hands out the white space that was held: it is no markup.
-    pub(super) fn flush_space(&mut self, position: usize, out: &mut Out<'_, '_>) {
+    pub(super) fn flush_space(&mut self, position: usize, out: &mut Emitter<'_, '_>) {
         if !self.held_space.is_empty() {
             let space = take(&mut self.held_space);
             self.give(&space, position - space.len(), out);
@@ -163,14 +169,19 @@ impl Around {
     }
 
     /// White space before a frame: what the template writes is markup, the rest is text.
-    pub(super) fn claim_space(&mut self, before: usize, frame_start: usize, out: &mut Out<'_, '_>) {
+    pub(super) fn claim_space(&mut self, before: usize, frame_start: usize, out: &mut Emitter<'_, '_>) {
         let length = self.held_space.len();
         let markup = if self.only_space_since_frame { length } else { before.min(length) };
         self.split_space(markup, frame_start, out);
     }
 
     /// White space before the end of reasoning: what the template writes is markup, the rest was thought.
-    pub(super) fn claim_reasoning_space(&mut self, trail: usize, end_start: usize, out: &mut Out<'_, '_>) {
+    pub(super) fn claim_reasoning_space(
+        &mut self,
+        trail: usize,
+        end_start: usize,
+        out: &mut Emitter<'_, '_>,
+    ) {
         let markup = trail.min(self.held_space.len());
         let space = take(&mut self.held_space);
         let thought = &space[..space.len() - markup];
@@ -181,7 +192,7 @@ impl Around {
     }
 
     /// Text after an object that stands alone can show that it was no call.
-    fn check_what_follows(&mut self, text: &str, glued: bool, position: usize, out: &mut Out<'_, '_>) {
+    fn check_what_follows(&mut self, text: &str, glued: bool, position: usize, out: &mut Emitter<'_, '_>) {
         if take(&mut self.stands_alone)
             && glued
             && text.starts_with(|c: char| c.is_alphanumeric() || matches!(c, ')' | '"' | '\'' | '`'))
@@ -192,7 +203,7 @@ impl Around {
     }
 
     /// Tells the calls that wait for it what has become clear about code spans.
-    pub(super) fn apply(&mut self, change: Change, out: &mut Out<'_, '_>) {
+    pub(super) fn apply(&mut self, change: Change, out: &mut Emitter<'_, '_>) {
         if let Some(behind) = change.code_behind {
             out.close_code(behind);
         }
@@ -202,13 +213,13 @@ impl Around {
     }
 
     /// The response is over.
-    pub(super) fn finish(&mut self, position: usize, out: &mut Out<'_, '_>) {
+    pub(super) fn finish(&mut self, position: usize, out: &mut Emitter<'_, '_>) {
         let change = self.regions.finish();
         self.apply(change, out);
         self.flush_space(position, out);
     }
 
-    fn split_space(&mut self, markup: usize, frame_start: usize, out: &mut Out<'_, '_>) {
+    fn split_space(&mut self, markup: usize, frame_start: usize, out: &mut Emitter<'_, '_>) {
         let space = take(&mut self.held_space);
         self.give(&space[..space.len() - markup], frame_start - space.len(), out);
         out.markup(Span::new(frame_start - markup, frame_start));
@@ -217,7 +228,7 @@ impl Around {
 
     /// Hands out text as what the open context makes of it. Every character of text comes by here in its order, white
     /// space included, so the cuts between chunks do not matter to what looks at it.
-    fn give(&mut self, text: &str, start: usize, out: &mut Out<'_, '_>) {
+    fn give(&mut self, text: &str, start: usize, out: &mut Emitter<'_, '_>) {
         if let Some(closers) = &mut self.stray_closers
             && let Some(at) = closers.find(text, start)
         {

@@ -4,13 +4,14 @@ use std::mem::take;
 
 use super::super::Compiled;
 use crate::attempt::Meaning;
+use crate::bytes::character_start;
 use crate::dialect::Record;
 use crate::draft::lines::{LineReader, Progress};
 use crate::draft::params::ValueStart;
 use crate::draft::{Draft, DraftBody};
 use crate::finding::{Code, Finding, Span};
 use crate::json::{Reader, ReaderState, Repair, RepairCode, Syntax};
-use crate::ledger::Out;
+use crate::ledger::Emitter;
 
 use super::super::marks::Marks;
 use super::super::program::{Body, Frame, FrameKind, Nested};
@@ -61,7 +62,7 @@ impl Inside {
     }
 
     /// Shows what is new of the name and the arguments.
-    pub(super) fn show(&mut self, gate: &Compiled, out: &mut Out<'_, '_>) {
+    pub(super) fn show(&mut self, gate: &Compiled, out: &mut Emitter<'_, '_>) {
         if self.tentative {
             return;
         }
@@ -73,7 +74,7 @@ impl Inside {
 
     /// Looks for the name and the arguments in what has been read of an object.
     #[inline(never)] // Most chunks come after both are known.
-    fn look_at_object(&mut self, gate: &Compiled, out: &mut Out<'_, '_>) {
+    fn look_at_object(&mut self, gate: &Compiled, out: &mut Emitter<'_, '_>) {
         let frame = gate.program.frame_of(&self.first);
         self.draft.look_at_object(&gate.rules.dialects[frame.record].record);
         self.draft.announce(|| Machine::source(gate, frame), out);
@@ -103,7 +104,7 @@ impl Machine {
         gate: &Compiled,
         matching: Box<Matching>,
         first: Waiting,
-        out: &mut Out<'_, '_>,
+        out: &mut Emitter<'_, '_>,
     ) -> State {
         let mut matching = matching;
         let program = &gate.program;
@@ -175,7 +176,7 @@ impl Machine {
     }
 
     /// Gets ready to read what the body holds.
-    fn begin_body(&mut self, gate: &Compiled, inside: &mut Inside, body: &Body, out: &mut Out<'_, '_>) {
+    fn begin_body(&mut self, gate: &Compiled, inside: &mut Inside, body: &Body, out: &mut Emitter<'_, '_>) {
         let position = self.position;
         let frame = gate.program.frame_of(&inside.first);
         let record = &gate.rules.dialects[frame.record].record;
@@ -232,7 +233,7 @@ impl Machine {
         matching: Box<Matching>,
         frame_index: usize,
         kind: Body,
-        out: &mut Out<'_, '_>,
+        out: &mut Emitter<'_, '_>,
     ) -> State {
         let mut matching = matching;
         let waiting = take(&mut matching.at_body);
@@ -292,7 +293,7 @@ impl Machine {
         gate: &Compiled,
         inside: Box<Inside>,
         rest: &str,
-        out: &mut Out<'_, '_>,
+        out: &mut Emitter<'_, '_>,
     ) -> (State, usize) {
         let mut inside = inside;
         let limits = &gate.rules.policy.limits;
@@ -323,7 +324,7 @@ impl Machine {
         gate: &Compiled,
         inside: Box<Inside>,
         state: ReaderState,
-        out: &mut Out<'_, '_>,
+        out: &mut Emitter<'_, '_>,
     ) -> State {
         match state {
             ReaderState::Reading => State::Body(inside),
@@ -341,7 +342,7 @@ impl Machine {
         read: &str,
         state: ReaderState,
         broken_at: Option<usize>,
-        out: &mut Out<'_, '_>,
+        out: &mut Emitter<'_, '_>,
     ) -> State {
         let mut inside = inside;
         self.position += read.len();
@@ -369,11 +370,8 @@ impl Machine {
     }
 
     /// The reader failed before the object was a call: it is text up to there, and the rest is read again.
-    fn leave_speculation(&mut self, gate: &Compiled, at: usize, out: &mut Out<'_, '_>) -> State {
-        let mut at = at;
-        while !self.held.text.is_char_boundary(at) {
-            at -= 1;
-        }
+    fn leave_speculation(&mut self, gate: &Compiled, at: usize, out: &mut Emitter<'_, '_>) -> State {
+        let at = character_start(&self.held.text, at);
         let tail = self.held.text.split_off(at.max(1));
         let state = self.held_is_text(gate, out);
         self.input.read_again(&tail);
@@ -386,7 +384,7 @@ impl Machine {
         gate: &Compiled,
         inside: &mut Inside,
         state: ReaderState,
-        out: &mut Out<'_, '_>,
+        out: &mut Emitter<'_, '_>,
     ) -> Settled {
         let record = inside.record(gate);
         let is_certain = inside.draft.is_certain(record, |name| gate.rules.knows(name));
@@ -416,7 +414,7 @@ impl Machine {
     }
 
     /// The body has been read: the threads go on after it.
-    fn body_done(&mut self, gate: &Compiled, inside: Box<Inside>, out: &mut Out<'_, '_>) -> State {
+    fn body_done(&mut self, gate: &Compiled, inside: Box<Inside>, out: &mut Emitter<'_, '_>) -> State {
         let mut matching = self.pool.matching();
         let after = inside.waiting.iter().map(|waiting| waiting.thread.past_body());
         matching.threads.start(&gate.program, &mut self.scratch, after, self.position);
@@ -440,7 +438,7 @@ impl Machine {
         inside: Box<Inside>,
         lines: Box<LineReader>,
         rest: &str,
-        out: &mut Out<'_, '_>,
+        out: &mut Emitter<'_, '_>,
     ) -> (State, usize) {
         let (mut inside, mut lines) = (inside, lines);
         let limits = &gate.rules.policy.limits;
@@ -475,7 +473,7 @@ impl Machine {
         gate: &Compiled,
         inside: Box<Inside>,
         progress: Progress,
-        out: &mut Out<'_, '_>,
+        out: &mut Emitter<'_, '_>,
     ) -> State {
         let mut inside = inside;
         match progress {

@@ -8,7 +8,7 @@ use crate::draft::{Draft, DraftBody};
 use crate::ending::{FinishReason, Lacks, closing};
 use crate::finding::{Code, Finding, Span};
 use crate::json::{ReaderState, RepairCode};
-use crate::ledger::{Out, Pending};
+use crate::ledger::{Emitter, Pending};
 use crate::policy::Foreign;
 use crate::reception::receive;
 
@@ -36,7 +36,7 @@ impl Machine {
         draft: Box<Draft>,
         thread: &Thread,
         ends: CallEnd,
-        out: &mut Out<'_, '_>,
+        out: &mut Emitter<'_, '_>,
     ) {
         let mut draft = draft;
         let frame = gate.program.frame_of(thread);
@@ -86,7 +86,7 @@ impl Machine {
         matching: Box<Matching>,
         thread: Thread,
         end: usize,
-        out: &mut Out<'_, '_>,
+        out: &mut Emitter<'_, '_>,
     ) -> State {
         let frame = gate.program.frame_of(&thread);
         if matches!(frame.kind, FrameKind::Calls | FrameKind::Wrapperless) {
@@ -118,7 +118,7 @@ impl Machine {
     }
 
     /// After a frame of calls: what follows may show that it was none, or that a value was cut.
-    fn pass_calls(&mut self, frame: &Frame, out: &mut Out<'_, '_>) {
+    fn pass_calls(&mut self, frame: &Frame, out: &mut Emitter<'_, '_>) {
         let around = &mut self.around;
         let change = around.regions.pass_frame(self.held.text.ends_with('\n'));
         around.apply(change, out);
@@ -153,7 +153,7 @@ impl Machine {
     }
 
     /// The end of text, of reasoning or of what was skipped.
-    fn close_context(&mut self, frame: &Frame, end: usize, out: &mut Out<'_, '_>) {
+    fn close_context(&mut self, frame: &Frame, end: usize, out: &mut Emitter<'_, '_>) {
         let around = &mut self.around;
         let start = self.held.start;
         if frame.kind == FrameKind::ReasoningEnd {
@@ -191,7 +191,7 @@ impl Machine {
     }
 
     /// Leaves a frame whose end was not seen.
-    pub(super) fn leave_frame(&mut self, end: usize, ended_line: bool, out: &mut Out<'_, '_>) -> State {
+    pub(super) fn leave_frame(&mut self, end: usize, ended_line: bool, out: &mut Emitter<'_, '_>) -> State {
         self.held.text.clear();
         self.calls.accounted = end;
         let around = &mut self.around;
@@ -208,7 +208,7 @@ impl Machine {
         gate: &Compiled,
         draft: Box<Draft>,
         thread: &Thread,
-        out: &mut Out<'_, '_>,
+        out: &mut Emitter<'_, '_>,
     ) -> State {
         let end = self.position;
         self.end_call(gate, draft, thread, CallEnd::Unseen(end), out);
@@ -221,7 +221,7 @@ impl Machine {
         gate: &Compiled,
         state: State,
         reason: FinishReason,
-        out: &mut Out<'_, '_>,
+        out: &mut Emitter<'_, '_>,
     ) -> State {
         match state {
             State::Outside => State::Outside,
@@ -246,7 +246,7 @@ impl Machine {
         gate: &Compiled,
         matching: Box<Matching>,
         reason: FinishReason,
-        out: &mut Out<'_, '_>,
+        out: &mut Emitter<'_, '_>,
     ) -> State {
         let mut matching = matching;
         let program = &gate.program;
@@ -293,7 +293,7 @@ impl Machine {
         matching: Box<Matching>,
         draft: Box<Draft>,
         reason: FinishReason,
-        out: &mut Out<'_, '_>,
+        out: &mut Emitter<'_, '_>,
     ) -> State {
         let mut draft = draft;
         let end = self.position;
@@ -325,7 +325,7 @@ impl Machine {
         gate: &Compiled,
         inside: Box<Inside>,
         reason: FinishReason,
-        out: &mut Out<'_, '_>,
+        out: &mut Emitter<'_, '_>,
     ) -> State {
         let mut inside = inside;
         // What can only be a call is one even if its end never came.
@@ -351,7 +351,7 @@ impl Machine {
         inside: Box<Inside>,
         lines: Box<LineReader>,
         reason: FinishReason,
-        out: &mut Out<'_, '_>,
+        out: &mut Emitter<'_, '_>,
     ) -> State {
         let (mut inside, mut lines) = (inside, lines);
         let end = self.position;
@@ -379,7 +379,7 @@ impl Machine {
         gate: &Compiled,
         inside: Box<Inside>,
         reason: FinishReason,
-        out: &mut Out<'_, '_>,
+        out: &mut Emitter<'_, '_>,
     ) -> State {
         let thread = inside.first;
         let mut draft = self.pool.leave(inside);

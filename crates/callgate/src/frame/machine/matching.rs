@@ -1,11 +1,12 @@
 //! Literals and words: the threads read a header until it is clear what it is, and where it may stand.
 
 use super::super::Compiled;
+use crate::bytes::character_start;
 use crate::dialect::is_word_character;
 use crate::draft::{Draft, DraftBody};
 use crate::finding::{Code, Finding, Span};
 use crate::json::RepairCode;
-use crate::ledger::Out;
+use crate::ledger::Emitter;
 
 use super::super::program::{FrameKind, Op, Program};
 use super::super::region::Change;
@@ -109,11 +110,7 @@ pub(super) fn pass(
     rest: &str,
     most: usize,
 ) -> usize {
-    let mut most = most.min(rest.len());
-    while !rest.is_char_boundary(most) {
-        most -= 1;
-    }
-    threads.pass(&gate.program, scratch, &rest[..most])
+    threads.pass(&gate.program, scratch, &rest[..character_start(rest, most)])
 }
 
 /// In formats whose tags are the tools' own names, a tag that is no parameter of the tool is not one.
@@ -142,7 +139,7 @@ impl Machine {
         gate: &Compiled,
         matching: Box<Matching>,
         rest: &str,
-        out: &mut Out<'_, '_>,
+        out: &mut Emitter<'_, '_>,
     ) -> (State, usize) {
         let mut matching = matching;
         let mut used = 0;
@@ -170,7 +167,7 @@ impl Machine {
         gate: &Compiled,
         matching: Box<Matching>,
         c: char,
-        out: &mut Out<'_, '_>,
+        out: &mut Emitter<'_, '_>,
     ) -> (State, usize) {
         let mut matching = matching;
         let program = &gate.program;
@@ -222,7 +219,7 @@ impl Machine {
         &mut self,
         gate: &Compiled,
         matching: Box<Matching>,
-        out: &mut Out<'_, '_>,
+        out: &mut Emitter<'_, '_>,
     ) -> State {
         let mut matching = matching;
         // A frame cannot end before a call that has begun in it.
@@ -258,7 +255,7 @@ impl Machine {
         &mut self,
         gate: &Compiled,
         matching: Box<Matching>,
-        out: &mut Out<'_, '_>,
+        out: &mut Emitter<'_, '_>,
     ) -> Result<Box<Matching>, State> {
         let mut matching = matching;
         let Some(lead) = matching.threads.iter().next().copied() else { return Ok(matching) };
@@ -283,7 +280,7 @@ impl Machine {
         &mut self,
         gate: &Compiled,
         matching: Box<Matching>,
-        out: &mut Out<'_, '_>,
+        out: &mut Emitter<'_, '_>,
     ) -> Result<Box<Matching>, State> {
         let lead = matching.threads.iter().find(|thread| {
             let frame = gate.program.frame_of(thread);
@@ -306,7 +303,7 @@ impl Machine {
         gate: &Compiled,
         matching: Box<Matching>,
         c: char,
-        out: &mut Out<'_, '_>,
+        out: &mut Emitter<'_, '_>,
     ) -> (State, usize) {
         let mut matching = matching;
         // Around an object that nothing marks, a bracket belongs to the text.
@@ -352,8 +349,12 @@ impl Machine {
                 c.escape_debug()
             ))
         } else {
-            Finding::new(Code::Malformed)
-                .message(format!("`{}` cannot stand here in this format", c.escape_debug()))
+            let format = matching.threads.lead().map_or_else(String::new, |lead| {
+                let record = gate.program.frame_of(lead).record;
+                format!(" in `{}`", gate.rules.dialects[record].record.name)
+            });
+            let message = format!("a call{format} does not go on with `{}` here", c.escape_debug());
+            Finding::new(Code::Malformed).message(message)
         };
         (self.reject(gate, matching, draft, finding.at(at), out), 0)
     }
@@ -364,7 +365,7 @@ impl Machine {
         gate: &Compiled,
         matching: Box<Matching>,
         best: (Thread, usize),
-        out: &mut Out<'_, '_>,
+        out: &mut Emitter<'_, '_>,
     ) -> State {
         let mut matching = matching;
         let (thread, length) = best;
@@ -384,7 +385,7 @@ impl Machine {
         &mut self,
         gate: &Compiled,
         matching: Box<Matching>,
-        out: &mut Out<'_, '_>,
+        out: &mut Emitter<'_, '_>,
     ) -> State {
         let threads = &matching.threads;
         let last = threads.lead().filter(|lead| is_marker(gate, lead));
@@ -421,7 +422,7 @@ impl Machine {
     }
 
     /// All of the held text is text; openers inside it are not looked for.
-    pub(super) fn held_is_text(&mut self, gate: &Compiled, out: &mut Out<'_, '_>) -> State {
+    pub(super) fn held_is_text(&mut self, gate: &Compiled, out: &mut Emitter<'_, '_>) -> State {
         let held = std::mem::take(&mut self.held.text);
         self.position = self.held.start;
         let mut from = 0;

@@ -26,7 +26,7 @@ use crate::draft::Draft;
 use crate::ending::FinishReason;
 use crate::event::Choice;
 use crate::finding::{Code, Finding, Span};
-use crate::ledger::Out;
+use crate::ledger::Emitter;
 
 use super::openers::Set;
 use super::program::Frame;
@@ -102,7 +102,7 @@ impl Calls {
     }
 
     /// Accounts for what stands before this position as markup. Says from where on nothing is accounted for.
-    fn markup_before(&mut self, position: usize, out: &mut Out<'_, '_>) -> usize {
+    fn markup_before(&mut self, position: usize, out: &mut Emitter<'_, '_>) -> usize {
         let start = position.max(self.accounted);
         out.markup(Span::new(self.accounted, start));
         self.accounted = start;
@@ -201,7 +201,7 @@ impl Machine {
     ///
     /// A reading that fails asks for its last bytes again, which stand right before the place that was reached: in this
     /// chunk, or before it. So the way back is a step back, and nothing recurses however many readings fail.
-    pub(crate) fn run(&mut self, gate: &Compiled, text: &str, out: &mut Out<'_, '_>) {
+    pub(crate) fn run(&mut self, gate: &Compiled, text: &str, out: &mut Emitter<'_, '_>) {
         self.input.work += text.len() as u64;
         let mut at = 0;
         if !text.is_empty() && self.input.replay.is_empty() {
@@ -214,7 +214,7 @@ impl Machine {
 
     /// Reads the text from `at` on, but first what is to be read again.
     #[inline(never)] // Keeps `run` small.
-    fn run_on(&mut self, gate: &Compiled, text: &str, at: usize, out: &mut Out<'_, '_>) {
+    fn run_on(&mut self, gate: &Compiled, text: &str, at: usize, out: &mut Emitter<'_, '_>) {
         let mut at = at;
         // What came before this chunk and is read again.
         let mut early = Early::default();
@@ -244,7 +244,7 @@ impl Machine {
 
     /// Reads on in the state it is in, and says how many bytes were used.
     #[inline(always)] // `run` has it where most chunks need nothing else.
-    fn step_on(&mut self, gate: &Compiled, rest: &str, out: &mut Out<'_, '_>) -> usize {
+    fn step_on(&mut self, gate: &Compiled, rest: &str, out: &mut Emitter<'_, '_>) -> usize {
         let (state, used) = match take(&mut self.state) {
             State::Outside => self.outside(gate, rest, out),
             State::Opening(set, matching) => self.opening(gate, set, matching, rest, out),
@@ -259,7 +259,7 @@ impl Machine {
     }
 
     /// Bytes that are not UTF-8: text with a finding outside of calls, a rejection inside.
-    pub(crate) fn invalid(&mut self, gate: &Compiled, bytes: usize, out: &mut Out<'_, '_>) {
+    pub(crate) fn invalid(&mut self, gate: &Compiled, bytes: usize, out: &mut Emitter<'_, '_>) {
         let span = Span::new(self.position, self.position + bytes);
         let broken = || Finding::new(Code::InvalidUtf8Call).at(span);
         loop {
@@ -311,7 +311,7 @@ impl Machine {
     }
 
     /// The response is over: settles everything that is held.
-    pub(crate) fn finish(&mut self, gate: &Compiled, reason: FinishReason, out: &mut Out<'_, '_>) {
+    pub(crate) fn finish(&mut self, gate: &Compiled, reason: FinishReason, out: &mut Emitter<'_, '_>) {
         while self.is_holding() {
             let state = take(&mut self.state);
             self.state = self.finish_state(gate, state, reason, out);

@@ -1,7 +1,7 @@
 //! Outside of frames: text goes by, regions are tracked, openers are looked for.
 
 use super::super::Compiled;
-use crate::ledger::Out;
+use crate::ledger::Emitter;
 use crate::shortcuts::Shortcut;
 
 use super::super::marks::MarkSearch;
@@ -14,7 +14,12 @@ use super::{LONGEST_HEADER, Machine, State};
 
 impl Machine {
     #[inline(never)] // Keeps `run` small.
-    pub(super) fn outside(&mut self, gate: &Compiled, rest: &str, out: &mut Out<'_, '_>) -> (State, usize) {
+    pub(super) fn outside(
+        &mut self,
+        gate: &Compiled,
+        rest: &str,
+        out: &mut Emitter<'_, '_>,
+    ) -> (State, usize) {
         let bytes = rest.as_bytes();
         let reasoning = self.around.in_reasoning();
         if !std::mem::replace(&mut self.input.begun, true)
@@ -144,7 +149,7 @@ impl Machine {
         opener: Set,
         matching: Box<Matching>,
         rest: &str,
-        out: &mut Out<'_, '_>,
+        out: &mut Emitter<'_, '_>,
     ) -> (State, usize) {
         let openers = &gate.openers;
         let (mut opener, mut matching) = (opener, matching);

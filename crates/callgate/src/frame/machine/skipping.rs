@@ -3,7 +3,7 @@
 use super::super::Compiled;
 use crate::draft::Draft;
 use crate::finding::Finding;
-use crate::ledger::Out;
+use crate::ledger::Emitter;
 
 use super::super::threads::Thread;
 use super::ends::CallEnd;
@@ -32,7 +32,7 @@ impl Machine {
         matching: Box<Matching>,
         draft: Box<Draft>,
         finding: Finding,
-        out: &mut Out<'_, '_>,
+        out: &mut Emitter<'_, '_>,
     ) -> State {
         let mut draft = draft;
         let threads = &matching.threads;
@@ -73,7 +73,7 @@ impl Machine {
         gate: &Compiled,
         skip: Box<Skip>,
         rest: &str,
-        out: &mut Out<'_, '_>,
+        out: &mut Emitter<'_, '_>,
     ) -> (State, usize) {
         let mut skip = skip;
         let mut used = 0;
@@ -113,7 +113,7 @@ impl Machine {
         skip: Skip,
         opener: &str,
         c: char,
-        out: &mut Out<'_, '_>,
+        out: &mut Emitter<'_, '_>,
     ) -> State {
         let Skip { mut draft, thread, line_start, .. } = skip;
         let passed = &opener[..opener.len() - c.len_utf8()];
@@ -133,7 +133,7 @@ impl Machine {
         skip: Skip,
         resync: Resync,
         c: char,
-        out: &mut Out<'_, '_>,
+        out: &mut Emitter<'_, '_>,
     ) -> State {
         let Skip { mut draft, thread, .. } = skip;
         self.position += c.len_utf8();

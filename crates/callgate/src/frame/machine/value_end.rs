@@ -7,7 +7,7 @@ use crate::dialect::is_word_character;
 use crate::draft::{Draft, DraftBody};
 use crate::finding::Span;
 use crate::json::{ReaderState, RepairCode};
-use crate::ledger::Out;
+use crate::ledger::Emitter;
 
 use super::super::program::Op;
 use super::super::threads::{OuterValue, Scratch, Thread, Threads};
@@ -91,7 +91,7 @@ impl Machine {
         gate: &Compiled,
         inside: Box<Inside>,
         rest: &str,
-        out: &mut Out<'_, '_>,
+        out: &mut Emitter<'_, '_>,
     ) -> (State, usize) {
         let mut inside = inside;
         let end = inside.stops.find(rest.as_bytes());
@@ -121,7 +121,7 @@ impl Machine {
         inside: Box<Inside>,
         look: Box<Look>,
         rest: &str,
-        out: &mut Out<'_, '_>,
+        out: &mut Emitter<'_, '_>,
     ) -> (State, usize) {
         let (mut inside, mut look) = (inside, look);
         let mut used = 0;
@@ -162,7 +162,7 @@ impl Machine {
         gate: &Compiled,
         inside: Box<Inside>,
         look: Box<Look>,
-        out: &mut Out<'_, '_>,
+        out: &mut Emitter<'_, '_>,
     ) -> State {
         let mut look = look;
         look.threads.end_input(&gate.program, &mut self.scratch, self.position);
@@ -198,7 +198,7 @@ impl Machine {
         inside: Box<Inside>,
         look: Box<Look>,
         ending: Option<Thread>,
-        out: &mut Out<'_, '_>,
+        out: &mut Emitter<'_, '_>,
     ) -> State {
         let (mut inside, mut look) = (inside, look);
         let start = look.start;

@@ -1,7 +1,7 @@
 //! Frames of calls: a section around them, the calls themselves, and what stands between two of them.
 
 use super::template::opens_fence;
-use super::{Compiler, FrameKind, Listening, Mark, Nested, Op, Pc};
+use super::{ActiveDialect, Compiler, FrameKind, Mark, Nested, Op, Pc};
 use crate::dialect::{Part, Record, Slot, Template};
 use crate::json::Syntax;
 
@@ -19,7 +19,7 @@ impl Section<'_> {
     }
 
     /// The calls that are read in it.
-    fn calls<'r>(&self, listening: &'r Listening) -> Vec<&'r Template> {
+    fn calls<'r>(&self, listening: &'r ActiveDialect) -> Vec<&'r Template> {
         let is_read = |call: &&Template| match self.kind {
             FrameKind::Calls => listening.chosen || !self.open.is_empty() || Record::is_unmistakable(call),
             FrameKind::Wrapperless => can_be_bare(listening, call),
@@ -31,7 +31,7 @@ impl Section<'_> {
 
 impl Compiler {
     /// A frame of calls: `open (call (join call)*) close`.
-    pub(super) fn calls(&mut self, index: usize, listening: &Listening, section: Section<'_>) {
+    pub(super) fn calls(&mut self, index: usize, listening: &ActiveDialect, section: Section<'_>) {
         let record = &*listening.record;
         let Section { open, close, kind } = section;
         let calls = section.calls(listening);
@@ -187,7 +187,7 @@ fn spellings(record: &Record, literal: &str) -> Vec<String> {
 
 /// Whether a call is read without the section around it: its opener cannot be mistaken, or the record says that it
 /// stands for itself where the dialect was asked for.
-pub(super) fn can_be_bare(listening: &Listening, call: &Template) -> bool {
+pub(super) fn can_be_bare(listening: &ActiveDialect, call: &Template) -> bool {
     let is_listed = || listening.record.bare.iter().any(|bare| call.head().starts_with(bare.as_str()));
     Record::is_unmistakable(call) || listening.chosen && is_listed()
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use crate::bytes::ByteSet;
 use crate::dialect::{Part, Record, Template, turn};
 use crate::draft::lines::LineMarks;
-use crate::rules::Listening;
+use crate::rules::ActiveDialect;
 
 use self::calls::{Section, can_be_bare, without_wrapper};
 use super::closures::Closures;
@@ -25,7 +25,7 @@ use super::stops::Stops;
 const SHORTEST_SIGN: usize = 4;
 
 /// Compiles the records that listen.
-pub(crate) fn compile(records: &[Listening]) -> Program {
+pub(crate) fn compile(records: &[ActiveDialect]) -> Program {
     let mut compiler = Compiler {
         program: Program {
             ops: Vec::new(),
@@ -81,7 +81,7 @@ struct Compiler {
 
 impl Compiler {
     /// What is read alike whichever dialects listen. The frames belong to the first of them.
-    fn shared(&mut self, listening: &Listening) {
+    fn shared(&mut self, listening: &ActiveDialect) {
         for turn in turn::ENDS.iter().chain(turn::OTHERS) {
             for marker in [Some(turn.marker), turn.closer].into_iter().flatten() {
                 self.plain(0, listening, &Template::parse(marker), FrameKind::Turn);
@@ -95,14 +95,14 @@ impl Compiler {
         self.any_case = false;
     }
 
-    fn thought(&mut self, index: usize, listening: &Listening, template: &Template) {
+    fn thought(&mut self, index: usize, listening: &ActiveDialect, template: &Template) {
         self.plain(index, listening, template, FrameKind::Reasoning);
         if let Some(end) = closing_tag(template) {
             self.plain(index, listening, &Template::parse(end), FrameKind::ReasoningEnd);
         }
     }
 
-    fn record(&mut self, index: usize, listening: &Listening, seen: &mut Vec<String>) {
+    fn record(&mut self, index: usize, listening: &ActiveDialect, seen: &mut Vec<String>) {
         let record = &listening.record;
         self.program.before = self.program.before.max(record.before.len());
         let pairs: Vec<(Template, Template)> = if record.open.is_empty() && record.close.is_empty() {
@@ -128,7 +128,7 @@ impl Compiler {
             .flat_map(|bare| record.call.iter().filter_map(|call| without_wrapper(call, bare)))
             .collect();
         if !inner.is_empty() {
-            let inner = Listening {
+            let inner = ActiveDialect {
                 record: Arc::new(Record { call: inner, ..(**record).clone() }),
                 chosen: listening.chosen,
                 live: listening.live,
@@ -160,7 +160,7 @@ impl Compiler {
     }
 
     /// A frame around text, reasoning, or nothing.
-    fn plain(&mut self, index: usize, listening: &Listening, template: &Template, kind: FrameKind) {
+    fn plain(&mut self, index: usize, listening: &ActiveDialect, template: &Template, kind: FrameKind) {
         self.begin(index, listening, kind, false, false);
         self.template(&listening.record, template, false);
         self.emit(Op::Match);
@@ -174,7 +174,14 @@ impl Compiler {
         }
     }
 
-    fn begin(&mut self, index: usize, listening: &Listening, kind: FrameKind, fence: bool, unmarked: bool) {
+    fn begin(
+        &mut self,
+        index: usize,
+        listening: &ActiveDialect,
+        kind: FrameKind,
+        fence: bool,
+        unmarked: bool,
+    ) {
         self.pieces = 0;
         self.first_literal = true;
         self.in_call = false;

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::{Frame, FrameKind, Listening, Op, Pc, Program, SHORTEST_SIGN};
+use super::{ActiveDialect, Frame, FrameKind, Op, Pc, Program, SHORTEST_SIGN};
 use crate::bytes::ByteSet;
 use crate::frame::marks::Marks;
 
 /// Finds out where the frames of a program can start, and by which bytes.
-pub(super) fn find(program: &mut Program, records: &[Listening]) {
+pub(super) fn find(program: &mut Program, records: &[ActiveDialect]) {
     let marked = program.frames.iter().filter(|frame| frame.kind == FrameKind::Calls && !frame.unmarked);
     let mut markers: Vec<Arc<str>> =
         marked.map(|frame| first_token(&frame.marker)).filter(|token| token.len() >= SHORTEST_SIGN).collect();
@@ -42,7 +42,7 @@ pub(super) fn find(program: &mut Program, records: &[Listening]) {
 
 /// Whether a frame is read just like a later one, which then can never be preferred and need not listen: many models
 /// write the same format.
-fn stands_for(program: &Program, records: &[Listening], earlier: usize, later: usize) -> bool {
+fn stands_for(program: &Program, records: &[ActiveDialect], earlier: usize, later: usize) -> bool {
     let (one, two) = (&program.frames[earlier], &program.frames[later]);
     let known = |frame: &Frame| records[frame.record].record.known;
     if one.marker != two.marker

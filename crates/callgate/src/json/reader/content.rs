@@ -11,7 +11,7 @@ use crate::json::text::plain_length;
 use crate::shortcuts::Shortcut;
 
 impl Reader {
-    /// Takes the start of `text` as far as it is nothing but content of the open string, with most pieces of a stream
+    /// Takes the start of `text` as far as it is nothing but content of the open string, with most chunks of a stream
     /// that is all of it, and the quote after it if that certainly ends the string. Says how many bytes.
     pub(super) fn take_content(&mut self, text: &str) -> usize {
         if !self.is_in_plain_string() || self.probe.is_some() || !Shortcut::Content.is_on() {
@@ -40,7 +40,7 @@ impl Reader {
             self.close_plainly();
             taken += 1;
         } else if taken + 1 == text.len() && (!self.levels.is_empty() || self.grammar.document) {
-            // Only the next piece can say what the quote is.
+            // Only the next chunk can say what the quote is.
             self.begin_look();
             self.window.push('"');
             taken += 1;
@@ -48,8 +48,8 @@ impl Reader {
         taken
     }
 
-    /// Ends the open string with the quote that an earlier piece of the input ended with, if it is clear from the next
-    /// piece that it does.
+    /// Ends the open string with the quote that an earlier chunk of the input ended with, if it is clear from the next
+    /// chunk that it does.
     pub(super) fn take_held_quote(&mut self, next: &str) {
         if self.window == "\"" && self.is_in_plain_string() && self.ends_plainly(next, 0) {
             self.window.clear();

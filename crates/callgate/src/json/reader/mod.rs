@@ -76,7 +76,7 @@ impl std::error::Error for Failure {}
 /// as what it stands for.
 const LONGEST: usize = if cfg!(test) { 1 << 16 } else { u32::MAX as usize / 6 };
 
-/// How much more than a piece of the input is written for it, most often.
+/// How much more than a chunk of the input is written for it, most often.
 const SLACK: usize = 64;
 
 /// An incremental reader of one value. See the module's description.
@@ -475,17 +475,17 @@ impl Reader {
 mod tests {
     use super::*;
 
-    /// Pushes a text in pieces of at least so many bytes.
+    /// Pushes a text in chunks of at least so many bytes.
     fn push_in_pieces(reader: &mut Reader, text: &str, size: usize) {
-        let mut piece = String::new();
+        let mut chunk = String::new();
         for c in text.chars() {
-            piece.push(c);
-            if piece.len() >= size {
-                reader.push(&piece);
-                piece.clear();
+            chunk.push(c);
+            if chunk.len() >= size {
+                reader.push(&chunk);
+                chunk.clear();
             }
         }
-        reader.push(&piece);
+        reader.push(&chunk);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! followed by what follows strings in valid JSON, the look always ends in the same answer, so it is not needed: the
 //! shortcut reads on for as long as that is so, and leaves everything else to the careful steps, from the first byte
 //! that it could not settle. What it takes is written as it stands, apart from three repairs that need no look either:
-//! single quotes, bare keys and trailing commas. A string that goes on in the next piece of a stream is opened.
+//! single quotes, bare keys and trailing commas. A string that goes on in the next chunk of a stream is opened.
 
 use super::escapes::ends_like_path;
 use super::levels::LevelKind;

@@ -129,7 +129,7 @@ impl Reader {
         let probe = self.probe.get_or_insert_with(|| Probe::new(phase));
         let verdict = probe.run(&cursor.text[from..], &setting);
         if !matches!(verdict, ProbeVerdict::More | ProbeVerdict::Stop(_)) {
-            // What the look has gone past was part of its reading, and may have come in an earlier piece of input:
+            // What the look has gone past was part of its reading, and may have come in an earlier chunk of input:
             // it is too late to stop there.
             self.stops_from = self.stops_from.max(cursor.base + from + probe.at);
             self.probe = None;
@@ -183,7 +183,7 @@ impl Probe {
         }
     }
 
-    /// Goes past the next piece of the input, if all of it can only be content of another string.
+    /// Goes past the next chunk of the input, if all of it can only be content of another string.
     pub(super) fn passes_over(&mut self, text: &str) -> bool {
         let passes = self.at + text.len() <= LIMIT
             && self.inside_quotes().is_some_and(|quote| plain_length(text.as_bytes(), quote) == text.len());
