@@ -10,7 +10,7 @@ use crate::policy::{Foreign, Position, Quote, Region};
 use super::super::program::{Body, Frame};
 use super::super::region::Surroundings;
 use super::super::threads::Thread;
-use super::around::Around;
+use super::around::AroundFrames;
 use super::ends::CallEnd;
 use super::matching::Matching;
 use super::{Machine, State};
@@ -144,7 +144,7 @@ impl Machine {
     }
 }
 
-impl Around {
+impl AroundFrames {
     fn admission(
         &self,
         gate: &Compiled,

@@ -22,7 +22,7 @@ const LONGEST_GAP: usize = 256;
 
 /// The text around the frames of a response.
 #[derive(Debug)]
-pub(super) struct Around {
+pub(super) struct AroundFrames {
     /// The frame around text or reasoning that is open.
     pub(super) context: Option<Context>,
     pub(super) regions: Regions,
@@ -89,9 +89,9 @@ impl StrayClosers {
     }
 }
 
-impl Default for Around {
+impl Default for AroundFrames {
     fn default() -> Self {
-        Around {
+        AroundFrames {
             context: None,
             regions: Regions::default(),
             held_space: String::new(),
@@ -105,7 +105,7 @@ impl Default for Around {
     }
 }
 
-impl Around {
+impl AroundFrames {
     pub(super) fn in_reasoning(&self) -> bool {
         self.context.as_ref().is_some_and(|context| matches!(context.kind, Body::Reasoning { .. }))
     }

@@ -31,7 +31,7 @@ use crate::ledger::Emitter;
 use super::openers::Set;
 use super::program::Frame;
 use super::threads::Scratch;
-use around::Around;
+use around::AroundFrames;
 use bodies::Inside;
 use matching::Matching;
 use pool::Pool;
@@ -86,7 +86,7 @@ impl Held {
 
 /// The calls of the frame that is being read, and those before it.
 #[derive(Debug, Default)]
-struct Calls {
+struct FrameCalls {
     /// Everything of the current frame before this position is accounted for.
     accounted: usize,
     /// The number of the last call of this frame that has ended; calls are counted from one.
@@ -95,7 +95,7 @@ struct Calls {
     attempts: usize,
 }
 
-impl Calls {
+impl FrameCalls {
     fn next_attempt(&mut self) -> usize {
         self.attempts += 1;
         self.attempts - 1
@@ -160,8 +160,8 @@ pub(crate) struct Machine {
     held: Held,
     input: Input,
     /// The text around the frames.
-    around: Around,
-    calls: Calls,
+    around: AroundFrames,
+    calls: FrameCalls,
     /// The words that threads have read.
     scratch: Scratch,
     /// Memory for the states to come.
