@@ -77,8 +77,8 @@ impl Matching {
         if only_closers {
             self.closers = held.len();
         }
-        let is_left = |draft: &Box<Draft>| draft.repairs.len() <= gate.rules.policy.limits.repairs;
-        only_closers && self.draft.as_ref().is_none_or(is_left)
+        let repairs = self.draft.as_ref().map_or(0, |draft| draft.repairs.len());
+        only_closers && repairs <= gate.rules.policy.limits.repairs
     }
 }
 
