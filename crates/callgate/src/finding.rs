@@ -443,7 +443,7 @@ codes! {
     MisplacedArguments "misplaced-arguments" "malformed" Error
         "the call has no arguments where they belong, but other members that may hold them"
         "Put all arguments into the one member that the format has for them."
-        "standard" "<tool_call>{\"name\": \"look\", \"input\": {\"q\": \"a\"}}</tool_call>";
+        "standard" "<tool_call>{\"name\": \"look\", \"options\": {\"q\": \"a\"}}</tool_call>";
     UnknownMember "unknown-member" "malformed" Error
         "the call has a member that its format does not have, and nobody knows what it should change"
         "Put everything that the tool needs into the arguments, and nothing beside name and arguments."

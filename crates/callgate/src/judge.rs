@@ -50,17 +50,27 @@ pub(crate) fn judge(rules: &Rules, attempt: &mut Attempt, effort: &mut Effort) -
         (Some(name), None) if rules.registry.is_some() => findings.push(unknown_tool(rules, name, effort)),
         (_, Some(tool)) => {
             if let Some(text) = arguments.as_ref().filter(|_| !fits) {
-                let knobs = (rules.policy.coerce, rules.policy.extra_args, attempt.untyped);
-                let fit = tool.fit_within(text, &tape, knobs, effort);
-                coercions = fit.coercions;
-                let changed = if fit.findings.is_empty() || !findings.is_empty() {
-                    findings.extend(fit.findings);
-                    fit.arguments
-                } else if let Some(inner) = inner_envelope(rules, tool, attempt, (text, &tape), effort) {
-                    Some(inner)
+                let outer = (text.as_str(), &tape);
+                let wrapped = wrapped_arguments(tool, outer).filter(|_| findings.is_empty());
+                let unwrapped = wrapped.and_then(|inner| {
+                    inner_arguments(rules, tool, attempt, outer, (inner, RepairCode::ExtraWrapper), effort)
+                });
+                let changed = if unwrapped.is_some() {
+                    unwrapped
                 } else {
-                    findings.extend(fit.findings);
-                    None
+                    let knobs = (rules.policy.coerce, rules.policy.extra_args, attempt.untyped);
+                    let fit = tool.fit_within(text, &tape, knobs, effort);
+                    coercions = fit.coercions;
+                    let repeated = repeated_call(tool, outer)
+                        .filter(|_| findings.is_empty() && !fit.findings.is_empty())
+                        .and_then(|inner| {
+                            let inner = (inner, RepairCode::RepeatedEnvelope);
+                            inner_arguments(rules, tool, attempt, outer, inner, effort)
+                        });
+                    if repeated.is_none() {
+                        findings.extend(fit.findings);
+                    }
+                    repeated.or(fit.arguments)
                 };
                 if changed.is_some() {
                     arguments = changed;
@@ -177,9 +187,18 @@ fn judge_name<'n, 'g>(
     Some((Cow::Borrowed(written), None))
 }
 
-/// The one registered name that a mangled one stands for: doubled, or glued to words of its format and a number.
+/// The namespaces in which models put tools that have none.
+const NAMESPACES: &[&str] = &["functions.", "default.", "default_api."];
+
+/// The one registered name that a mangled one stands for: with white space around it, in a namespace, doubled, or glued to
+/// words of its format and a number.
 fn unmangled(rules: &Rules, written: &str, dialect: &str) -> Option<String> {
     let registry = rules.registry.as_ref()?;
+    let name = written.trim();
+    let bare = NAMESPACES.iter().find_map(|namespace| name.strip_prefix(namespace)).unwrap_or(name);
+    if let Some(known) = [name, bare].into_iter().find(|name| rules.knows(name)) {
+        return Some(known.to_owned());
+    }
     let listening = rules.dialects.iter().find(|listening| &*listening.record.name == dialect);
     let affixes = listening.map_or_else(Vec::new, |listening| affixes(&listening.record));
     let is_gap =
@@ -301,6 +320,21 @@ fn judge_arguments(
         text = inner.trim().to_owned();
         attempt.tape = inner_tape;
     }
+    if rules.policy.blank_args != BlankArgs::Reject
+        && tool.is_some_and(CompiledTool::requires_nothing)
+        && is_blank(&text, &attempt.tape)
+    {
+        let at = attempt.body_start.unwrap_or(0);
+        attempt.repairs.push(Repair {
+            code: RepairCode::BlankArguments,
+            safety: Safety::Lossless,
+            span: Span::new(at, at + text.len()),
+            late: true,
+            count: 1,
+        });
+        "{}".clone_into(&mut text);
+        attempt.tape = Tape::parse(&text)?;
+    }
     let tape = &attempt.tape;
     let kind = tape.nodes().first().map(|root| root.kind);
     if kind != Some(Kind::Object) {
@@ -338,6 +372,15 @@ fn judge_arguments(
         });
     }
     Some((text, false))
+}
+
+/// Whether arguments are written as nothing: an empty string or an empty list.
+fn is_blank(text: &str, tape: &Tape) -> bool {
+    match tape.nodes().first().map(|root| root.kind) {
+        Some(Kind::String) => tape.string(text, 0).is_some_and(|text| text.trim().is_empty()),
+        Some(Kind::Array) => tape.children(0).next().is_none(),
+        _ => false,
+    }
 }
 
 /// Whether the policy allows the repairs that were made, from the one at `from` on.
@@ -401,23 +444,41 @@ fn unknown_tool(rules: &Rules, name: &str, effort: &mut Effort) -> Finding {
     Finding::new(Code::UnknownTool).message(message).help(help)
 }
 
-/// Arguments that repeat the whole call: `{"name": …, "arguments": {…}}` for the same tool, whose inner arguments
-/// are valid where the outer are not.
-fn inner_envelope(
+/// The arguments inside of arguments that repeat the whole call: `{"name": …, "arguments": {…}}` for the same tool.
+fn repeated_call(tool: &CompiledTool, (outer, tape): (&str, &Tape)) -> Option<usize> {
+    let named = tape.member(outer, 0, "name").and_then(|node| tape.string(outer, node))?;
+    let inner = tape.member(outer, 0, "arguments").or_else(|| tape.member(outer, 0, "parameters"))?;
+    (named == tool.tool.name && tape.children(0).count() == 2).then_some(inner)
+}
+
+/// The arguments inside of arguments whose only member the tool does not have, while it has all members of that. Around
+/// nothing, or around other words, the member may be a value.
+fn wrapped_arguments(tool: &CompiledTool, (outer, tape): (&str, &Tape)) -> Option<usize> {
+    let mut members = tape.children(0);
+    let only = members.next().filter(|_| members.next().is_none())?;
+    let declares = |member: usize| tape.key(outer, member).is_some_and(|key| tool.has_key(&key));
+    let mut inner = tape.children(only).peekable();
+    let is_wrapper = !declares(only) && tape.nodes()[only].kind == Kind::Object && inner.peek().is_some();
+    (is_wrapper && inner.all(declares)).then_some(only)
+}
+
+/// Arguments that hold the arguments at this place, if those are valid.
+fn inner_arguments(
     rules: &Rules,
     tool: &CompiledTool,
     attempt: &mut Attempt,
     (outer, tape): (&str, &Tape),
+    (inner, code): (usize, RepairCode),
     effort: &mut Effort,
 ) -> Option<String> {
-    if rules.policy.repair < RepairPolicy::Lossless || tape.children(0).count() != 2 {
+    // Which of two objects is meant is a guess; a call that stands there twice is not.
+    let (least, safety) = match code {
+        RepairCode::ExtraWrapper => (RepairPolicy::Full, Safety::Guess),
+        _ => (RepairPolicy::Lossless, Safety::Lossless),
+    };
+    if rules.policy.repair < least || safety == Safety::Guess && rules.is_dangerous(&tool.tool.name) {
         return None;
     }
-    let named = tape.member(outer, 0, "name").and_then(|node| tape.string(outer, node))?;
-    if named != tool.tool.name {
-        return None;
-    }
-    let inner = tape.member(outer, 0, "arguments").or_else(|| tape.member(outer, 0, "parameters"))?;
     let text = tape.raw(outer, inner).to_owned();
     let inner_tape = Tape::parse(&text)?;
     if inner_tape.nodes().first()?.kind != Kind::Object {
@@ -429,12 +490,7 @@ fn inner_envelope(
         return None;
     }
     let at = attempt.body_start.unwrap_or(0);
-    attempt.repairs.push(Repair {
-        code: RepairCode::RepeatedEnvelope,
-        safety: Safety::Lossless,
-        span: Span::new(at, at + outer.len()),
-        late: true,
-        count: 1,
-    });
+    let span = Span::new(at, at + outer.len());
+    attempt.repairs.push(Repair { code, safety, span, late: true, count: 1 });
     Some(fit.arguments.unwrap_or(text))
 }

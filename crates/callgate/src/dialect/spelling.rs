@@ -28,6 +28,71 @@ pub(crate) fn pieces<'r>(literal: &'r str, also: &'r [(String, Vec<String>)]) ->
     pieces
 }
 
+/// Cuts a literal into its tokens, between which white space is free: tags and special tokens as wholes, brackets and the
+/// punctuation of JSON by themselves, and words. Inside of a tag white space is free before its end and around `=`.
+pub(crate) fn tokens(literal: &str) -> Vec<&str> {
+    literal.split_whitespace().flat_map(run_tokens).collect()
+}
+
+/// The tokens of a literal without white space.
+fn run_tokens(run: &str) -> Vec<&str> {
+    let mut tokens = Vec::new();
+    let (mut start, mut marker_end) = (0, 0);
+    let mut before = None;
+    for (at, c) in run.char_indices() {
+        let is_inside = at < marker_end;
+        let is_cut = if is_inside { is_seam_in_tag(before, c) } else { is_seam(before, &run[at..], c) };
+        if at > start && (is_cut || at == marker_end) {
+            tokens.push(&run[start..at]);
+            start = at;
+        }
+        if !is_inside {
+            marker_end = at + marker_length(&run[at..]);
+        }
+        before = Some(c);
+    }
+    if start < run.len() {
+        tokens.push(&run[start..]);
+    }
+    tokens
+}
+
+/// How long the tag, the special token or the word in brackets is that begins here; nothing if none does.
+fn marker_length(text: &str) -> usize {
+    let mut chars = text.chars();
+    let closer = match (chars.next(), chars.next()) {
+        (Some('<'), _) => '>',
+        (Some('['), Some(c)) if c.is_alphanumeric() || c == '/' => ']',
+        _ => return 0,
+    };
+    text.find(closer).map_or(text.len(), |at| at + closer.len_utf8())
+}
+
+/// Whether white space is free before this character of a tag.
+fn is_seam_in_tag(before: Option<char>, c: char) -> bool {
+    let ends_word = before.is_some_and(|before| before.is_alphanumeric() || before == '_');
+    let quotes = |c: char| matches!(c, '"' | '\'');
+    match c {
+        '>' => ends_word || before.is_some_and(quotes),
+        '=' => ends_word,
+        _ => before == Some('=') && quotes(c),
+    }
+}
+
+/// Whether white space is free between these two characters of a literal, where no marker is open. A literal may begin
+/// inside of a tag.
+fn is_seam(before: Option<char>, text: &str, c: char) -> bool {
+    let Some(before) = before else { return false };
+    let is_bracket = |c: char| matches!(c, '[' | ']' | '{' | '}' | '(' | ')');
+    let quotes = |c: char| matches!(c, '"' | '\'');
+    is_bracket(before)
+        || is_bracket(c)
+        || marker_length(text) > 1 && c == '<'
+        || quotes(before) && matches!(c, ':' | ',')
+        || matches!(before, ':' | ',') && quotes(c)
+        || is_seam_in_tag(Some(before), c)
+}
+
 /// A literal in all the ways in which it is read: pieces with free white space between them, each with its spellings.
 #[derive(Clone, Debug)]
 pub(super) struct Spelled {
@@ -126,15 +191,15 @@ fn may_be_absent(spellings: &[String]) -> bool {
     spellings.iter().any(|spelling| spelling.trim().is_empty())
 }
 
-/// The end of `word` if it stands at `position`, with white space before it and between its words free.
+/// The end of `word` if it stands at `position`, with white space before it and between its tokens free.
 fn eat(text: &str, position: usize, word: &str) -> Option<usize> {
     let mut end = position;
-    for run in word.split_whitespace() {
+    for token in tokens(word) {
         end += blank(&text[end..]);
-        if !text[end..].starts_with(run) {
+        if !text[end..].starts_with(token) {
             return None;
         }
-        end += run.len();
+        end += token.len();
     }
     Some(end)
 }
@@ -164,6 +229,29 @@ mod tests {
         assert!(!spelled.is_optional());
         assert!(Spelled::new("</b>", &also()).is_optional());
         assert!(spelled.can_start_with('<') && !spelled.can_start_with('x'));
+    }
+
+    #[test]
+    fn tokens_are_markers_brackets_and_words() {
+        for (literal, wanted) in [
+            ("<TOOLCALL>[", &["<TOOLCALL", ">", "["][..]),
+            ("]</TOOLCALL>", &["]", "</TOOLCALL", ">"]),
+            ("<|tool_call_start|>[", &["<|tool_call_start|>", "["]),
+            (
+                "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>",
+                &["<｜tool▁calls▁begin｜>", "<｜tool▁call▁begin｜>"],
+            ),
+            ("[TOOL_CALLS][", &["[TOOL_CALLS]", "["]),
+            ("{\"tool_calls\": [", &["{", "\"tool_calls\"", ":", "["]),
+            ("<invoke name=\"", &["<invoke", "name", "=", "\""]),
+            ("\">", &["\"", ">"]),
+            ("<parameter=", &["<parameter", "="]),
+            ("Action:", &["Action:"]),
+            ("✿FUNCTION✿:", &["✿FUNCTION✿:"]),
+            ("-->", &["-->"]),
+        ] {
+            assert_eq!(tokens(literal), wanted, "{literal}");
+        }
     }
 
     #[test]

@@ -5,11 +5,12 @@ use std::borrow::Cow;
 use crate::attempt::{Attempt, Meaning, Name};
 use crate::dialect::{Content, Member, Record, Shape};
 use crate::event::ModelError;
-use crate::finding::{Code, Finding};
-use crate::json::{Kind, Tape};
+use crate::finding::{Code, Finding, Span};
+use crate::json::{Kind, Repair, RepairCode, Safety, Tape};
 use crate::shortcuts::Shortcut;
 
 use super::members::{at_path, misplaced, second_name, strangers};
+use super::synonyms::{Synonyms, synonyms};
 
 /// Leaves nothing of a text but one of the values in it. False if that has not ended.
 pub(super) fn cut_out(node: usize, text: &mut String, tape: &mut Tape) -> bool {
@@ -56,7 +57,18 @@ pub(super) fn resolve(
             return None;
         }
     }
-    let Some((shape, claimed)) = claiming.next() else {
+    let claim = claiming.next();
+    // A claim without arguments may have them under another word.
+    let is_whole = claim.as_ref().is_some_and(|(shape, claimed)| {
+        claimed.named_arguments.is_some() || misplaced(shape, text, tape).is_none()
+    });
+    if !is_whole
+        && !attempt.unmarked
+        && let Some(found) = synonyms(record, text, tape)
+    {
+        return take_synonyms(attempt, found, seen, text, tape);
+    }
+    let Some((shape, claimed)) = claim else {
         for shape in record.object.iter().filter(|shape| !shape.is_call()) {
             if claims_constants(shape, text, tape)
                 && let Some(node) = find(shape, &Content::Text, text, tape)
@@ -110,6 +122,30 @@ pub(super) fn resolve(
     }
     let node = arguments.filter(|node| tape.nodes()[*node].kind != Kind::Null)?;
     Some(begin_arguments(attempt, tape, node))
+}
+
+/// Takes name, id and arguments from where another format would have them.
+fn take_synonyms(
+    attempt: &mut Attempt,
+    found: Synonyms,
+    seen: Option<String>,
+    text: &str,
+    tape: &Tape,
+) -> Option<usize> {
+    attempt.name = tape.string(text, found.name).map_or(Name::Missing, |name| written_name(seen, name));
+    attempt.id = found.id.and_then(|node| tape.string(text, node)).map(Cow::into_owned);
+    attempt.id.take_if(|id| id.trim().is_empty());
+    attempt.strangers = found.strangers;
+    let node = tape.nodes()[found.name].start() + attempt.body_start.unwrap_or(0);
+    attempt.repairs.push(Repair {
+        code: RepairCode::ForeignMembers,
+        safety: Safety::Lossless,
+        span: Span::new(node, node),
+        late: false,
+        count: 1,
+    });
+    let arguments = found.arguments.filter(|node| tape.nodes()[*node].kind != Kind::Null)?;
+    Some(begin_arguments(attempt, tape, arguments))
 }
 
 /// The name that stands in an object; most often it is what was seen first.

@@ -5,6 +5,7 @@ pub(crate) mod ending;
 pub(crate) mod lines;
 pub(crate) mod members;
 pub(crate) mod params;
+mod synonyms;
 
 use std::sync::Arc;
 
@@ -21,6 +22,7 @@ use self::claims::{claim, claims_constants, find, find_first, first_named, only_
 use self::lines::Reading;
 use self::members::at_path;
 use self::params::{Params, ValueStart};
+use self::synonyms::synonyms;
 
 /// The most findings that are kept of one attempt.
 const FINDINGS: usize = 64;
@@ -47,9 +49,9 @@ pub(crate) struct Draft {
     pub(crate) body_start: Option<usize>,
     /// Whether the value that is being read is at the start of a line.
     at_line_start: bool,
-    /// The tape when it was last searched for name and arguments: how many values it had, and where the last ended. If it is
-    /// as it was, there is nothing new to find.
-    searched: (usize, usize),
+    /// The tape when it was last searched for name and arguments: how many values it had, where the last ended, and whether
+    /// the object had. If it is as it was, there is nothing new to find.
+    searched: (usize, usize, bool),
     /// Name and arguments of an object that has ended, if it has nothing else.
     members: Option<(usize, usize)>,
     /// Whether its end is a guess, and where that was made.
@@ -87,7 +89,7 @@ impl Draft {
             shown: 0,
             body_start: None,
             at_line_start: false,
-            searched: (0, 0),
+            searched: (0, 0, false),
             members: None,
             guessed_end: None,
         }
@@ -224,15 +226,17 @@ impl Draft {
         self.started && self.name.is_some() && !is_open
     }
 
-    /// What is known of the name and the arguments of an object that is still being read.
-    pub(crate) fn look_at_object(&mut self, record: &Record) {
+    /// What is known of the name and the arguments of an object that is still being read. Where a marker says that it is a
+    /// call, they may stand under the words of other formats.
+    pub(crate) fn look_at_object(&mut self, record: &Record, unmarked: bool) {
         let DraftBody::Json { reader, object: true, arguments } = &mut self.body else { return };
         if self.name.is_some() && arguments.is_some() {
             return;
         }
         let (text, tape) = (reader.text(), reader.tape());
         // What is looked for shows with the start or the end of a value, and most chunks bring neither.
-        let read = (tape.nodes().len(), tape.nodes().last().map_or(0, Node::end));
+        let has_ended = tape.nodes().first().is_some_and(|root| root.end() <= text.len());
+        let read = (tape.nodes().len(), tape.nodes().last().map_or(0, Node::end), has_ended);
         if std::mem::replace(&mut self.searched, read) == read {
             return;
         }
@@ -244,7 +248,7 @@ impl Draft {
             self.name = Some(name.into_owned());
             *arguments = Some(parts.1);
             // What has ended stays as it is.
-            self.members = Some(parts).filter(|_| tape.nodes()[0].end() <= text.len());
+            self.members = Some(parts).filter(|_| has_ended);
             return;
         }
         if self.name.is_none() {
@@ -268,6 +272,14 @@ impl Draft {
                 find_first(shape, &Content::Arguments, text, tape)
                     .or_else(|| first_named(shape, text, tape).map(|(_, node)| node))
             });
+        }
+        if arguments.is_none()
+            && !unmarked
+            && let Some(found) = synonyms(record, text, tape)
+        {
+            self.name =
+                tape.string(text, found.name).filter(|name| !name.is_empty()).map(|name| name.into_owned());
+            *arguments = found.arguments;
         }
     }
 

@@ -324,7 +324,7 @@ repairs! {
         "a string that holds the whole object is unwrapped"
         r#""{\"a\": 1}""# r#"{"a": 1}"#;
     BlankArguments "blank-arguments" Lossless
-        "blank or absent arguments of a complete call are read as no arguments"
+        "blank or absent arguments of a complete call are read as no arguments, and so is an empty list"
         "" "{}";
     DuplicateKey "duplicate-key" Guess
         "of a key that stands twice, the last value is kept"
@@ -337,10 +337,16 @@ repairs! {
         "white space that the format writes on both sides of a value stands on one side only, so it belongs to it"
         "" "";
     MangledName "mangled-name" Lossless
-        "a name that is doubled or glued to words of its format is read as the one tool it can mean"
+        "a name that is doubled, glued to words of its format or in a known namespace is read as the one tool it can mean"
         "" "";
     RepeatedEnvelope "repeated-envelope" Lossless
         "arguments that repeat the whole call are unwrapped"
+        "" "";
+    ForeignMembers "foreign-members" Lossless
+        "the name or the arguments of a call stand under a word of another format"
+        "" "";
+    ExtraWrapper "extra-wrapper" Guess
+        "arguments that stand in one object more than the tool declares are unwrapped"
         "" "";
 }
 

@@ -57,6 +57,11 @@ const CALLS: &[(RepairCode, &str)] = &[
         RepairCode::RepeatedEnvelope,
         "<tool_call>{\"name\": \"look\", \"arguments\": {\"name\": \"look\", \"arguments\": {\"q\": \"cats\"}}}</tool_call>",
     ),
+    (RepairCode::ForeignMembers, "<tool_call>{\"tool\": \"look\", \"args\": {\"q\": \"cats\"}}</tool_call>"),
+    (
+        RepairCode::ExtraWrapper,
+        "<tool_call>{\"name\": \"look\", \"arguments\": {\"input\": {\"q\": \"cats\"}}}</tool_call>",
+    ),
 ];
 
 /// The page.

@@ -76,7 +76,8 @@ impl Inside {
     #[inline(never)] // Most chunks come after both are known.
     fn look_at_object(&mut self, gate: &Compiled, out: &mut Emitter<'_, '_>) {
         let frame = gate.program.frame_of(&self.first);
-        self.draft.look_at_object(&gate.rules.dialects[frame.record].record);
+        let unmarked = is_unmarked(frame, &self.first);
+        self.draft.look_at_object(&gate.rules.dialects[frame.record].record, unmarked);
         self.draft.announce(|| Machine::source(gate, frame), out);
     }
 

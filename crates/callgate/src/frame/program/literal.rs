@@ -1,7 +1,7 @@
 //! Literals: the fixed text of templates, with free white space in it and with its other spellings.
 
 use super::{Compiler, Mark, Op, SHORTEST_SIGN};
-use crate::dialect::{Record, pieces};
+use crate::dialect::{Record, pieces, tokens};
 
 impl Compiler {
     /// A literal with its other spellings. Seams are free white space, except next to a raw slot.
@@ -68,35 +68,38 @@ impl Compiler {
         self.pieces += usize::from(!text.trim().is_empty());
     }
 
-    /// Bytes, with each run of white space made free: some between two word characters, any elsewhere.
+    /// Bytes, with white space made free between any two tokens, but some of it needed between two words.
     pub(super) fn bytes(&mut self, record: &Record, text: &str) {
-        let mut chars = text.char_indices().peekable();
-        let mut before = None;
-        while let Some((_, c)) = chars.next() {
-            if !c.is_whitespace() {
-                let mut buffer = [0; 4];
-                for byte in c.encode_utf8(&mut buffer).bytes() {
-                    self.byte(byte);
-                }
-                before = Some(c);
-                continue;
+        let (mut rest, mut before) = (text, None);
+        for token in tokens(text) {
+            let gap = &rest[..rest.len() - rest.trim_start().len()];
+            self.white_space(record, gap, (before, token.chars().next()));
+            if gap.is_empty() && rest.len() < text.len() {
+                self.seam(record);
             }
-            let mut has_break = c == '\n';
-            while let Some((_, next)) = chars.peek().filter(|(_, next)| next.is_whitespace()) {
-                has_break |= *next == '\n';
-                chars.next();
+            for byte in token.bytes() {
+                self.byte(byte);
             }
-            let after = chars.peek().map(|(_, next)| *next);
-            let between_words =
-                before.is_some_and(char::is_alphanumeric) && after.is_some_and(char::is_alphanumeric);
-            // What is needed once is followed by free space.
-            if record.lines && has_break && self.in_call {
-                self.emit(Op::Line);
-            } else if between_words {
-                self.emit(Op::Space1);
-            }
-            self.emit(Op::Space);
+            before = token.chars().next_back();
+            rest = &rest[gap.len() + token.len()..];
         }
+        self.white_space(record, rest, (before, None));
+    }
+
+    /// A run of white space of a literal, between these characters.
+    fn white_space(&mut self, record: &Record, gap: &str, (before, after): (Option<char>, Option<char>)) {
+        if gap.is_empty() {
+            return;
+        }
+        let between_words =
+            before.is_some_and(char::is_alphanumeric) && after.is_some_and(char::is_alphanumeric);
+        // What is needed once is followed by free space.
+        if record.lines && gap.contains('\n') && self.in_call {
+            self.emit(Op::Line);
+        } else if between_words {
+            self.emit(Op::Space1);
+        }
+        self.emit(Op::Space);
     }
 
     fn byte(&mut self, byte: u8) {

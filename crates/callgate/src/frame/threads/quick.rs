@@ -84,8 +84,9 @@ impl Threads {
         let run = character_start(rest, self.literal_run(program, rest.as_bytes()));
         if run > 0 {
             for thread in &mut self.list {
-                thread.pc += run as Pc;
-                thread.spaced = false;
+                let (ops, spaced) = literal_ops(&program.ops[thread.pc as usize..], run);
+                thread.pc += ops as Pc;
+                thread.spaced = spaced;
             }
         }
         space + run
@@ -108,15 +109,43 @@ impl Threads {
             if thread.start_pending {
                 return 0;
             }
-            let ops = &program.ops[thread.pc as usize..];
-            let same =
-                ops.iter().zip(&bytes[..run]).take_while(|(op, byte)| **op == Op::Byte(**byte)).count();
-            let goes_on = matches!(ops.get(same), Some(Op::Byte(_)));
-            run = if goes_on { same } else { same.saturating_sub(1) };
+            run = literal_bytes(&program.ops[thread.pc as usize..], &bytes[..run]);
             if run == 0 {
                 break;
             }
         }
         run
     }
+}
+
+/// How many of these bytes stand in the middle of the literal that begins here: another byte of it follows them.
+fn literal_bytes(ops: &[Op], bytes: &[u8]) -> usize {
+    let (mut at, mut read) = (0, 0);
+    loop {
+        let same = byte_run(&ops[at..], &bytes[read..]);
+        (at, read) = (at + same, read + same);
+        match ops.get(at) {
+            Some(Op::Byte(_)) => return read,
+            // White space is free here, and there is none.
+            Some(Op::Space) if matches!(ops.get(at + 1), Some(Op::Byte(_))) => at += 1,
+            _ => return read.saturating_sub(1),
+        }
+    }
+}
+
+fn byte_run(ops: &[Op], bytes: &[u8]) -> usize {
+    ops.iter().zip(bytes).take_while(|(op, byte)| **op == Op::Byte(**byte)).count()
+}
+
+/// How many instructions these many bytes of a literal are, and whether white space may come before the next one.
+fn literal_ops(ops: &[Op], bytes: usize) -> (usize, bool) {
+    let spaces = |ops: &[Op]| ops.iter().filter(|op| **op == Op::Space).count();
+    let (mut length, mut crossed) = (bytes, spaces(&ops[..bytes]));
+    while crossed > 0 {
+        let next = length + crossed;
+        crossed = spaces(&ops[length..next]);
+        length = next;
+    }
+    let is_space = ops.get(length) == Some(&Op::Space);
+    (length + usize::from(is_space), is_space)
 }
