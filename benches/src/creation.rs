@@ -23,7 +23,7 @@ pub fn all(rounds: usize) -> Result<Vec<Row>, Box<dyn Error>> {
     let mut makers: Vec<(&'static str, &'static str, Box<dyn FnMut()>)> = Vec::new();
     for (what, gate) in [("auto", gate("auto")?), ("hermes alone", gate_alone("hermes")?)] {
         let make = move || {
-            black_box(gate.session());
+            let _ = black_box(gate.session());
         };
         makers.push(("callgate", what, Box::new(make)));
     }

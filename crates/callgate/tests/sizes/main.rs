@@ -1,0 +1,171 @@
+//! Work and memory by doubling sizes: whatever is repeated, wherever it stands, twice the input costs about twice, on
+//! a stack that leaves no room for recursion.
+//!
+//! The shapes are read in a process of their own, so that one that ends the process is named and the rest goes on, and
+//! so that nothing else allocates meanwhile. Longer runs: `CALLGATE_SHAPES` says how many shapes are drawn,
+//! `CALLGATE_LARGEST` up to how many bytes they are doubled, `SIZES_ENDLESS` at how many bytes they are read to their
+//! end, `CALLGATE_SEED` which ones; with `CALLGATE_TIMED` time is measured as well, the best of three, on a machine that
+//! has nothing else to do.
+
+// What fails outside of a test function fails the test that called it.
+#![allow(clippy::panic)]
+
+mod draw;
+mod growth;
+mod process;
+mod shape;
+#[path = "../support/mod.rs"]
+mod support;
+
+use callgate::{Profile, Record};
+use draw::{drawn, opened};
+use process::assert_proportional;
+use shape::Shape;
+use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
+use support::dice::from_environment;
+
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<std::alloc::System> = &INSTRUMENTED_SYSTEM;
+
+#[test]
+fn c11_whatever_is_repeated_costs_in_proportion() {
+    let count = from_environment("CALLGATE_SHAPES", 1000);
+    let seed = from_environment("CALLGATE_SEED", 1) as u64;
+    let shapes: Vec<Shape> = (0..count).map(|number| drawn(seed, number)).collect();
+    assert_proportional("c11_whatever_is_repeated_costs_in_proportion", &shapes);
+}
+
+/// The shape by the name of every dialect, and by each profile's own.
+fn for_everybody(shape: &Shape) -> Vec<Shape> {
+    let dialects = Record::builtin().iter().map(|record| ("standard", record.name.to_string()));
+    let profiles = Profile::NAMES.iter().map(|name| (*name, String::new()));
+    profiles.chain(dialects).map(|(profile, dialect)| Shape { profile, dialect, ..shape.clone() }).collect()
+}
+
+#[test]
+fn c02_brackets_that_open_without_end_neither_recurse_nor_multiply() {
+    let mut shapes = Vec::new();
+    for unit in ["{", "[{"] {
+        shapes.extend(for_everybody(&Shape::of(unit)));
+    }
+    let bare =
+        ["action-json", "json-bare", "llama3-json", "json-tool-calls-object", "granite", "xlam", "pythonic"];
+    let units = [
+        "{",
+        "[",
+        "[{",
+        "[[{",
+        "({",
+        "{\"a\":{",
+        "{\"name\":",
+        "[{\"name\":\"rm\",",
+        "{'",
+        "rm({",
+        "```json\n{",
+    ];
+    for unit in units {
+        for dialect in bare {
+            for chunk in [None, Some(1)] {
+                shapes.push(Shape { dialect: dialect.to_owned(), chunk, ..Shape::of(unit) });
+            }
+        }
+    }
+    assert_proportional("c02_brackets_that_open_without_end_neither_recurse_nor_multiply", &shapes);
+}
+
+#[test]
+fn c03_closers_after_an_open_call_cost_in_proportion() {
+    const CLOSERS: [&str; 9] = ["]", ")", "\"}", "}]", "'", ">", "</", "\n", ","];
+    let mut shapes = Vec::new();
+    for (number, record) in Record::builtin().iter().enumerate() {
+        let Some(within) = opened(record) else { continue };
+        // The closer of objects for all dialects, two of the others in turn.
+        let closers = ["}", CLOSERS[number % 9], CLOSERS[(number + 4) % 9]];
+        for (which, closer) in closers.into_iter().enumerate() {
+            let (profile, dialect) = match (number + which) % 4 {
+                0 => ("strict", "auto"),
+                1 => ("lenient", &*record.name),
+                2 => ("standard", "auto"),
+                _ => ("standard", &*record.name),
+            };
+            let value = if within.ends_with('"') { "a\"" } else { "a" };
+            shapes.push(Shape {
+                profile,
+                dialect: dialect.to_owned(),
+                before: format!("{within}{value}"),
+                chunk: (which == 1).then_some(1),
+                endures: which == 0,
+                ..Shape::of(closer)
+            });
+        }
+    }
+    assert_proportional("c03_closers_after_an_open_call_cost_in_proportion", &shapes);
+}
+
+#[test]
+fn c11_shapes_that_were_once_quadratic() {
+    let call = "<tool_call>{\"name\":\"rm\",\"arguments\":{\"path\":\"/\"}}</tool_call>";
+    let object = "<tool_call>{\"name\":\"rm\",\"arguments\":{\"path\":";
+    let mut shapes = Vec::new();
+    for (before, unit, after) in [
+        ("", &*format!("`{call}` "), ""),
+        ("", &format!("`{call}`\n"), ""),
+        ("a `", call, "` b"),
+        ("a `", call, ""),
+        ("", "`<tool_call>{", ""),
+        ("", "`<tool_call>{\n", ""),
+        ("", "[TOOL_CALLS]rm[CALL_ID]x", ""),
+        ("", "[TOOL_CALLS]rm", ""),
+        ("", "[TOOL_CALLS]rm[ARGS]", ""),
+        ("", "[TOOL_CALLS]rm{", ""),
+        (object, "“", ""),
+        (object, "“”", ""),
+        (object, "“", "}}</tool_call>"),
+        ("", "<|open|>call tool=\"", ""),
+        ("", "<think>", ""),
+        ("", "</think>", ""),
+        ("> ", "> ", ""),
+        ("", "- ", ""),
+        ("", "a `b\n", ""),
+        ("", "`` ` ", ""),
+        ("", "<a title=\"`", ""),
+        ("", "```\n```\n", ""),
+    ] {
+        for (profile, chunk) in
+            [("standard", None), ("standard", Some(3)), ("lenient", None), ("strict", Some(64))]
+        {
+            let (before, after) = (before.to_owned(), after.to_owned());
+            let endures = chunk.is_none();
+            shapes.push(Shape { profile, before, after, chunk, endures, ..Shape::of(unit) });
+        }
+    }
+    // A run that may still become a fence is held while it grows.
+    for unit in ["~", "`", "~~~\n", "\n```"] {
+        for shape in [Shape::of(unit), Shape { before: "{\"a\": \"".to_owned(), ..Shape::of(unit) }] {
+            let profiles = Profile::NAMES.iter();
+            shapes.extend(profiles.map(|profile| Shape {
+                profile,
+                dialect: String::new(),
+                chunk: Some(64),
+                ..shape.clone()
+            }));
+        }
+    }
+    assert_proportional("c11_shapes_that_were_once_quadratic", &shapes);
+}
+
+#[test]
+fn c12_repairing_costs_in_proportion() {
+    const UNITS: &[&str] = &[
+        "“", "”", "“”", "‘", "'", "\"", "\"a", "{", "[", "}", "]", "\\", "\\\"", ",", ":", "//\n", "/*",
+        "a ", "`", "1 ",
+    ];
+    let mut shapes = Vec::new();
+    for unit in UNITS {
+        for (before, after) in [("{", "}"), ("{\"a\":", "}"), ("[", "]"), ("{\"a\": \"", ""), ("", "")] {
+            let (before, after) = (before.to_owned(), after.to_owned());
+            shapes.push(Shape { before, after, is_json: true, endures: true, ..Shape::of(unit) });
+        }
+    }
+    assert_proportional("c12_repairing_costs_in_proportion", &shapes);
+}
