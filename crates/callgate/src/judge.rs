@@ -157,7 +157,7 @@ fn judge_name<'n, 'g>(
         return Some((Cow::Borrowed(written), Some(tool)));
     }
     if rules.policy.repair >= RepairPolicy::Lossless
-        && let Some(name) = unmangled(rules, written, &attempt.dialect)
+        && let Some(name) = unmangled(rules, written, attempt)
         && !rules.is_dangerous(&name)
     {
         let at = attempt.span.map_or(0, |span| span.start);
@@ -192,14 +192,15 @@ const NAMESPACES: &[&str] = &["functions.", "default.", "default_api."];
 
 /// The one registered name that a mangled one stands for: with white space around it, in a namespace, doubled, or glued to
 /// words of its format and a number.
-fn unmangled(rules: &Rules, written: &str, dialect: &str) -> Option<String> {
+fn unmangled(rules: &Rules, written: &str, attempt: &Attempt) -> Option<String> {
     let registry = rules.registry.as_ref()?;
-    let name = written.trim();
+    // The name of a structured call is a value of its own, to which nothing was added by the layout of a text.
+    let name = if attempt.span.is_some() { written.trim() } else { written };
     let bare = NAMESPACES.iter().find_map(|namespace| name.strip_prefix(namespace)).unwrap_or(name);
     if let Some(known) = [name, bare].into_iter().find(|name| rules.knows(name)) {
         return Some(known.to_owned());
     }
-    let listening = rules.dialects.iter().find(|listening| &*listening.record.name == dialect);
+    let listening = rules.dialects.iter().find(|listening| *listening.record.name == *attempt.dialect);
     let affixes = listening.map_or_else(Vec::new, |listening| affixes(&listening.record));
     let is_gap =
         |text: &str| text.is_empty() || text.chars().all(|c| matches!(c, '.' | ':' | '_' | '-' | '/'));
