@@ -202,6 +202,8 @@ pub(crate) struct Program {
     pub(crate) ops: Vec<Op>,
     /// Where each instruction leads without reading a byte.
     pub(crate) closures: Closures,
+    /// Per instruction, how far the next free white space is.
+    pub(crate) to_space: Vec<u16>,
     pub(crate) patterns: Vec<WordPattern>,
     pub(crate) bodies: Vec<Body>,
     /// Info words of fences, in lower case.

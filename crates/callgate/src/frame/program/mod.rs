@@ -30,6 +30,7 @@ pub(crate) fn compile(records: &[ActiveDialect]) -> Program {
         program: Program {
             ops: Vec::new(),
             closures: Closures::default(),
+            to_space: Vec::new(),
             patterns: Vec::new(),
             bodies: Vec::new(),
             infos: Vec::new(),
@@ -62,8 +63,24 @@ pub(crate) fn compile(records: &[ActiveDialect]) -> Program {
     starts::find(&mut program, records);
     join_spaces(&mut program.ops);
     program.closures = Closures::of(&program.ops);
+    program.to_space = distances_to_space(&program.ops);
     program.stops = Stops::of_program(&program);
     program
+}
+
+/// Per instruction, how far the next free white space is.
+fn distances_to_space(ops: &[Op]) -> Vec<u16> {
+    let mut distance = u16::MAX;
+    let mut distances: Vec<u16> = ops
+        .iter()
+        .rev()
+        .map(|op| {
+            distance = if *op == Op::Space { 0 } else { distance.saturating_add(1) };
+            distance
+        })
+        .collect();
+    distances.reverse();
+    distances
 }
 
 struct Compiler {

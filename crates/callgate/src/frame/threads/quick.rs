@@ -84,9 +84,7 @@ impl Threads {
         let run = character_start(rest, self.literal_run(program, rest.as_bytes()));
         if run > 0 {
             for thread in &mut self.list {
-                let (ops, spaced) = literal_ops(&program.ops[thread.pc as usize..], run);
-                thread.pc += ops as Pc;
-                thread.spaced = spaced;
+                thread.spaced = thread.pass_bytes(program, run);
             }
         }
         space + run
@@ -137,15 +135,21 @@ fn byte_run(ops: &[Op], bytes: &[u8]) -> usize {
     ops.iter().zip(bytes).take_while(|(op, byte)| **op == Op::Byte(**byte)).count()
 }
 
-/// How many instructions these many bytes of a literal are, and whether white space may come before the next one.
-fn literal_ops(ops: &[Op], bytes: usize) -> (usize, bool) {
-    let spaces = |ops: &[Op]| ops.iter().filter(|op| **op == Op::Space).count();
-    let (mut length, mut crossed) = (bytes, spaces(&ops[..bytes]));
-    while crossed > 0 {
-        let next = length + crossed;
-        crossed = spaces(&ops[length..next]);
-        length = next;
+impl Thread {
+    /// Goes on behind these many bytes of a literal. True if white space may come before the next one.
+    fn pass_bytes(&mut self, program: &Program, bytes: usize) -> bool {
+        let mut left = bytes;
+        loop {
+            let to_space = program.to_space[self.pc as usize] as usize;
+            if left < to_space {
+                self.pc += left as Pc;
+                return false;
+            }
+            left -= to_space;
+            self.pc += to_space as Pc + 1;
+            if left == 0 {
+                return true;
+            }
+        }
     }
-    let is_space = ops.get(length) == Some(&Op::Space);
-    (length + usize::from(is_space), is_space)
 }
