@@ -1,6 +1,7 @@
 //! What a change to a file looks like, bounded. It is the text itself: whoever shows it makes it safe.
 
-use similar::{Algorithm, ChangeTag, TextDiff};
+use similar::algorithms::{Capture, Compact, Replace, myers};
+use similar::{ChangeTag, DiffOp};
 
 /// How many lines of a change are shown.
 const SHOWN: usize = 400;
@@ -36,13 +37,14 @@ pub(super) fn diff(path: &str, old: Option<&[u8]>, new: &str) -> String {
         let lines = old.lines().map(|line| ('-', line)).chain(new.lines().map(|line| ('+', line)));
         return bounded(head, lines);
     }
-    let compared = TextDiff::configure().algorithm(Algorithm::Myers).diff_lines(old, new);
+    let old: Vec<&str> = old.split_inclusive('\n').collect();
+    let new: Vec<&str> = new.split_inclusive('\n').collect();
     let mut lines: Vec<(char, &str)> = Vec::new();
-    for (number, group) in compared.grouped_ops(AROUND).iter().enumerate() {
+    for (number, group) in changes(&old, &new).iter().enumerate() {
         if number > 0 {
             lines.push((' ', "…"));
         }
-        for change in group.iter().flat_map(|op| compared.iter_changes(op)) {
+        for change in group.iter().flat_map(|op| op.iter_changes(&old, &new)) {
             let sign = match change.tag() {
                 ChangeTag::Delete => '-',
                 ChangeTag::Insert => '+',
@@ -52,6 +54,14 @@ pub(super) fn diff(path: &str, old: Option<&[u8]>, new: &str) -> String {
         }
     }
     bounded(head, lines.into_iter())
+}
+
+/// The changes between lines, in groups that are far from each other. The algorithm is named as a function: where it is chosen
+/// by a value, all others are compiled too, and the command is larger by a twentieth.
+fn changes(old: &[&str], new: &[&str]) -> Vec<Vec<DiffOp>> {
+    let mut found = Compact::new(Replace::new(Capture::new()), old, new);
+    let Ok(()) = myers::diff(&mut found, old, 0..old.len(), new, 0..new.len());
+    found.into_inner().into_inner().into_grouped_ops(AROUND)
 }
 
 /// The lines, as many as are shown, and how many are not.
