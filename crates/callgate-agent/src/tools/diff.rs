@@ -108,6 +108,12 @@ mod tests {
     }
 
     #[test]
+    fn a_carriage_return_alone_ends_no_line() {
+        let shown = diff("x", Some(b"a\rb\nc\n"), "a\rB\nc\n");
+        assert_eq!(shown, "~ x: changed, lines: 2 before, 2 after\n- a\rb\n+ a\rB\n  c");
+    }
+
+    #[test]
     fn what_is_left_out_of_a_change_is_counted() {
         let long = "x".repeat(1_000) + &"\nline".repeat(1_000);
         let shown = diff("a", None, &long);
