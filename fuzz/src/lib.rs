@@ -164,8 +164,9 @@ fn seeds(target: &str) -> Vec<Vec<u8>> {
     let project = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut rows: Vec<Value> = Vec::new();
     let mut files = Vec::new();
-    let mut folders =
-        ["crates/callgate/fixtures", "crates/callgate-agent/fixtures"].map(|folder| project.join(folder)).to_vec();
+    let mut folders = ["crates/callgate/fixtures", "crates/callgate-agent/fixtures"]
+        .map(|folder| project.join(folder))
+        .to_vec();
     while let Some(folder) = folders.pop() {
         for path in std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
             if path.is_dir() { folders.push(path) } else { files.push(path) }
@@ -197,7 +198,8 @@ fn seeds(target: &str) -> Vec<Vec<u8>> {
                 .collect()
         }
         "template" => {
-            let folder = std::fs::read_dir(project.join("crates/callgate/dialects")).into_iter().flatten().flatten();
+            let folder =
+                std::fs::read_dir(project.join("crates/callgate/dialects")).into_iter().flatten().flatten();
             folder.filter_map(|entry| std::fs::read(entry.path()).ok()).collect()
         }
         "configuration" => {
