@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::attempt::{Arguments, Attempt, Meaning, Name, shortened};
 use crate::dialect::Record;
 use crate::effort::Effort;
-use crate::event::{Call, ModelError, Rejected};
+use crate::event::{Call, Coercion, ModelError, Rejected};
 use crate::finding::{Code, Finding, Span};
 use crate::json::{Kind, Repair, RepairCode, Safety, Tape};
 use crate::policy::{BlankArgs, DuplicateKeys, Members, RepairPolicy};
@@ -49,32 +49,11 @@ pub(crate) fn judge(rules: &Rules, attempt: &mut Attempt, effort: &mut Effort) -
     match (&name, tool) {
         (Some(name), None) if rules.registry.is_some() => findings.push(unknown_tool(rules, name, effort)),
         (_, Some(tool)) => {
-            if let Some(text) = arguments.as_ref().filter(|_| !fits) {
-                let outer = (text.as_str(), &tape);
-                let wrapped = wrapped_arguments(tool, outer).filter(|_| findings.is_empty());
-                let unwrapped = wrapped.and_then(|inner| {
-                    inner_arguments(rules, tool, attempt, outer, (inner, RepairCode::ExtraWrapper), effort)
-                });
-                let changed = if unwrapped.is_some() {
-                    unwrapped
-                } else {
-                    let knobs = (rules.policy.coerce, rules.policy.extra_args, attempt.untyped);
-                    let fit = tool.fit_within(text, &tape, knobs, effort);
-                    coercions = fit.coercions;
-                    let repeated = repeated_call(tool, outer)
-                        .filter(|_| findings.is_empty() && !fit.findings.is_empty())
-                        .and_then(|inner| {
-                            let inner = (inner, RepairCode::RepeatedEnvelope);
-                            inner_arguments(rules, tool, attempt, outer, inner, effort)
-                        });
-                    if repeated.is_none() {
-                        findings.extend(fit.findings);
-                    }
-                    repeated.or(fit.arguments)
-                };
-                if changed.is_some() {
-                    arguments = changed;
-                }
+            if let Some(text) = arguments.as_deref().filter(|_| !fits) {
+                let (changed, made) =
+                    fit_arguments(rules, tool, attempt, (text, &tape), &mut findings, effort);
+                arguments = changed.or(arguments);
+                coercions = made;
             }
         }
         _ => {
@@ -443,6 +422,36 @@ fn unknown_tool(rules: &Rules, name: &str, effort: &mut Effort) -> Finding {
         help.push_str(&format!(" Available tools: {}.", names.join(", ")));
     }
     Finding::new(Code::UnknownTool).message(message).help(help)
+}
+
+/// Holds arguments against the schema of their tool. What they are changed to, if they are, and by which coercions.
+fn fit_arguments(
+    rules: &Rules,
+    tool: &CompiledTool,
+    attempt: &mut Attempt,
+    outer: (&str, &Tape),
+    findings: &mut Vec<Finding>,
+    effort: &mut Effort,
+) -> (Option<String>, Vec<Coercion>) {
+    if findings.is_empty()
+        && let Some(inner) = wrapped_arguments(tool, outer)
+        && let Some(unwrapped) =
+            inner_arguments(rules, tool, attempt, outer, (inner, RepairCode::ExtraWrapper), effort)
+    {
+        return (Some(unwrapped), Vec::new());
+    }
+    let knobs = (rules.policy.coerce, rules.policy.extra_args, attempt.untyped);
+    let fit = tool.fit_within(outer.0, outer.1, knobs, effort);
+    if findings.is_empty()
+        && !fit.findings.is_empty()
+        && let Some(inner) = repeated_call(tool, outer)
+        && let Some(unwrapped) =
+            inner_arguments(rules, tool, attempt, outer, (inner, RepairCode::RepeatedEnvelope), effort)
+    {
+        return (Some(unwrapped), fit.coercions);
+    }
+    findings.extend(fit.findings);
+    (fit.arguments, fit.coercions)
 }
 
 /// The arguments inside of arguments that repeat the whole call: `{"name": …, "arguments": {…}}` for the same tool.
