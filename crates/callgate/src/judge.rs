@@ -438,7 +438,7 @@ fn fit_arguments(
         && let Some(unwrapped) =
             inner_arguments(rules, tool, attempt, outer, (inner, RepairCode::ExtraWrapper), effort)
     {
-        return (Some(unwrapped), Vec::new());
+        return unwrapped;
     }
     let knobs = (rules.policy.coerce, rules.policy.extra_args, attempt.untyped);
     let fit = tool.fit_within(outer.0, outer.1, knobs, effort);
@@ -448,7 +448,7 @@ fn fit_arguments(
         && let Some(unwrapped) =
             inner_arguments(rules, tool, attempt, outer, (inner, RepairCode::RepeatedEnvelope), effort)
     {
-        return (Some(unwrapped), fit.coercions);
+        return unwrapped;
     }
     findings.extend(fit.findings);
     (fit.arguments, fit.coercions)
@@ -480,7 +480,7 @@ fn inner_arguments(
     (outer, tape): (&str, &Tape),
     (inner, code): (usize, RepairCode),
     effort: &mut Effort,
-) -> Option<String> {
+) -> Option<(Option<String>, Vec<Coercion>)> {
     // Which of two objects is meant is a guess; a call that stands there twice is not.
     let (least, safety) = match code {
         RepairCode::ExtraWrapper => (RepairPolicy::Full, Safety::Guess),
@@ -502,5 +502,5 @@ fn inner_arguments(
     let at = attempt.body_start.unwrap_or(0);
     let span = Span::new(at, at + outer.len());
     attempt.repairs.push(Repair { code, safety, span, late: true, count: 1 });
-    Some(fit.arguments.unwrap_or(text))
+    Some((Some(fit.arguments.unwrap_or(text)), fit.coercions))
 }

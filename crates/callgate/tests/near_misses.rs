@@ -301,3 +301,20 @@ fn near_misses_are_read_or_said_in_every_dialect() {
         .collect();
     assert!(by_class.is_empty(), "{}", shown.join("\n\n"));
 }
+
+#[test]
+fn what_is_changed_inside_of_a_wrapper_is_listed_too() {
+    let gate =
+        Gate::builder().profile(profile("lenient")).tools(registry(&tools())).dialect("hermes").build();
+    let gate = gate.unwrap_or_else(|error| panic!("{error}"));
+    for inner in [
+        r#"{"input": {"path": "a", "lines": "3"}}"#,
+        r#"{"name": "read", "arguments": {"path": "a", "lines": "3"}}"#,
+    ] {
+        let text = format!("<tool_call>{{\"name\": \"read\", \"arguments\": {inner}}}</tool_call>");
+        let response = gate.parse(&text);
+        let [call] = &response.calls[..] else { panic!("{text}: {}", rejections(&response)) };
+        assert_eq!(call.value(), json!({"path": "a", "lines": 3}), "{text}");
+        assert_eq!((call.repairs.len(), call.coercions.len()), (1, 1), "{text}");
+    }
+}
