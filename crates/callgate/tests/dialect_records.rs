@@ -253,9 +253,10 @@ fn what_would_not_read_back_is_rejected() {
         ("qwen3-coder", r#"{"text": "a</parameter>"}"#, true),
         ("qwen3-coder", r#"{"text": "a</parameter>\n<parameter=b>"}"#, false),
         ("qwen3-coder", r#"{"text": "a</parameter> </function>"}"#, false),
-        // Its closer may be absent, so a continuation alone is enough.
+        // Its closer may be absent, in a record or by a slip, so a continuation alone is enough.
         ("qwen3-coder", r#"{"text": "a\n<parameter=b>"}"#, false),
-        ("minimax-m2", r#"{"text": "a\n<parameter name=\"b\">"}"#, true),
+        ("minimax-m2", r#"{"text": "a\n<parameter name=\"b\">"}"#, false),
+        ("minimax-m2", r#"{"text": "a</Parameter ></ invoke>"}"#, false),
         ("minimax-m2", r#"{"text": "a</parameter></invoke>"}"#, false),
         ("glm45", r#"{"text": "</arg_value>"}"#, true),
         ("glm45", r#"{"text": "</arg_value></tool_call>"}"#, false),

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::record::Record;
 use super::spelling::{Spelled, blank};
 use super::steps::Step;
-use super::template::{Part, Slot, is_word_character};
+use super::template::{Part, Slot, Template, is_word_character};
 use crate::json::Syntax;
 
 /// A piece of rendered text that must be read back as it is.
@@ -45,7 +45,10 @@ impl Guard {
     /// Checks the piece inside the whole rendered text.
     pub(super) fn check(&self, record: &Record, rendered: &str) -> Result<(), Breach<'_>> {
         let found = match &self.kind {
-            GuardKind::Value { closer, followers } => self.early_end(record, rendered, closer, followers),
+            GuardKind::Value { closer, followers } => {
+                let slip = || loose_end(record, &rendered[self.range.clone()]).then_some(self.range.start);
+                self.early_end(record, rendered, closer, followers).or_else(slip)
+            }
             GuardKind::Text { closer } => {
                 let marks = OuterMarks::of(record, closer, true);
                 // Text without a frame stands right behind the prompt, and could complete an opener that it began.
@@ -92,6 +95,38 @@ impl Guard {
             })
             .map(|(position, _)| position)
     }
+}
+
+/// Whether a value holds what a reader that forgives slips could take for its end: how parameters begin, or how calls
+/// end, in any spelling.
+fn loose_end(record: &Record, value: &str) -> bool {
+    let value = loosely(value);
+    let holds = |text: &str| text.len() >= 4 && value.contains(text);
+    let mut ends = record.call.iter().chain(&record.close).filter_map(Template::tail).map(loosely);
+    let opens = |param: &Template| {
+        let before = param.parts.iter().position(|part| *part == Part::Slot(Slot::Value)).unwrap_or(0);
+        let again = param.parts[..before].iter().rev().find_map(|part| match part {
+            Part::Literal(text) => text.rfind('<').map(|at| loosely(&text[at..])),
+            Part::Slot(_) => None,
+        });
+        holds(&loosely(param.head()))
+            || again.is_some_and(|again| again.len() >= 4 && value.starts_with(&again))
+    };
+    let doubles = |param: &Template| {
+        let closer = param.tail().map(loosely).unwrap_or_default();
+        holds(&format!("{closer}{closer}"))
+    };
+    ends.any(|end| holds(&end)) || record.param.iter().any(|param| opens(param) || doubles(param))
+}
+
+/// A text in the form in which all its spellings are the same.
+fn loosely(text: &str) -> String {
+    let same = |c: char| match c {
+        '-' | '▁' => '_',
+        '｜' => '|',
+        c => c.to_ascii_lowercase(),
+    };
+    text.chars().filter(|c| !c.is_whitespace() && *c != '\\').map(same).collect()
 }
 
 /// The positions of characters that are not white space: no marker starts with any.

@@ -34,6 +34,34 @@ pub(crate) fn tokens(literal: &str) -> Vec<&str> {
     literal.split_whitespace().flat_map(run_tokens).collect()
 }
 
+/// Cuts a literal into its markers (tags, special tokens, words in brackets), and what stands between them.
+pub(crate) fn markers(literal: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    for run in literal.split_whitespace() {
+        let (mut rest, mut between) = (run, 0);
+        while between < rest.len() {
+            let length = match marker_length(&rest[between..]) {
+                0 if rest[between..].starts_with(['[', ']']) => 1,
+                length => length,
+            };
+            if length == 0 {
+                between += rest[between..].chars().next().map_or(1, char::len_utf8);
+                continue;
+            }
+            if between > 0 {
+                found.push(&rest[..between]);
+            }
+            found.push(&rest[between..between + length]);
+            rest = &rest[between + length..];
+            between = 0;
+        }
+        if !rest.is_empty() {
+            found.push(rest);
+        }
+    }
+    found
+}
+
 /// The tokens of a literal without white space.
 fn run_tokens(run: &str) -> Vec<&str> {
     let mut tokens = Vec::new();

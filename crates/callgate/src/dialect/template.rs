@@ -124,6 +124,14 @@ impl Template {
         self.parts.is_empty()
     }
 
+    /// The literal that it ends with.
+    pub fn tail(&self) -> Option<&str> {
+        match self.parts.last() {
+            Some(Part::Literal(text)) => Some(text),
+            _ => None,
+        }
+    }
+
     /// Whether the slot occurs.
     pub fn has(&self, slot: Slot) -> bool {
         self.slots().any(|own| own == slot)

@@ -445,7 +445,7 @@ impl LineReader {
     fn end_block(&mut self, position: usize, to: &mut Reading<'_>) {
         if let Place::Block { start, .. } = std::mem::replace(&mut self.place, Place::Keys) {
             self.clear_line();
-            to.params.end(Span::new(start, position));
+            to.params.end(Span::new(start, position), false);
         }
     }
 
@@ -467,7 +467,7 @@ impl LineReader {
             self.fail(Finding::new(Code::Ambiguous).at(span).message(message), to);
         }
         to.params.text(&without_indent(&text));
-        to.params.end(span);
+        to.params.end(span, false);
     }
 
     /// The first fault is the one to correct: what follows it may be its consequence.

@@ -354,11 +354,46 @@ impl Draft {
         }
     }
 
+    /// Whether nothing but white space has come of the value that is being read.
+    pub(crate) fn value_is_blank(&self) -> bool {
+        matches!(&self.body, DraftBody::Params(params) if params.value_is_blank())
+    }
+
+    /// Whether the value that is being read could be over: its brackets are closed.
+    pub(crate) fn value_may_end(&self) -> bool {
+        matches!(&self.body, DraftBody::Params(params) if params.value_may_end())
+    }
+
+    /// Whether one of these literals stands in the value that is being read.
+    pub(crate) fn value_shows_any(&self, literals: &[String]) -> bool {
+        let DraftBody::Params(params) = &self.body else { return false };
+        literals.iter().any(|literal| params.value_shows(literal))
+    }
+
+    /// Whether one of these closers, or the start of one, stands in the value that is being read.
+    pub(crate) fn value_shows(&self, closers: &[String], key: &str) -> bool {
+        let DraftBody::Params(params) = &self.body else { return false };
+        closers.iter().any(|closer| {
+            let closer = closer.replace("{key}", key);
+            // Of a closer that was cut off, its first characters and a letter are left.
+            let start = closer.char_indices().nth(3).map_or(closer.as_str(), |(at, _)| &closer[..at]);
+            params.value_shows(start)
+        })
+    }
+
     /// Ends the value, whose place in the input is the span.
-    pub(crate) fn end_value(&mut self, span: Span) {
+    pub(crate) fn end_value(&mut self, span: Span, lacks_closer: bool) {
         if let DraftBody::Params(params) = &mut self.body {
-            let (repair, finding) = params.end(span);
-            self.repairs.extend(repair);
+            let (is_late, finding) = params.end(span, lacks_closer);
+            if lacks_closer {
+                self.repairs.push(Repair {
+                    code: RepairCode::MissingTag,
+                    safety: Safety::Lossless,
+                    span: Span::new(span.end, span.end),
+                    late: is_late,
+                    count: 1,
+                });
+            }
             self.findings.extend(finding.filter(|_| self.findings.len() < FINDINGS));
         }
     }

@@ -1,10 +1,11 @@
 //! Parameters: values written as elements, turned into the text of a JSON object as they come.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use crate::dialect::{Record, Slot};
 use crate::finding::{Code, Finding, Span};
-use crate::json::{Kind, Repair, RepairCode, Safety, Tape, escape_into, escape_pointer, make_room};
+use crate::json::{Kind, Tape, escape_into, escape_pointer, make_room};
 use crate::schema::outline::OutlinePlace;
 use crate::schema::{CompiledTool, TypeSet, type_text};
 
@@ -74,8 +75,8 @@ struct OpenValue {
     text: String,
     /// Where in the JSON the value began, if its text is written at once.
     streams: Option<usize>,
-    /// Whether the white space before the value is markup, if that is decided.
-    lead_read: Option<bool>,
+    /// Whether it is decided which white space before the value is markup.
+    lead_read: bool,
     /// The last bytes, which may be markup.
     tail: String,
 }
@@ -147,7 +148,7 @@ impl Params {
             unescape,
             text: String::new(),
             streams: streams.then_some(self.json.len()),
-            lead_read: None,
+            lead_read: false,
             tail: String::new(),
         });
         twice
@@ -221,9 +222,9 @@ impl Params {
         }
         // Every byte may need an escape.
         make_room(&mut self.json, text.len() * 2);
-        if value.lead_read.is_some() && value.tail.is_empty() {
+        if value.lead_read && value.tail.is_empty() {
             // Nothing is held back, so most of the text need not be kept.
-            let held = if value.lead_read == Some(true) { held_back(text, &value.trail) } else { 0 };
+            let held = held_back(text, &value.trail);
             let (free, tail) = text.split_at(text.len() - held);
             escape_into(&mut self.json, free);
             if held > 0 {
@@ -232,67 +233,84 @@ impl Params {
             return;
         }
         value.tail.push_str(text);
-        if value.lead_read.is_none() {
-            if value.tail.len() < value.lead.len() && value.lead.starts_with(value.tail.as_str()) {
+        if !value.lead_read {
+            if layouts(&value.lead).any(|lead| lead.len() > value.tail.len() && lead.starts_with(&value.tail))
+            {
                 return;
             }
-            let has_lead = !value.lead.is_empty() && value.tail.starts_with(value.lead.as_str());
-            value.lead_read = Some(has_lead);
-            if has_lead {
-                value.tail.drain(..value.lead.len());
-            }
+            value.lead_read = true;
+            let rest = without_lead(&value.tail, &value.lead).len();
+            value.tail.drain(..value.tail.len() - rest);
         }
         // The last bytes are held back while they may be the white space that the template writes.
-        let held = if value.lead_read == Some(true) { held_back(&value.tail, &value.trail) } else { 0 };
+        let held = held_back(&value.tail, &value.trail);
         let free = value.tail.len() - held;
         escape_into(&mut self.json, &value.tail[..free]);
         value.tail.drain(..free);
     }
 
-    /// Ends the value: types it and writes it. The span is that of the value in the input.
-    pub(crate) fn end(&mut self, span: Span) -> (Option<Repair>, Option<Finding>) {
+    /// Whether the value that is being read could be over: if it is no text, a bracket that it begins with is closed.
+    pub(crate) fn value_may_end(&self) -> bool {
+        let Some(value) = self.value.as_ref().filter(|value| value.streams.is_none()) else { return true };
+        if value.is_string == Some(true)
+            || value.place.types().is_some_and(|types| types.contains(TypeSet::STRING))
+        {
+            return true;
+        }
+        let text = value.text.trim();
+        match text.bytes().next() {
+            Some(b'[') => text.ends_with(']'),
+            Some(b'{') => text.ends_with('}'),
+            _ => true,
+        }
+    }
+
+    /// Whether this stands in the value that is being read.
+    pub(crate) fn value_shows(&self, text: &str) -> bool {
+        self.value.as_ref().is_some_and(|value| {
+            let shown = value.streams.map_or("", |start| &self.json[start..]);
+            value.text.contains(text) || value.tail.contains(text) || shown.contains(text)
+        })
+    }
+
+    /// Whether nothing but white space has come of the value that is being read.
+    pub(crate) fn value_is_blank(&self) -> bool {
+        self.value.as_ref().is_some_and(|value| {
+            let shown = value.streams.map_or("", |start| &self.json[start..]);
+            value.text.trim().is_empty() && value.tail.trim().is_empty() && shown.is_empty()
+        })
+    }
+
+    /// Ends the value: types it and writes it. The span is that of the value in the input. Where its closer is missing,
+    /// the white space before what follows is layout; true if some of it had been shown.
+    pub(crate) fn end(&mut self, span: Span, lacks_closer: bool) -> (bool, Option<Finding>) {
         let json = &mut self.json;
-        let Some(mut value) = self.value.take() else { return (None, None) };
+        let Some(value) = self.value.take() else { return (false, None) };
         if let Some(start) = value.streams {
-            let has_lead = value.lead_read.unwrap_or(false);
-            let mut repair = None;
-            if has_lead && value.tail == value.trail {
-                value.tail.clear();
-            } else if has_lead && !value.trail.is_empty() {
-                // White space on one side only belongs to the value, so what was shown lacks its first part.
-                let mut lead = String::new();
-                escape_into(&mut lead, &value.lead);
-                json.insert_str(start, &lead);
-                repair = Some(Repair {
-                    code: RepairCode::UnevenFraming,
-                    safety: Safety::Lossless,
-                    span,
-                    late: true,
-                    count: 1,
-                });
+            let tail = if value.lead_read { &value.tail } else { without_lead(&value.tail, &value.lead) };
+            escape_into(json, without_trail(tail, &value.trail));
+            let mut is_late = false;
+            while lacks_closer && ends_with_space(&json[start..]) {
+                json.truncate(json.len() - if json.ends_with(' ') { 1 } else { 2 });
+                is_late = true;
             }
-            escape_into(json, &value.tail);
             json.push('"');
             self.written(start - 1);
-            return (repair, None);
+            return (is_late, None);
         }
         let start = json.len();
-        let mut text = value.text.as_str();
-        if let Some(inner) =
-            text.strip_prefix(value.lead.as_str()).and_then(|t| t.strip_suffix(value.trail.as_str()))
-        {
-            text = inner;
-        } else if text == value.lead && value.lead == value.trail {
-            text = "";
-        }
+        let mut text = without_trail(without_lead(&value.text, &value.lead), &value.trail);
         if value.trim {
             text = text.trim();
+        }
+        if lacks_closer {
+            text = text.trim_end();
         }
         if text.is_empty() && value.object != value.list {
             // Nothing but its type tells an object without members from a list without elements.
             json.push_str(if value.list { "[]" } else { "{}" });
             self.written(start);
-            return (None, None);
+            return (false, None);
         }
         let plain = if value.unescape { unescape_xml(text) } else { text.to_owned() };
         let result = match value.is_string {
@@ -309,7 +327,7 @@ impl Params {
             finding.at(span).path(value.pointer)
         });
         self.written(start);
-        (None, finding)
+        (false, finding)
     }
 
     /// A value has been written from here to the end.
@@ -376,16 +394,42 @@ fn write_string(json: &mut String, text: &str) {
     json.push('"');
 }
 
+/// White space of a template in the two ways in which lines end.
+fn layouts(space: &str) -> impl Iterator<Item = Cow<'_, str>> {
+    let other = space.contains('\n').then(|| Cow::Owned(space.replace('\n', "\r\n")));
+    [Cow::Borrowed(space)].into_iter().chain(other).filter(|space| !space.is_empty())
+}
+
+/// The text without the white space that the template writes before it, if that is there.
+fn without_lead<'t>(text: &'t str, lead: &str) -> &'t str {
+    layouts(lead).find_map(|lead| text.strip_prefix(&*lead)).unwrap_or(text)
+}
+
+/// The text without the white space that the template writes after it, if that is there.
+fn without_trail<'t>(text: &'t str, trail: &str) -> &'t str {
+    let mut all: Vec<_> = layouts(trail).collect();
+    all.reverse();
+    all.iter().find_map(|trail| text.strip_suffix(&**trail)).unwrap_or(text)
+}
+
+/// Whether escaped text ends with white space.
+fn ends_with_space(json: &str) -> bool {
+    let Some(rest) = json.strip_suffix(['n', 'r', 't']) else { return json.ends_with(' ') };
+    (rest.len() - rest.trim_end_matches('\\').len()) % 2 == 1
+}
+
 /// How many bytes at the end of `text` may be the start of, or all of, `trail`.
 fn held_back(text: &str, trail: &str) -> usize {
     // Most texts end with something else.
-    if !text.bytes().next_back().is_some_and(|last| trail.bytes().any(|byte| byte == last)) {
+    if trail.is_empty() || !text.ends_with(char::is_whitespace) {
         return 0;
     }
-    (1..=trail.len().min(text.len()))
-        .rev()
-        .find(|&n| text.is_char_boundary(text.len() - n) && trail.starts_with(&text[text.len() - n..]))
-        .unwrap_or(0)
+    let held = |trail: Cow<'_, str>| {
+        let length =
+            |n: &usize| text.is_char_boundary(text.len() - n) && trail.starts_with(&text[text.len() - n..]);
+        (1..=trail.len().min(text.len())).rev().find(length).unwrap_or(0)
+    };
+    layouts(trail).map(held).max().unwrap_or(0)
 }
 
 /// The five entities of XML; anything else stays as it is.

@@ -111,7 +111,7 @@ struct Path {
 pub(super) fn begins_without_space(op: Op) -> bool {
     match op {
         Op::Byte(byte) => !byte.is_ascii_whitespace(),
-        _ => matches!(op, Op::Word(_) | Op::Body(_)),
+        _ => matches!(op, Op::Word(_) | Op::Body(_) | Op::Loose(_) | Op::Attribute),
     }
 }
 
@@ -141,7 +141,7 @@ fn may_spread(ops: &[Op], space: Pc) -> bool {
 
 /// Whether what can be reached from an instruction depends on what the thread has read.
 pub(super) fn needs_thread(op: Op) -> bool {
-    matches!(op, Op::Suffix | Op::Repeat(_) | Op::Return)
+    matches!(op, Op::Suffix | Op::Repeat(_) | Op::Return | Op::Bound(_))
 }
 
 /// Whether a thread stays at an instruction, at least for now.

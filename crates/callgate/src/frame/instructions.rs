@@ -4,11 +4,15 @@ use std::sync::Arc;
 
 use super::closures::Closures;
 use super::marks::Marks;
+use super::slips::{Loose, Slip};
 use super::stops::Stops;
 use super::threads::Thread;
 use crate::bytes::ByteSet;
 use crate::dialect::Slot;
 use crate::draft::lines::LineMarks;
+
+/// The shortest literal that says by itself what it is.
+pub(crate) const SHORTEST_SIGN: usize = 4;
 
 /// The index of an instruction.
 pub(crate) type Pc = u32;
@@ -18,6 +22,14 @@ pub(crate) type Pc = u32;
 pub(crate) enum Op {
     /// This byte.
     Byte(u8),
+    /// One character of a marker, in any of the ways in which it is known to be written.
+    Loose(Loose),
+    /// An attribute that the format does not have.
+    Attribute,
+    /// The opener of a value has come again: nothing is read from here on.
+    Reopened,
+    /// Goes on only where this slot is bound.
+    Bound(Slot),
     /// Any white space, or none.
     Space,
     /// Some white space.
@@ -69,6 +81,12 @@ pub(crate) enum Mark {
     CallEnd,
     /// The opener of a section has been read.
     Opened,
+    /// Something that is not written as the format has it.
+    Slip(Slip),
+    /// The tag that binds this slot begins: what was bound before does not count.
+    Unbound(Slot),
+    /// What was left out must be made up for by a closer that is there.
+    OwesCloser,
 }
 
 /// What a run of word characters is made of: slots, and the literals between them.
@@ -124,7 +142,7 @@ impl Body {
             Body::Object => c == '{',
             Body::Arguments { kwargs: true } => !c.is_whitespace(),
             Body::Arguments { .. } => {
-                !(c.is_alphabetic() || c.is_whitespace() || matches!(c, '<' | '}' | ']' | ','))
+                !(c.is_alphabetic() || c.is_whitespace() || matches!(c, '<' | '}' | ']' | ',' | '`'))
             }
             _ => true,
         }
@@ -161,6 +179,8 @@ pub(crate) struct Frame {
     pub(crate) start: Pc,
     /// Its opener, as far as it is the same for all calls.
     pub(crate) marker: Arc<str>,
+    /// The first token of that.
+    pub(crate) opener: Arc<str>,
     /// The white space that the template writes after it.
     pub(crate) after: String,
     /// Whether it is a code fence.
@@ -179,12 +199,24 @@ pub(crate) struct Frame {
     pub(crate) nested: Option<Nested>,
     /// Where the frame goes on after one of its calls.
     pub(crate) next_call: Pc,
+    /// The same frame, read with slips: it is tried where this one cannot go on.
+    pub(crate) twin: Option<u16>,
     /// Literals at which a rejected call ends.
     pub(crate) call_ends: Vec<String>,
     /// Literals at which the frame of a rejected call ends.
     pub(crate) ends: Vec<String>,
     /// Literals at which a rejected call ends because a new one begins.
     pub(crate) openers: Vec<String>,
+}
+
+impl Frame {
+    /// Whether this text begins with the first token of a marker that only calls have.
+    pub(crate) fn is_opened_by(&self, text: &str) -> bool {
+        self.kind == FrameKind::Calls
+            && !self.unmarked
+            && self.opener.len() >= SHORTEST_SIGN
+            && text.starts_with(&*self.opener)
+    }
 }
 
 /// Where elements inside of values begin.
@@ -209,12 +241,16 @@ pub(crate) struct Program {
     /// Info words of fences, in lower case.
     pub(crate) infos: Vec<String>,
     pub(crate) frames: Vec<Frame>,
+    /// Per body, where the twin of its frame has it.
+    pub(crate) twin_bodies: Vec<Option<Pc>>,
     /// Per instruction, the frame it belongs to.
     pub(crate) owner: Vec<u16>,
     /// Per instruction that is a body, how its end can start, where that is always the same.
     pub(crate) stops: Vec<Option<Stops>>,
     /// Per first byte, the instructions at which a frame can start outside.
     pub(crate) starts: Vec<Vec<Pc>>,
+    /// Where the twins of frames start whose opener is a special token between bars, which has other spellings.
+    pub(crate) respelled: Vec<Pc>,
     /// The instructions that follow the prompt, live only before the first byte.
     pub(crate) prompt_starts: Vec<Pc>,
     /// The bytes at which the scan outside of frames must look closer.
@@ -231,6 +267,13 @@ impl Program {
     /// The frame to which an instruction belongs.
     pub(crate) fn frame_at(&self, pc: Pc) -> &Frame {
         &self.frames[self.owner[pc as usize] as usize]
+    }
+
+    /// The thread that goes on in the twin of its frame from the body at which it stands, if there is one.
+    pub(crate) fn twin_at_body(&self, thread: &Thread) -> Option<Thread> {
+        let Op::Body(body) = self.ops[thread.pc as usize] else { return None };
+        let pc = self.twin_bodies.get(body as usize).copied().flatten()?;
+        Some(thread.going_on_at(pc))
     }
 
     /// The frame that a thread reads.

@@ -7,6 +7,7 @@ mod marks;
 pub(crate) mod openers;
 pub(crate) mod program;
 mod region;
+mod slips;
 mod stops;
 mod thread;
 pub(crate) mod threads;

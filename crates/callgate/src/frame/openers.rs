@@ -123,6 +123,10 @@ impl Openers {
         for first in program.anchors.iter() {
             let seconds = (0..=u8::MAX).filter(|second| openers.begins_with(first, *second));
             openers.pairs[first as usize] = seconds.collect();
+            if first == b'<' && !program.respelled.is_empty() {
+                openers.pairs[first as usize].insert(b'|');
+                openers.pairs[first as usize].insert("｜".as_bytes()[0]);
+            }
         }
         openers
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::instructions::{Op, Pc, Program};
+use super::instructions::{Body, Op, Pc, Program};
 use super::threads::{Scratch, Thread, Threads, reaches};
 use crate::bytes::ByteSet;
 
@@ -12,7 +12,8 @@ pub(crate) struct Stops {
     /// All of them.
     first: ByteSet,
     /// The literals that can follow, as far as they go, if all that follows begins with the same byte. Most such bytes in
-    /// a value are ruled out by them before any thread looks.
+    /// a value are ruled out by them before any thread looks. Letters count in either case, and what may be another
+    /// spelling rules nothing out.
     heads: Option<(u8, Arc<[Vec<u8>]>)>,
 }
 
@@ -21,9 +22,13 @@ impl Stops {
     pub(super) fn of_program(program: &Program) -> Vec<Option<Stops>> {
         let mut scratch = Scratch::default();
         let stops = (0..program.ops.len() as Pc).map(|pc| {
-            let is_body = matches!(program.ops[pc as usize], Op::Body(_));
-            let after = Thread::new(pc, 0).past_body();
-            (is_body && is_fixed(program, pc + 1)).then(|| Stops::before(program, &mut scratch, [after]))
+            let Op::Body(body) = program.ops[pc as usize] else { return None };
+            // The end of a value is looked for with slips as well; JSON tells its end itself.
+            let is_value = matches!(program.bodies[body as usize], Body::Value { .. });
+            let twin = program.twin_at_body(&Thread::new(pc, 0)).filter(|_| is_value);
+            let ends = [Thread::new(pc, 0)].into_iter().chain(twin).map(Thread::past_body);
+            let is_fixed = ends.clone().all(|end| is_fixed(program, end.pc));
+            is_fixed.then(|| Stops::before(program, &mut scratch, ends))
         });
         stops.collect()
     }
@@ -76,7 +81,7 @@ impl Stops {
 
     /// Whether the end can start like these bytes, as far as they have come.
     pub(super) fn may_start(&self, bytes: &[u8]) -> bool {
-        let is_like = |head: &Vec<u8>| head.iter().zip(bytes).all(|(wanted, byte)| wanted == byte);
+        let is_like = |head: &Vec<u8>| could_be(head, bytes);
         bytes.first().is_some_and(|first| self.first.has(*first))
             && self.heads.as_ref().is_none_or(|(_, heads)| heads.iter().any(is_like))
     }
@@ -113,10 +118,24 @@ impl Stops {
 fn literal(program: &Program, from: Pc) -> Vec<u8> {
     const ENOUGH: usize = 16;
     let bytes = program.ops[from as usize..].iter().map_while(|op| match op {
-        Op::Byte(byte) => Some(*byte),
+        Op::Byte(byte) => Some(Some(*byte)),
+        Op::Loose(character) => Some(Some(character.first())),
+        Op::Space => Some(None),
         _ => None,
     });
-    bytes.take(ENOUGH).collect()
+    bytes.flatten().take(ENOUGH).collect()
+}
+
+/// Whether these bytes may begin with a literal in one of its spellings.
+fn could_be(literal: &[u8], bytes: &[u8]) -> bool {
+    for (wanted, byte) in literal.iter().zip(bytes) {
+        if !wanted.eq_ignore_ascii_case(byte) {
+            return byte.is_ascii_whitespace()
+                || !byte.is_ascii()
+                || matches!(byte, b'|' | b'-' | b'_' | b'\\');
+        }
+    }
+    true
 }
 
 /// Whether what follows from here on begins in the same way whenever it is read: no words that were read before come

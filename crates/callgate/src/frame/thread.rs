@@ -6,6 +6,7 @@ use crate::dialect::Slot;
 
 use super::closures::Reached;
 use super::instructions::{Mark, Op, Pc, Program};
+use super::slips::Slips;
 
 /// The longest name, key or id that is read.
 pub(super) const LONGEST_WORD: usize = 256;
@@ -66,6 +67,10 @@ pub(crate) struct Thread {
     pub(crate) committed: bool,
     /// Whether it left out a closer since it was last counted.
     pub(crate) skipped: bool,
+    /// Whether what it left out must still be made up for by a closer that is there.
+    pub(crate) owes_closer: bool,
+    /// What it has read since the last body that the format does not write.
+    pub(crate) slips: Slips,
     /// Whether a line break that the format needs was missing.
     pub(crate) malformed: bool,
     /// Whether a section is open.
@@ -119,6 +124,8 @@ impl Thread {
             literals: 0,
             committed: false,
             skipped: false,
+            owes_closer: false,
+            slips: Slips::default(),
             malformed: false,
             opened: false,
             level: 0,
@@ -129,6 +136,11 @@ impl Thread {
             fence: (0, 0),
             line: FenceLine::Before,
         }
+    }
+
+    /// Whether it has reached the end of its frame.
+    pub(crate) fn is_done(&self, program: &Program) -> bool {
+        program.ops[self.pc as usize] == Op::Match && !self.owes_closer
     }
 
     /// Whether white space leaves it as it is, and cannot be the start of a body.
@@ -159,7 +171,10 @@ impl Thread {
     fn apply(&mut self, mark: Mark, position: usize) {
         match mark {
             Mark::Piece => self.pieces += 1,
-            Mark::Literal => self.literals += 1,
+            Mark::Literal => {
+                self.literals += 1;
+                self.owes_closer = false;
+            }
             Mark::Commit => self.committed = true,
             Mark::Skipped => self.skipped = true,
             Mark::Opened => self.opened = true,
@@ -175,6 +190,10 @@ impl Thread {
                 }
             }
             Mark::CallEnd => self.call_end = Some(position),
+            Mark::Slip(slip) => self.slips.add(slip),
+            Mark::OwesCloser => self.owes_closer = true,
+            Mark::Unbound(Slot::Key) => self.key = None,
+            Mark::Unbound(_) => self.name = None,
         }
     }
 
@@ -191,7 +210,15 @@ impl Thread {
 
     /// Goes on elsewhere in its frame: what it was reading is given up.
     pub(crate) fn going_on_at(self, pc: Pc) -> Self {
-        Thread { pc, spaced: false, offset: 0, word: None, line: FenceLine::Before, ..self }
+        Thread {
+            pc,
+            spaced: false,
+            offset: 0,
+            word: None,
+            owes_closer: false,
+            line: FenceLine::Before,
+            ..self
+        }
     }
 
     /// Moves past the body it stands at, which may have ended with a line break.
@@ -209,6 +236,8 @@ impl Thread {
     pub(super) fn count_on(&mut self, from: &Thread) {
         self.literals = from.literals;
         self.skipped = from.skipped;
+        self.owes_closer = from.owes_closer;
+        self.slips = from.slips;
         self.pieces = from.pieces;
     }
 
@@ -219,6 +248,8 @@ impl Thread {
         self.line = FenceLine::Before;
         self.literals = 0;
         self.skipped = false;
+        self.owes_closer = false;
+        self.slips = Slips::default();
         self
     }
 
@@ -234,6 +265,40 @@ impl Thread {
             _ => None,
         };
         words.filter(|words| words.length > 0)
+    }
+
+    /// Whether a slot is bound to a word.
+    pub(super) fn has(&self, slot: Slot) -> bool {
+        match slot {
+            Slot::Name => self.name.is_some(),
+            Slot::Key => self.key.is_some(),
+            _ => true,
+        }
+    }
+
+    /// Reads one byte of an attribute that the format does not have.
+    pub(super) fn read_attribute(&mut self, byte: u8) -> bool {
+        const NAME: u32 = 1;
+        const AFTER_NAME: u32 = 2;
+        const BEFORE_VALUE: u32 = 3;
+        const DOUBLE: u32 = 4;
+        const SINGLE: u32 = 5;
+        let is_name = byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b':' | b'-' | b'.');
+        self.offset = match self.offset {
+            0 if byte.is_ascii_alphabetic() || byte == b'_' => NAME,
+            NAME if is_name => NAME,
+            NAME | AFTER_NAME if byte.is_ascii_whitespace() => AFTER_NAME,
+            NAME | AFTER_NAME if byte == b'=' => BEFORE_VALUE,
+            BEFORE_VALUE if byte.is_ascii_whitespace() => BEFORE_VALUE,
+            BEFORE_VALUE if byte == b'"' => DOUBLE,
+            BEFORE_VALUE if byte == b'\'' => SINGLE,
+            DOUBLE if byte == b'"' => 0,
+            SINGLE if byte == b'\'' => 0,
+            DOUBLE | SINGLE if !matches!(byte, b'<' | b'>' | b'\n') => self.offset,
+            _ => return false,
+        };
+        self.pc += u32::from(self.offset == 0);
+        true
     }
 
     /// Binds a slot to a word.

@@ -333,8 +333,20 @@ repairs! {
     MissingTag "missing-tag" Lossless
         "a closing tag that is missing after a complete value is taken as written"
         "" "";
-    UnevenFraming "uneven-framing" Lossless
-        "white space that the format writes on both sides of a value stands on one side only, so it belongs to it"
+    DoubledTag "doubled-tag" Lossless
+        "a closing tag that stands twice counts once"
+        "" "";
+    RespelledMarker "respelled-marker" Lossless
+        "a marker in other letters, bars or low lines is read as the one it can only be"
+        "" "";
+    ListForm "list-form" Lossless
+        "calls stand in a list where the format writes single ones, or the other way round, or a comma is too many"
+        "" "";
+    AttributeForm "attribute-form" Lossless
+        "attributes in another order or other quotes, or unknown to the format, are read all the same"
+        "" "";
+    JsonParameters "json-parameters" Lossless
+        "the arguments are one JSON object where the format writes each by itself"
         "" "";
     MangledName "mangled-name" Lossless
         "a name that is doubled, glued to words of its format or in a known namespace is read as the one tool it can mean"

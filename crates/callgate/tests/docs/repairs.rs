@@ -46,8 +46,21 @@ const CALLS: &[(RepairCode, &str)] = &[
     ),
     (RepairCode::MissingTag, "<tool_call>\n<function=look>\n<parameter=q>\ncats\n</function>\n</tool_call>"),
     (
-        RepairCode::UnevenFraming,
-        "<tool_call>\n<function=put>\n<parameter=text>\ncats</parameter>\n</function>\n</tool_call>",
+        RepairCode::DoubledTag,
+        "<tool_call>\n<function=look>\n<parameter=q>\ncats\n</parameter>\n</parameter>\n</function>\n</tool_call>",
+    ),
+    (
+        RepairCode::RespelledMarker,
+        "<tool_call>\n<function=look>\n<Parameter=q>\ncats\n</Parameter>\n</function>\n</tool_call>",
+    ),
+    (RepairCode::ListForm, "<TOOLCALL>{\"name\": \"look\", \"arguments\": {\"q\": \"cats\"}}</TOOLCALL>"),
+    (
+        RepairCode::AttributeForm,
+        "<function_calls>\n<invoke name='look'>\n<parameter name='q'>cats</parameter>\n</invoke>\n</function_calls>",
+    ),
+    (
+        RepairCode::JsonParameters,
+        "<tool_call>\n<function=look>\n{\"q\": \"cats\"}\n</function>\n</tool_call>",
     ),
     (
         RepairCode::MangledName,

@@ -49,7 +49,7 @@ impl Machine {
                 self.held.keep_in(&mut draft, end, gate.rules.policy.limits.raw);
                 self.end_call(gate, draft, thread, CallEnd::Seen(end), out);
             }
-            None if self.calls.ended == thread.calls && thread.calls > 0 => return Ok(matching),
+            None if self.calls.ended >= thread.calls && thread.calls > 0 => return Ok(matching),
             None => {
                 if !self.admit(gate, thread, out) {
                     self.pool.keep_matching(matching);

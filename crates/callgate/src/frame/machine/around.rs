@@ -69,17 +69,26 @@ pub(super) struct StrayClosers {
     closers: LiteralMatcher,
     /// How many calls have begun since that are not made but shown, and whose closers are still to come.
     pub(super) shown: usize,
+    /// What the frame ended with. Right behind it, it is the same closer twice.
+    last: String,
+    /// How many bytes came since the frame, or since it was closed once more, white space aside.
+    since: usize,
 }
 
 impl StrayClosers {
-    pub(super) fn new(literals: Vec<(String, Resync)>) -> Self {
-        StrayClosers { closers: LiteralMatcher::new(literals), shown: 0 }
+    pub(super) fn new(literals: Vec<(String, Resync)>, last: String) -> Self {
+        StrayClosers { closers: LiteralMatcher::new(literals), shown: 0, last, since: 0 }
     }
 
     /// The place in this text, which begins at `start`, of a closer that belongs to no call.
     fn find(&mut self, text: &str, start: usize) -> Option<usize> {
         (start..).zip(text.bytes()).find_map(|(at, byte)| {
-            let (_, resync) = self.closers.read(byte)?;
+            self.since += usize::from(!byte.is_ascii_whitespace());
+            let (closer, resync) = self.closers.read(byte)?;
+            if closer == self.last && self.since == closer.len() {
+                self.since = 0;
+                return None;
+            }
             if self.shown == 0 {
                 return Some(at);
             }

@@ -140,6 +140,12 @@ impl Machine {
             }
             _ => {}
         }
+        // With slips, what is held may be read as an earlier call, which has been judged.
+        if matching.draft.as_ref().is_some_and(|draft| draft.call > first.calls)
+            && let Some((draft, failed)) = matching.draft.take().zip(matching.failed.take())
+        {
+            return self.reject(gate, matching, draft, *failed, out);
+        }
         let stops = self.stops_after(gate, &matching.at_body, frame.nested.as_ref());
         let tentative = is_unmarked(frame, &first) && matching.draft.is_none() && !first.committed;
         let mut draft = if tentative {
@@ -156,6 +162,7 @@ impl Machine {
             }
         };
         let position = self.position;
+        first.slips.list(&mut draft, Span::new(self.held.start, position));
         if !tentative {
             self.announce_name(gate, &mut draft, &first, out);
             self.held.keep_in(&mut draft, position, gate.rules.policy.limits.raw);
@@ -188,7 +195,10 @@ impl Machine {
                 let is_object = *body == Body::Object;
                 let depth = gate.rules.policy.limits.depth + usize::from(is_object);
                 let mut reader = self.pool.reader();
-                reader.begin(record.syntax, record.quote.clone(), depth, inside.stops.first());
+                // Where calls are written as code, an object is JSON all the same.
+                let is_code = record.syntax == Syntax::Kwargs && is_object;
+                let syntax = if is_code { Syntax::Json } else { record.syntax };
+                reader.begin(syntax, record.quote.clone(), depth, inside.stops.first());
                 reader.set_tentative(inside.tentative);
                 draft.begin_json(reader, is_object, position);
             }
@@ -284,7 +294,8 @@ impl Machine {
             let starts = nested.members.iter().chain([&nested.item]);
             starts.map(|start| first.thread.into_element(*start))
         });
-        let after = waiting.iter().map(|waiting| waiting.thread.past_body());
+        let twins = waiting.iter().filter_map(|waiting| program.twin_at_body(&waiting.thread));
+        let after = waiting.iter().map(|waiting| waiting.thread).chain(twins).map(Thread::past_body);
         Stops::before(program, &mut self.scratch, after.chain(elements.into_iter().flatten()))
     }
 
@@ -417,6 +428,7 @@ impl Machine {
     /// The body has been read: the threads go on after it.
     fn body_done(&mut self, gate: &Compiled, inside: Box<Inside>, out: &mut Emitter<'_, '_>) -> State {
         let mut matching = self.pool.matching();
+        matching.after_body = Some(inside.first);
         let after = inside.waiting.iter().map(|waiting| waiting.thread.past_body());
         matching.threads.start(&gate.program, &mut self.scratch, after, self.position);
         matching.draft = Some(self.pool.leave(inside));

@@ -59,6 +59,10 @@ impl Machine {
         if draft.name.is_none() && is_own && !is_object {
             draft.name = thread.name.map(|name| self.scratch.get(name).to_owned());
         }
+        if is_own {
+            let call = Span::new(draft.start, self.position);
+            thread.slips.list(&mut draft, call);
+        }
         draft.close_params(record);
         if draft.findings.is_empty() {
             draft.announce(|| Self::source(gate, frame), out);
@@ -127,8 +131,12 @@ impl Machine {
             let ends_frame = frame.call_ends.contains(closer);
             (closer.clone(), if ends_frame { Resync::FrameEnd } else { Resync::CallEnd })
         };
-        around.stray_closers = (!frame.closers.is_empty())
-            .then(|| StrayClosers::new(frame.closers.iter().map(closer).collect()));
+        let held = self.held.text.trim_end();
+        let last = frame.closers.iter().find(|closer| held.ends_with(closer.as_str()));
+        around.stray_closers = (!frame.closers.is_empty()).then(|| {
+            let last = last.cloned().unwrap_or_default();
+            StrayClosers::new(frame.closers.iter().map(closer).collect(), last)
+        });
     }
 
     /// Whether a frame that was read is text where it stands: the end of a thought inside of a thought, and words of a turn.
@@ -373,7 +381,7 @@ impl Machine {
         self.abandon(gate, draft, &thread, out)
     }
 
-    /// The input ends inside of a value, or of program text: that has no end of its own.
+    /// The input ends inside of a value, which may have lost its closer, or of program text, which has no end of its own.
     fn finish_value(
         &mut self,
         gate: &Compiled,
@@ -383,10 +391,18 @@ impl Machine {
     ) -> State {
         let thread = inside.first;
         let mut draft = self.pool.leave(inside);
+        let end = self.position;
         let is_code = matches!(draft.body, DraftBody::Code(_));
-        let may_close =
-            if is_code { closing(&gate.rules, reason, draft.name.as_deref(), Lacks::Mark) } else { None };
-        draft.end_with(may_close, self.position);
+        let lacks = if is_code { Lacks::Mark } else { Lacks::Rest };
+        let may_close = closing(&gate.rules, reason, draft.name.as_deref(), lacks);
+        // What shows markup of its own frame may have swallowed a closer that was not written well.
+        let frame = gate.program.frame_of(&thread);
+        let key = thread.key.map_or("", |key| self.scratch.get(key));
+        let may_close = may_close.filter(|_| is_code || !draft.value_shows(&frame.closers, key));
+        if !is_code && may_close.is_some() {
+            draft.end_value(Span::new(draft.body_start.unwrap_or(end), end), true);
+        }
+        draft.end_with(may_close, end);
         self.abandon(gate, draft, &thread, out)
     }
 }

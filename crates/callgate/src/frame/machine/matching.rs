@@ -8,7 +8,7 @@ use crate::finding::{Code, Finding, Span};
 use crate::json::RepairCode;
 use crate::ledger::Emitter;
 
-use super::super::program::{FrameKind, Op, Program};
+use super::super::program::{FrameKind, Op, Pc, Program, begins_with_bar};
 use super::super::region::Change;
 use super::super::threads::{Fate, Scratch, Survey, Thread, Threads};
 use super::pool::give_back;
@@ -30,6 +30,10 @@ pub(super) struct Matching {
     parked_at: usize,
     /// How much of the held text is nothing but closing brackets and white space, as far as has been looked.
     closers: usize,
+    /// The thread that read the body before which nothing is held, if one was read.
+    pub(super) after_body: Option<Thread>,
+    /// Why the threads of the frame itself could not go on, while its twin is tried.
+    pub(super) failed: Option<Box<Finding>>,
 }
 
 /// A thread that stands at a body.
@@ -56,6 +60,8 @@ impl Matching {
         self.at_body.clear();
         self.parked.clear();
         self.closers = 0;
+        self.after_body = None;
+        self.failed = None;
     }
 
     /// Whether something else than a call could end here: as long as that is so, no call is certain.
@@ -124,6 +130,10 @@ pub(super) fn drop_unknown(gate: &Compiled, threads: &mut Threads, scratch: &Scr
         let tool = thread.name.and_then(|name| gate.rules.tool(scratch.get(name)));
         tool.is_some_and(|tool| tool.has_key(scratch.get(key)))
     });
+}
+
+fn is_bar(c: char) -> bool {
+    matches!(c, '|' | '｜')
 }
 
 /// Whether a thread has read the marker of a call.
@@ -267,7 +277,8 @@ impl Machine {
         if begins_another {
             matching.best = None;
         }
-        if matching.draft.as_ref().is_some_and(|draft| draft.call == lead.calls && draft.started) {
+        let is_begun = |draft: &Draft| draft.call > lead.calls || draft.call == lead.calls && draft.started;
+        if matching.draft.as_deref().is_some_and(is_begun) {
             return Ok(matching);
         }
         let mut matching = self.ensure_draft(gate, matching, &lead, out)?;
@@ -333,6 +344,13 @@ impl Machine {
             self.position = at.end;
             return (State::Matching(matching), c.len_utf8());
         }
+        if matching.failed.is_none() {
+            let twins = self.twins(gate, &matching, c);
+            if !twins.is_empty() {
+                let failed = self.failure(gate, &matching, c);
+                return (self.forgive(gate, matching, &twins, failed), 0);
+            }
+        }
         let Some(draft) = matching.draft.take() else {
             // A character that only shares its first byte with an opener is text at once, or it would be tried again.
             let is_first = self.held.text.is_empty();
@@ -342,21 +360,78 @@ impl Machine {
             }
             return (self.give_up(gate, matching, out), usize::from(is_first) * c.len_utf8());
         };
-        let wants_body = matching.threads.at_body(&gate.program).next().is_some();
-        let finding = if wants_body && matches!(draft.body, DraftBody::None) {
-            Finding::new(Code::BadJson).message(format!(
-                "Invalid JSON block: a JSON object was expected, `{}` was found",
-                c.escape_debug()
-            ))
-        } else {
-            let format = matching.threads.lead().map_or_else(String::new, |lead| {
-                let record = gate.program.frame_of(lead).record;
-                format!(" in `{}`", gate.rules.dialects[record].record.name)
-            });
-            let message = format!("a call{format} does not go on with `{}` here", c.escape_debug());
-            Finding::new(Code::Malformed).message(message)
+        let finding = match matching.failed.take() {
+            Some(failed) => *failed,
+            None => {
+                matching.draft = Some(draft);
+                let finding = self.failure(gate, &matching, c);
+                let Some(same) = matching.draft.take() else { return (self.give_up(gate, matching, out), 0) };
+                return (self.reject(gate, matching, same, finding, out), 0);
+            }
         };
-        (self.reject(gate, matching, draft, finding.at(at), out), 0)
+        (self.reject(gate, matching, draft, finding, out), 0)
+    }
+
+    /// Why the threads cannot go on with this character.
+    fn failure(&self, gate: &Compiled, matching: &Matching, c: char) -> Finding {
+        let at = Span::new(self.position, self.position + c.len_utf8());
+        let wants_body = matching.threads.at_body(&gate.program).next().is_some();
+        let has_body = matching.draft.as_ref().is_some_and(|draft| !matches!(draft.body, DraftBody::None));
+        if wants_body && !has_body {
+            let message =
+                format!("Invalid JSON block: a JSON object was expected, `{}` was found", c.escape_debug());
+            return Finding::new(Code::BadJson).message(message).at(at);
+        }
+        let format = matching.threads.lead().map_or_else(String::new, |lead| {
+            let record = gate.program.frame_of(lead).record;
+            format!(" in `{}`", gate.rules.dialects[record].record.name)
+        });
+        let message = format!("a call{format} does not go on with `{}` here", c.escape_debug());
+        Finding::new(Code::Malformed).message(message).at(at)
+    }
+
+    /// The threads that read what is held again with slips.
+    fn twins(&self, gate: &Compiled, matching: &Matching, c: char) -> Vec<Thread> {
+        if let Some(body) = &matching.after_body {
+            return gate.program.twin_at_body(body).map(Thread::past_body).into_iter().collect();
+        }
+        let is_certain = matching.draft.is_some();
+        let lead = matching.threads.lead().filter(|_| matching.threads.is_empty());
+        let mut frames: Vec<u16> = Vec::new();
+        for thread in matching.threads.iter().chain(lead) {
+            let frame = gate.program.frame_of(thread);
+            let Some(twin) = frame.twin.filter(|twin| !frames.contains(twin)) else { continue };
+            if is_certain || is_marker(gate, thread) || frame.is_opened_by(&self.held.text) {
+                frames.push(twin);
+            }
+        }
+        let mut starts: Vec<Pc> =
+            frames.into_iter().map(|frame| gate.program.frames[frame as usize].start).collect();
+        if starts.is_empty() && (begins_with_bar(&self.held.text) || self.held.text == "<" && is_bar(c)) {
+            starts.clone_from(&gate.program.respelled);
+        }
+        starts.into_iter().map(|start| Thread::new(start, self.held.start)).collect()
+    }
+
+    /// Reads what is held again, with slips.
+    fn forgive(
+        &mut self,
+        gate: &Compiled,
+        matching: Box<Matching>,
+        twins: &[Thread],
+        failed: Finding,
+    ) -> State {
+        let mut again = self.pool.matching();
+        let mut matching = matching;
+        again.draft = matching.draft.take();
+        again.failed = Some(Box::new(failed));
+        self.pool.keep_matching(matching);
+        again.threads.start(&gate.program, &mut self.scratch, twins.iter().copied(), self.held.start);
+        let held = std::mem::take(&mut self.held.text);
+        self.position = self.held.start;
+        self.input.read_again(&held);
+        give_back(&mut self.held.text, held);
+        State::Matching(again)
     }
 
     /// The frame ends where it could end best; what was held after that is read again.

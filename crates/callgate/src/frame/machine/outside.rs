@@ -169,9 +169,11 @@ impl Machine {
             let goes_on = !threads.is_empty() && step(gate, threads, &mut self.scratch, c, self.position);
             if walk == Walk::Dead && !goes_on {
                 if threads.is_empty() {
-                    // All that is asked of the threads is whether one of them has read a marker.
-                    let mut ended = openers.threads(opener, self.held.start);
-                    threads.remember(ended.find(|thread| is_marker(gate, thread)));
+                    // All that is asked of the threads is which of them have read a marker.
+                    let is_opened = |thread: &Thread| {
+                        is_marker(gate, thread) || gate.program.frame_of(thread).is_opened_by(&self.held.text)
+                    };
+                    threads.add(openers.threads(opener, self.held.start).filter(is_opened));
                 } else {
                     threads.add(openers.threads(opener, self.held.start));
                 }

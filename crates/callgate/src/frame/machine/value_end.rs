@@ -5,8 +5,8 @@ use std::mem::{swap, take};
 use super::super::Compiled;
 use crate::dialect::is_word_character;
 use crate::draft::{Draft, DraftBody};
-use crate::finding::Span;
-use crate::json::{ReaderState, RepairCode};
+use crate::finding::{Code, Finding, Span};
+use crate::json::ReaderState;
 use crate::ledger::Emitter;
 
 use super::super::program::Op;
@@ -23,6 +23,8 @@ pub(super) struct Look {
     pub(super) text: String,
     /// Where that begins in the input.
     start: usize,
+    /// Whether it is made with slips.
+    forgiving: bool,
 }
 
 impl Look {
@@ -41,31 +43,43 @@ impl Look {
             if !is_value {
                 return thread.literals > 0 || op == Op::Match;
             }
-            let at_match = op == Op::Match;
+            let at_match = thread.is_done(program);
             let begins_value = matches!(op, Op::Body(_));
             if !thread.skipped {
                 return thread.literals >= 2
                     || begins_value
                     || thread.literals >= 1 && (at_match || at_end_of_input);
             }
-            // Without its closer, a value ends only before a parameter that is still to come, at the start of a
-            // line, or before the closers of the call.
-            if begins_value {
-                return inside.draft.is_at_line_start() && is_new_key(gate, &inside.draft, scratch, thread);
+            // A value that shows how calls begin shows how they end as well, and JSON has an end of its own.
+            let frame = program.frame_of(thread);
+            if !inside.draft.value_may_end() || inside.draft.value_shows_any(&frame.openers) {
+                return false;
             }
-            thread.key == inside.first.key
-                && (thread.literals >= 2 || at_end_of_input && thread.literals >= 1)
+            // Without its closer, a value ends only before a parameter that is still to come, before the closers of the
+            // call, or with the call before the next one.
+            if begins_value {
+                return is_new_key(gate, &inside.draft, scratch, thread);
+            }
+            let is_end = thread.literals >= 2 || at_end_of_input && thread.literals >= 1;
+            if thread.calls > inside.first.calls {
+                return is_end && thread.name.is_some_and(|name| gate.rules.knows(scratch.get(name)));
+            }
+            thread.key == inside.first.key && is_end
         };
         self.threads.iter().find(ends).copied()
     }
 }
 
-/// Whether this thread has read the key of a parameter that the tool has, and that was not given yet.
+/// Whether this thread has read the key of a parameter that the tool has, and that was not given yet. Of a tool that is
+/// not known, any marker at the start of a line may be one.
 fn is_new_key(gate: &Compiled, draft: &Draft, scratch: &Scratch, thread: &Thread) -> bool {
     thread.key.is_some_and(|key| {
         let key = scratch.get(key);
-        let tool = draft.name.as_deref().and_then(|name| gate.rules.tool(name));
-        tool.is_none_or(|tool| tool.has_key(key)) && !draft.has_parameter(key)
+        let is_declared = match draft.name.as_deref().and_then(|name| gate.rules.tool(name)) {
+            Some(tool) => tool.has_key(key),
+            None => draft.is_at_line_start() && thread.literals > 0,
+        };
+        is_declared && !draft.has_parameter(key)
     })
 }
 
@@ -106,6 +120,7 @@ impl Machine {
     pub(super) fn look(&mut self, gate: &Compiled, inside: Box<Inside>) -> State {
         let mut inside = inside;
         let mut look = self.pool.look();
+        look.forgiving = false;
         let ended_line = inside.draft.is_at_line_start();
         let elements = elements(gate, &mut inside, self.position);
         let after = inside.waiting.iter().map(|waiting| waiting.thread.past_body_line(ended_line));
@@ -138,7 +153,7 @@ impl Machine {
                 drop_unknown(gate, threads, &self.scratch);
             }
             if text.len() >= LONGEST_HEADER || !step(gate, threads, &mut self.scratch, c, self.position) {
-                if text.is_empty() && inside.reads_value() {
+                if text.is_empty() && inside.reads_value() && look.forgiving {
                     self.pool.keep_look(look);
                     self.position += c.len_utf8();
                     inside.value_text(gate, &rest[used..used + c.len_utf8()], self.position);
@@ -149,6 +164,11 @@ impl Machine {
             text.push(c);
             self.position += c.len_utf8();
             used += c.len_utf8();
+            if look.forgiving && look.threads.reopen(&gate.program) && inside.draft.value_is_blank() {
+                // Twice the opener, or a value that shows it: nothing tells.
+                let span = Span::new(look.start, self.position);
+                inside.draft.findings.push(Finding::new(Code::SuspectValueEnd).at(span));
+            }
             if let Some(ending) = look.ending(gate, &inside, &self.scratch, false) {
                 return (self.end_body(gate, inside, look, Some(ending), out), used);
             }
@@ -174,10 +194,28 @@ impl Machine {
         }
     }
 
-    /// The body goes on: what was read ahead is a part of it.
+    /// The body goes on: what was read ahead is a part of it, unless it is the end with slips.
     pub(super) fn look_failed(&mut self, gate: &Compiled, inside: Box<Inside>, look: Box<Look>) -> State {
-        let mut inside = inside;
+        let (mut inside, mut look) = (inside, look);
         self.position = look.start;
+        if !look.forgiving && inside.reads_value() {
+            look.forgiving = true;
+            let ended_line = inside.draft.is_at_line_start();
+            let twins =
+                inside.waiting.iter().filter_map(|waiting| gate.program.twin_at_body(&waiting.thread));
+            look.threads.clear();
+            look.threads.start(
+                &gate.program,
+                &mut self.scratch,
+                twins.map(|twin| twin.past_body_line(ended_line)),
+                self.position,
+            );
+            if !look.threads.is_empty() {
+                self.input.read_again(&look.text);
+                look.text.clear();
+                return State::Looking(inside, look);
+            }
+        }
         let mut from = 0;
         if let DraftBody::Json { reader, .. } = &mut inside.draft.body {
             reader.resume();
@@ -209,10 +247,8 @@ impl Machine {
         } else if matches!(draft.body, DraftBody::Json { .. }) {
             draft.close_json(start);
         } else {
-            if look.threads.iter().all(|thread| thread.skipped) {
-                draft.repaired(RepairCode::MissingTag, start, start);
-            }
-            draft.end_value(Span::new(draft.body_start.unwrap_or(start).min(start), start));
+            let lacks_closer = look.threads.iter().all(|thread| thread.skipped);
+            draft.end_value(Span::new(draft.body_start.unwrap_or(start).min(start), start), lacks_closer);
         }
         if inside.tentative {
             let position = std::mem::replace(&mut self.position, start);
@@ -226,6 +262,7 @@ impl Machine {
         }
         inside.show(gate, out);
         let mut matching = self.pool.matching();
+        matching.after_body = Some(inside.first);
         matching.draft = Some(self.pool.leave(inside));
         swap(&mut matching.threads, &mut look.threads);
         swap(&mut self.held.text, &mut look.text);

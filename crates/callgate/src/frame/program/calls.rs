@@ -1,7 +1,8 @@
 //! Frames of calls: a section around them, the calls themselves, and what stands between two of them.
 
+use super::starts::first_token;
 use super::template::opens_fence;
-use super::{ActiveDialect, Compiler, FrameKind, Mark, Nested, Op, Pc};
+use super::{ActiveDialect, BodyPlace, Compiler, FrameKind, Mark, Nested, Op, Pc};
 use crate::dialect::{Part, Record, Slot, Template};
 use crate::json::Syntax;
 
@@ -33,23 +34,65 @@ impl Compiler {
     /// A frame of calls: `open (call (join call)*) close`.
     pub(super) fn calls(&mut self, index: usize, listening: &ActiveDialect, section: Section<'_>) {
         let record = &*listening.record;
-        let Section { open, close, kind } = section;
+        let open = section.open;
         let calls = section.calls(listening);
         let Some(first_call) = calls.first().copied() else { return };
         if !open.is_empty() && !listening.chosen && !Record::is_unmistakable(open) {
             return;
         }
         let first = if open.is_empty() { first_call } else { open };
+        let unmarked = !record.known && (opens_fence(first.head()) || first.head().trim().len() < 2);
+        let strict = self.program.frames.len();
+        self.places.clear();
+        self.frame_of_calls(index, listening, section, &calls, unmarked);
+        // What is made of lines, or of the tools' own names, could be anything if it were read with slips.
+        if opens_fence(first.head()) || record.known || record.lines {
+            return;
+        }
+        let places = std::mem::take(&mut self.places);
+        self.forgiving = true;
+        self.program.frames[strict].twin = u16::try_from(self.program.frames.len()).ok();
+        self.frame_of_calls(index, listening, section, &calls, unmarked);
+        self.forgiving = false;
+        self.link(&places);
+    }
+
+    /// Notes where the twin has the bodies of its frame.
+    fn link(&mut self, strict: &[(BodyPlace, u16)]) {
+        self.program.twin_bodies.resize(self.program.bodies.len(), None);
+        let twins = std::mem::take(&mut self.places);
+        let mut taken = vec![false; twins.len()];
+        for (place, body) in strict {
+            let same = |i: &usize| twins[*i].0 == *place && !taken[*i];
+            let Some(i) = (0..twins.len()).find(same) else { continue };
+            taken[i] = true;
+            let twin = Op::Body(twins[i].1);
+            let pc = self.program.ops.iter().rposition(|op| *op == twin);
+            self.program.twin_bodies[*body as usize] = pc.map(|pc| pc as Pc);
+        }
+    }
+
+    fn frame_of_calls(
+        &mut self,
+        index: usize,
+        listening: &ActiveDialect,
+        section: Section<'_>,
+        calls: &[&Template],
+        unmarked: bool,
+    ) {
+        let record = &*listening.record;
+        let Section { open, close, kind } = section;
+        let Some(first_call) = calls.first().copied() else { return };
+        let first = if open.is_empty() { first_call } else { open };
         let fence = opens_fence(first.head());
-        let unmarked = fence || first.head().trim().len() < 2;
-        self.begin(index, listening, kind, fence, unmarked && !record.known);
+        self.begin(index, listening, kind, fence, unmarked);
         self.template(record, open, fence);
         if section.is_written() {
             self.mark(Mark::Opened);
             self.gap(record);
         }
         let call_start = self.here();
-        self.one_call(record, &calls, fence);
+        self.one_call(record, calls, fence);
         let next_call = self.here();
         self.mark(Mark::CallEnd);
         self.another_call(record, section, call_start);
@@ -61,6 +104,7 @@ impl Compiler {
         frame.next_call = next_call;
         frame.nested = nested;
         frame.marker = first.head().trim().into();
+        frame.opener = first_token(&frame.marker);
         frame.after = tail.literals().last().map_or("", |l| &l[l.trim_end().len()..]).to_owned();
         frame.openers = openers(record);
         frame.ends = closers(record, &record.close);
@@ -76,7 +120,16 @@ impl Compiler {
         self.mark(Mark::CallStart);
         self.in_call = true;
         let (pieces, first_literal) = (self.pieces, self.first_literal);
-        self.one_of(calls, |compiler, call| {
+        let object = Template::parse("{object}");
+        let mut calls = calls.to_vec();
+        // Where calls are written as code, JSON is read as well.
+        if self.forgiving
+            && record.syntax == Syntax::Kwargs
+            && calls.iter().all(|call| !call.has(Slot::Object))
+        {
+            calls.push(&object);
+        }
+        self.one_of(&calls, |compiler, call| {
             compiler.template(record, call, fence);
             (compiler.pieces, compiler.first_literal) = (pieces, first_literal);
         });
@@ -87,7 +140,7 @@ impl Compiler {
     fn another_call(&mut self, record: &Record, section: Section<'_>, call_start: Pc) {
         let join = record.join.to_string();
         let is_joined = !join.trim().is_empty();
-        if !section.is_written() && !is_joined {
+        if !section.is_written() && !is_joined && !self.forgiving {
             return;
         }
         self.optional(|compiler| {
@@ -98,6 +151,7 @@ impl Compiler {
                     compiler.gap(record);
                 });
             }
+            compiler.comma();
             compiler.emit(Op::Jump(call_start));
         });
     }
@@ -105,7 +159,8 @@ impl Compiler {
     fn section_end(&mut self, record: &Record, section: Section<'_>, fence: bool) {
         if !section.close.is_empty() {
             self.emit(Op::Space);
-            self.template(record, section.close, fence);
+            self.comma();
+            self.closing_template(record, section.close, fence);
         }
         if section.kind == FrameKind::Wrapperless && !record.close.iter().all(Template::is_empty) {
             // The closer of the missing wrapper may be there all the same.
@@ -157,6 +212,11 @@ fn closers(record: &Record, templates: &[Template]) -> Vec<String> {
             if after.trim().len() == 1 =>
         {
             Some(format!("{}{{name}}{}", before.trim(), after.trim()))
+        }
+        [.., Part::Literal(before), Part::Slot(Slot::Key), Part::Literal(after)]
+            if after.trim().len() == 1 =>
+        {
+            Some(format!("{}{{key}}{}", before.trim(), after.trim()))
         }
         [.., Part::Literal(last)] if last.trim().len() > 1 => Some(last.trim().to_owned()),
         _ => None,

@@ -1,5 +1,6 @@
 //! Literals: the fixed text of templates, with free white space in it and with its other spellings.
 
+use super::super::slips::Loose;
 use super::{Compiler, Mark, Op, SHORTEST_SIGN};
 use crate::dialect::{Record, pieces, tokens};
 
@@ -77,9 +78,7 @@ impl Compiler {
             if gap.is_empty() && rest.len() < text.len() {
                 self.seam(record);
             }
-            for byte in token.bytes() {
-                self.byte(byte);
-            }
+            self.token(token);
             before = token.chars().next_back();
             rest = &rest[gap.len() + token.len()..];
         }
@@ -100,6 +99,31 @@ impl Compiler {
             self.emit(Op::Space1);
         }
         self.emit(Op::Space);
+    }
+
+    /// A token: byte by byte, or in the twin of a frame in any spelling, its first character aside.
+    fn token(&mut self, token: &str) {
+        if !self.forgiving {
+            for byte in token.bytes() {
+                self.byte(byte);
+            }
+            return;
+        }
+        for (at, c) in token.char_indices() {
+            match Loose::of(c).filter(|_| at > 0) {
+                Some(loose) => {
+                    self.emit(Op::Loose(loose));
+                }
+                None => {
+                    for byte in c.encode_utf8(&mut [0; 4]).bytes() {
+                        self.emit(Op::Byte(byte));
+                    }
+                }
+            }
+            if matches!(&token[..at + c.len_utf8()], "<" | "</") {
+                self.emit(Op::Space);
+            }
+        }
     }
 
     fn byte(&mut self, byte: u8) {

@@ -3,7 +3,9 @@
 //! The program is run by [`super::threads`] as a set of threads that read the same bytes in step, so dialects that
 //! begin alike need no order: the first byte in which they differ decides.
 
+mod attributes;
 mod calls;
+mod closers;
 mod literal;
 mod starts;
 mod template;
@@ -16,13 +18,13 @@ use crate::draft::lines::LineMarks;
 use crate::rules::ActiveDialect;
 
 use self::calls::{Section, can_be_bare, without_wrapper};
+pub(crate) use self::starts::begins_with_bar;
 use super::closures::Closures;
+use super::instructions::SHORTEST_SIGN;
 pub(crate) use super::instructions::{Body, Frame, FrameKind, Mark, Nested, Op, Pc, Program, WordPattern};
 use super::marks::Marks;
+use super::slips::Slip;
 use super::stops::Stops;
-
-/// The shortest literal that says by itself that a value before it has ended.
-const SHORTEST_SIGN: usize = 4;
 
 /// Compiles the records that listen.
 pub(crate) fn compile(records: &[ActiveDialect]) -> Program {
@@ -35,9 +37,11 @@ pub(crate) fn compile(records: &[ActiveDialect]) -> Program {
             bodies: Vec::new(),
             infos: Vec::new(),
             frames: Vec::new(),
+            twin_bodies: Vec::new(),
             owner: Vec::new(),
             stops: Vec::new(),
             starts: vec![Vec::new(); 256],
+            respelled: Vec::new(),
             prompt_starts: Vec::new(),
             anchors: ByteSet::default(),
             marks: Marks::new([]),
@@ -45,6 +49,8 @@ pub(crate) fn compile(records: &[ActiveDialect]) -> Program {
             markers: Vec::new(),
         },
         any_case: false,
+        forgiving: false,
+        places: Vec::new(),
         marks: Arc::new(LineMarks::of(
             records.iter().filter(|listening| listening.chosen).map(|listening| &*listening.record),
         )),
@@ -94,7 +100,14 @@ struct Compiler {
     in_call: bool,
     /// Whether letters are read in either case.
     any_case: bool,
+    /// Whether slips are read: the twin of a frame is being compiled.
+    forgiving: bool,
+    /// Where the bodies of the current frame stand in its templates, in the order of compilation, with their number.
+    places: Vec<(BodyPlace, u16)>,
 }
+
+/// A slot of a template, by the address of the template's parts.
+type BodyPlace = (usize, usize);
 
 impl Compiler {
     /// What is read alike whichever dialects listen. The frames belong to the first of them.
@@ -207,6 +220,7 @@ impl Compiler {
             kind,
             start: self.here(),
             marker: "".into(),
+            opener: "".into(),
             after: String::new(),
             fence,
             unmarked,
@@ -215,6 +229,7 @@ impl Compiler {
             chosen: listening.chosen,
             nested: None,
             next_call: 0,
+            twin: None,
             call_ends: Vec::new(),
             closers: Vec::new(),
             ends: Vec::new(),

@@ -8,15 +8,24 @@ use crate::frame::marks::Marks;
 
 /// Finds out where the frames of a program can start, and by which bytes.
 pub(super) fn find(program: &mut Program, records: &[ActiveDialect]) {
+    let twins: Vec<u16> = program.frames.iter().filter_map(|frame| frame.twin).collect();
     let marked = program.frames.iter().filter(|frame| frame.kind == FrameKind::Calls && !frame.unmarked);
     let mut markers: Vec<Arc<str>> =
-        marked.map(|frame| first_token(&frame.marker)).filter(|token| token.len() >= SHORTEST_SIGN).collect();
+        marked.map(|frame| frame.opener.clone()).filter(|token| token.len() >= SHORTEST_SIGN).collect();
     markers.sort_by(|a, b| (a.len(), a).cmp(&(b.len(), b)));
     markers.dedup();
     program.markers = markers;
+    let twins_of_tokens = program
+        .frames
+        .iter()
+        .filter(|frame| frame.kind == FrameKind::Calls && !frame.unmarked && begins_with_bar(&frame.opener));
+    let twin_starts = twins_of_tokens.filter_map(|frame| Some(program.frames[frame.twin? as usize].start));
+    program.respelled = twin_starts.collect();
     let mut anchors = ByteSet::default();
     for frame in 0..program.frames.len() {
-        if (0..frame).any(|earlier| stands_for(program, records, earlier, frame)) {
+        if twins.contains(&(frame as u16))
+            || (0..frame).any(|earlier| stands_for(program, records, earlier, frame))
+        {
             continue;
         }
         let start = program.frames[frame].start;
@@ -92,8 +101,13 @@ fn first_bytes(ops: &[Op], start: Pc) -> Vec<(u8, bool)> {
     found
 }
 
+/// Whether a text begins as special tokens between bars do.
+pub(crate) fn begins_with_bar(text: &str) -> bool {
+    text.strip_prefix('<').is_some_and(|rest| rest.starts_with(['|', '｜']))
+}
+
 /// The first token of a marker: up to the bracket that closes the one it begins with, or all of it.
-fn first_token(marker: &Arc<str>) -> Arc<str> {
+pub(super) fn first_token(marker: &Arc<str>) -> Arc<str> {
     let closer = match marker.chars().next() {
         Some('<') => '>',
         Some('[') => ']',

@@ -1,6 +1,7 @@
 //! Templates: one string of a record, compiled part by part.
 
-use super::{Body, Compiler, FrameKind, Mark, Op, SHORTEST_SIGN, WordPattern};
+use super::attributes::SlottedTag;
+use super::{Body, Compiler, FrameKind, Mark, Op, Pc, SHORTEST_SIGN, Slip, WordPattern};
 use crate::dialect::{Part, Record, Slot, Template, is_word_character};
 use crate::json::Syntax;
 
@@ -15,6 +16,14 @@ struct Passed {
 }
 
 impl Passed {
+    /// Whether a part after a body can belong to a closer.
+    fn closes(&self, part: &Part) -> bool {
+        match part {
+            Part::Slot(slot) => *slot == Slot::Suffix || self.repeats(*slot),
+            Part::Literal(_) => true,
+        }
+    }
+
     fn repeats(&self, slot: Slot) -> bool {
         self.has_body && slot.is_word() && self.bound.contains(&slot)
     }
@@ -27,7 +36,24 @@ impl Compiler {
         let mut passed = Passed::default();
         let mut i = 0;
         while i < parts.len() {
+            if self.forgiving
+                && !passed.has_body
+                && let Some(tag) = SlottedTag::at(record, parts, i)
+            {
+                let left_seam = i.checked_sub(1).is_none_or(|before| !is_raw(&parts[before]));
+                let right_seam = parts.get(tag.end + 1).is_some_and(|next| !is_raw(next));
+                self.tag(record, &tag, left_seam, right_seam);
+                passed.bound.extend(tag.slots());
+                i = tag.end + 1;
+                continue;
+            }
             match &parts[i] {
+                Part::Literal(_) if self.forgiving && passed.has_body => {
+                    let end = (i..parts.len()).find(|at| !passed.closes(&parts[*at])).unwrap_or(parts.len());
+                    let after_value = parts[i - 1] == Part::Slot(Slot::Value);
+                    self.closers(record, &parts[i..end], after_value);
+                    i = end - 1;
+                }
                 Part::Literal(text) => {
                     passed.literal += self.literal_part(record, parts, i, text, fence);
                 }
@@ -84,6 +110,11 @@ impl Compiler {
         if right_raw || is_last {
             text = text.trim_end();
         }
+        // A list may lack its bracket.
+        let is_list = self.forgiving && is_last && text.len() > 1 && text.ends_with('[');
+        if is_list {
+            text = text[..text.len() - 1].trim_end();
+        }
         let pieces = self.pieces;
         // White space at the end comes after what the literal means, so that the meaning does not wait.
         let (text, gap) = text.split_at(text.trim_end().len());
@@ -95,6 +126,9 @@ impl Compiler {
         }
         if !gap.is_empty() {
             self.bytes(record, gap);
+        }
+        if is_list {
+            self.bracket(b'[');
         }
         if closes_fence {
             self.emit(Op::FenceEnd);
@@ -117,11 +151,34 @@ impl Compiler {
     /// A slot that a reader of its own reads.
     fn body_part(&mut self, record: &Record, parts: &[Part], i: usize, slot: Slot, fence: bool) {
         let body = self.body_of(record, parts, i, slot);
+        let number = self.program.bodies.len() as u16;
         self.program.bodies.push(body);
+        self.places.push(((parts.as_ptr() as usize, i), number));
+        let is_json = self.forgiving && !fence && matches!(slot, Slot::Object | Slot::Arguments);
         if !slot.is_raw() && !reads_lines(record, &parts[i]) {
             self.emit(Op::Space);
         }
-        self.emit(Op::Body((self.program.bodies.len() - 1) as u16));
+        if is_json && slot == Slot::Object {
+            self.optional(|compiler| {
+                compiler.emit(Op::Byte(b'['));
+                compiler.mark(Mark::Slip(Slip::List));
+                compiler.emit(Op::Space);
+            });
+        }
+        let start = self.here();
+        if is_json {
+            self.fence_inside(true);
+        }
+        self.emit(Op::Body(number));
+        if self.forgiving && slot == Slot::Value {
+            self.reopened(record, &parts[..i]);
+        }
+        if is_json {
+            self.fence_inside(false);
+        }
+        if is_json && slot == Slot::Object {
+            self.more_objects(start);
+        }
         // The closing line of a fence reads the white space before it, to see the line break.
         let fence_next = fence && matches!(parts.get(i + 1), Some(Part::Literal(l)) if l.trim() == "```");
         if !slot.is_raw() && !fence_next && i + 1 < parts.len() {
@@ -151,8 +208,64 @@ impl Compiler {
         }
     }
 
+    /// A code fence that the format does not write: its first line, or its last.
+    fn fence_inside(&mut self, opens: bool) {
+        self.optional(|compiler| {
+            compiler.emit(Op::Space);
+            for byte in *b"```" {
+                compiler.emit(Op::Byte(byte));
+            }
+            if opens {
+                compiler.optional(|compiler| compiler.word_of(Slot::Skip));
+            }
+            compiler.mark(Mark::Slip(Slip::Fence));
+            compiler.emit(Op::Space);
+        });
+    }
+
+    /// The marker right before a value, which a value does not begin with unless it was written twice.
+    fn reopened(&mut self, record: &Record, before: &[Part]) {
+        let is_start = |part: &Part| matches!(part, Part::Literal(text) if text.contains('<'));
+        let Some(from) = before.iter().rposition(is_start) else { return };
+        self.optional(|compiler| {
+            compiler.emit(Op::Space);
+            for (at, part) in before[from..].iter().enumerate() {
+                match part {
+                    Part::Literal(text) if at == 0 => {
+                        compiler.bytes(record, &text[text.rfind('<').unwrap_or(0)..])
+                    }
+                    Part::Literal(text) => compiler.bytes(record, text.trim_end()),
+                    Part::Slot(Slot::Suffix) => {
+                        compiler.emit(Op::Suffix);
+                    }
+                    Part::Slot(slot) => {
+                        compiler.emit(Op::Repeat(*slot));
+                    }
+                }
+            }
+            compiler.emit(Op::Reopened);
+        });
+    }
+
+    /// More objects where the format writes one, each a call, and the end of the list that they may stand in.
+    fn more_objects(&mut self, start: Pc) {
+        self.emit(Op::Space);
+        self.optional(|compiler| {
+            compiler.mark(Mark::CallEnd);
+            compiler.mark(Mark::Slip(Slip::List));
+            compiler.comma();
+            compiler.mark(Mark::CallStart);
+            compiler.emit(Op::Jump(start));
+        });
+        self.comma();
+        self.optional(|compiler| {
+            compiler.emit(Op::Byte(b']'));
+        });
+    }
+
     /// `param*`: after each parameter either another or what follows.
     fn params(&mut self, record: &Record) {
+        let json = self.forgiving.then(|| self.emit(Op::Split(0, 0)));
         let again = self.emit(Op::Space);
         for param in &record.param {
             self.optional(|compiler| {
@@ -160,6 +273,20 @@ impl Compiler {
                 compiler.emit(Op::Jump(again));
             });
         }
+        let Some(json) = json else { return };
+        // One object instead of all parameters: only where none has come yet.
+        let jump = self.emit(Op::Jump(0));
+        let object = self.here();
+        self.mark(Mark::Slip(Slip::Json));
+        self.emit(Op::Space);
+        self.fence_inside(true);
+        let number = self.program.bodies.len() as u16;
+        self.program.bodies.push(Body::Arguments { kwargs: false });
+        self.emit(Op::Body(number));
+        self.fence_inside(false);
+        let next = self.here();
+        self.patch(json, Op::Split(json + 1, object));
+        self.patch(jump, Op::Jump(next));
     }
 
     /// A word: one slot, or several with literals of word characters between them. Returns the last part it took.
@@ -183,7 +310,7 @@ impl Compiler {
                 i += 2;
                 continue;
             }
-            self.pattern(record, slots);
+            self.pattern(record, slots, false);
             // What is left of the literal after its word characters.
             for byte in literal[inner..].trim_start().bytes() {
                 self.emit(Op::Byte(byte));
@@ -192,14 +319,27 @@ impl Compiler {
             self.mark(Mark::Commit);
             return i + 1;
         }
-        self.pattern(record, slots);
+        let is_attribute = matches!(i.checked_sub(1).map(|before| &parts[before]), Some(Part::Literal(l)) if l.ends_with('='));
+        self.pattern(record, slots, self.forgiving && is_attribute);
         i
     }
 
-    fn pattern(&mut self, record: &Record, slots: Vec<(Slot, String)>) {
+    /// One word, bound to a slot.
+    pub(super) fn word_of(&mut self, slot: Slot) {
+        self.program.patterns.push(WordPattern { slots: vec![(slot, String::new())] });
+        self.emit(Op::Word((self.program.patterns.len() - 1) as u16));
+    }
+
+    fn pattern(&mut self, record: &Record, slots: Vec<(Slot, String)>, may_be_quoted: bool) {
         self.program.patterns.push(WordPattern { slots });
         self.seam(record);
+        if may_be_quoted {
+            self.quote(false);
+        }
         self.emit(Op::Word((self.program.patterns.len() - 1) as u16));
+        if may_be_quoted {
+            self.quote(false);
+        }
         self.seam(record);
     }
 }

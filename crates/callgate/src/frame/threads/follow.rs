@@ -108,6 +108,12 @@ fn expand(program: &Program, scratch: &mut Scratch, list: &mut Vec<Thread>, posi
                 thread.pc += 1;
                 scratch.worklist.push(WorkItem { thread, expanded: false });
             }
+            Op::Bound(slot) => {
+                if thread.has(slot) {
+                    thread.pc += 1;
+                    scratch.worklist.push(WorkItem { thread, expanded: false });
+                }
+            }
             Op::Return => {
                 let Some(holder) = scratch.outer_values.get((thread.level as usize).wrapping_sub(1)) else {
                     continue;

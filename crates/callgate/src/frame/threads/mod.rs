@@ -69,11 +69,6 @@ impl Threads {
         self.list.first().or(self.last.as_ref())
     }
 
-    /// Says which was the preferred one where none is left.
-    pub(crate) fn remember(&mut self, last: Option<Thread>) {
-        self.last = last;
-    }
-
     pub(crate) fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
@@ -92,7 +87,12 @@ impl Threads {
 
     /// The preferred thread that has reached the end of its frame.
     pub(crate) fn matched(&self, program: &Program) -> Option<&Thread> {
-        self.list.iter().find(|thread| program.ops[thread.pc as usize] == Op::Match)
+        self.list.iter().find(|thread| thread.is_done(program))
+    }
+
+    /// Whether one of them has read the opener of a value again.
+    pub(crate) fn reopen(&self, program: &Program) -> bool {
+        self.list.iter().any(|thread| program.ops[thread.pc as usize] == Op::Reopened)
     }
 
     /// What they have come to.
@@ -102,7 +102,7 @@ impl Threads {
         for thread in &self.list {
             survey.all_committed &= thread.committed;
             let op = program.ops[thread.pc as usize];
-            if op == Op::Match {
+            if thread.is_done(program) {
                 survey.matched = survey.matched.or(Some(thread));
             } else {
                 survey.all_matched = false;

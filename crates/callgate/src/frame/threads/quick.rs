@@ -19,7 +19,7 @@ impl Threads {
     ) -> Option<Fate> {
         let [thread] = &mut self.list[..] else { return None };
         match program.ops[thread.pc as usize] {
-            Op::Body(_) | Op::Match => return Some(Fate::Dead),
+            Op::Body(_) | Op::Match | Op::Reopened => return Some(Fate::Dead),
             Op::Byte(wanted) if wanted != byte => return Some(Fate::Dead),
             Op::Byte(_) => {
                 let mut next = *thread;
@@ -51,7 +51,7 @@ impl Threads {
     pub(super) fn step_over_space(&mut self, program: &Program) -> Option<Fate> {
         let rejects = |thread: &Thread| {
             let op = program.ops[thread.pc as usize];
-            op == Op::Match || begins_without_space(op)
+            op == Op::Match || thread.offset == 0 && begins_without_space(op)
         };
         if !self.list.iter().all(|thread| thread.spaced || rejects(thread)) {
             return None;

@@ -1,6 +1,7 @@
 //! One step: a byte is read by all threads of a set, and a word that ends with it is bound to its slots.
 
 use super::super::instructions::{Op, Program};
+use super::super::slips::{Loose, LooseRead, Slip};
 use super::super::thread::{LONGEST_WORD, Thread, WordStart, Words};
 use super::{Fate, Scratch, Threads, follow};
 use crate::dialect::is_word_character;
@@ -117,7 +118,7 @@ fn rejects(op: Op, byte: u8) -> bool {
     match op {
         Op::Byte(wanted) => wanted != byte,
         Op::Word(_) => !is_word_byte(byte),
-        Op::Body(_) | Op::Match => true,
+        Op::Body(_) | Op::Match | Op::Reopened => true,
         _ => false,
     }
 }
@@ -155,9 +156,30 @@ fn read(program: &Program, scratch: &Scratch, thread: &mut Thread, byte: u8) -> 
         Op::Fence(info) => return thread.read_fence(program.infos[info as usize].as_bytes(), byte),
         Op::FenceEnd => return thread.read_fence_end(byte),
         Op::Repeat(_) | Op::Suffix => return read_again(scratch, thread, op, byte),
+        Op::Loose(character) => return read_loose(thread, character, byte),
+        Op::Attribute => return thread.read_attribute(byte),
         _ => return false,
     }
     true
+}
+
+/// Reads a byte of a character that is written in more than one way.
+fn read_loose(thread: &mut Thread, character: Loose, byte: u8) -> bool {
+    match character.read(thread.offset, byte) {
+        LooseRead::Read { respelled } => {
+            thread.pc += 1;
+            thread.offset = 0;
+            if respelled {
+                thread.slips.add(Slip::Respelled);
+            }
+            true
+        }
+        LooseRead::More(come) => {
+            thread.offset = come;
+            true
+        }
+        LooseRead::Other => false,
+    }
 }
 
 /// Reads a byte of a text that is read for the second time.
