@@ -1,6 +1,5 @@
 //! Parameters: values written as elements, turned into the text of a JSON object as they come.
 
-use std::borrow::Cow;
 use std::collections::HashSet;
 
 use crate::dialect::{Record, Slot};
@@ -234,8 +233,8 @@ impl Params {
         }
         value.tail.push_str(text);
         if !value.lead_read {
-            if layouts(&value.lead).any(|lead| lead.len() > value.tail.len() && lead.starts_with(&value.tail))
-            {
+            let (at, read) = follow_layout(&value.tail, &value.lead);
+            if at == value.tail.len() && read < value.lead.len() {
                 return;
             }
             value.lead_read = true;
@@ -394,22 +393,32 @@ fn write_string(json: &mut String, text: &str) {
     json.push('"');
 }
 
-/// White space of a template in the two ways in which lines end.
-fn layouts(space: &str) -> impl Iterator<Item = Cow<'_, str>> {
-    let other = space.contains('\n').then(|| Cow::Owned(space.replace('\n', "\r\n")));
-    [Cow::Borrowed(space)].into_iter().chain(other).filter(|space| !space.is_empty())
+/// How far a text goes on like white space of a template, whose lines may end in two ways: how many bytes of the text
+/// and of the white space that is.
+fn follow_layout(text: &str, space: &str) -> (usize, usize) {
+    let (text, space) = (text.as_bytes(), space.as_bytes());
+    let (mut at, mut read) = (0, 0);
+    while let (Some(wanted), Some(byte)) = (space.get(read), text.get(at)) {
+        match (wanted, byte) {
+            (b'\n', b'\r') if text.get(at + 1).is_none_or(|next| *next == b'\n') => at += 1,
+            (wanted, byte) if wanted == byte => (at, read) = (at + 1, read + 1),
+            _ => break,
+        }
+    }
+    (at, read)
 }
 
 /// The text without the white space that the template writes before it, if that is there.
 fn without_lead<'t>(text: &'t str, lead: &str) -> &'t str {
-    layouts(lead).find_map(|lead| text.strip_prefix(&*lead)).unwrap_or(text)
+    let (at, read) = follow_layout(text, lead);
+    if read == lead.len() { &text[at..] } else { text }
 }
 
 /// The text without the white space that the template writes after it, if that is there.
 fn without_trail<'t>(text: &'t str, trail: &str) -> &'t str {
-    let mut all: Vec<_> = layouts(trail).collect();
-    all.reverse();
-    all.iter().find_map(|trail| text.strip_suffix(&**trail)).unwrap_or(text)
+    let held = held_back(text, trail);
+    let (free, tail) = text.split_at(text.len() - held);
+    if follow_layout(tail, trail).1 == trail.len() { free } else { text }
 }
 
 /// Whether escaped text ends with white space.
@@ -421,15 +430,14 @@ fn ends_with_space(json: &str) -> bool {
 /// How many bytes at the end of `text` may be the start of, or all of, `trail`.
 fn held_back(text: &str, trail: &str) -> usize {
     // Most texts end with something else.
-    if trail.is_empty() || !text.ends_with(char::is_whitespace) {
+    if trail.is_empty() || !text.ends_with([' ', '\t', '\r', '\n']) {
         return 0;
     }
-    let held = |trail: Cow<'_, str>| {
-        let length =
-            |n: &usize| text.is_char_boundary(text.len() - n) && trail.starts_with(&text[text.len() - n..]);
-        (1..=trail.len().min(text.len())).rev().find(length).unwrap_or(0)
+    let is_layout = |n: &usize| {
+        let start = text.len() - n;
+        text.is_char_boundary(start) && follow_layout(&text[start..], trail).0 == *n
     };
-    layouts(trail).map(held).max().unwrap_or(0)
+    (1..=(trail.len() * 2).min(text.len())).rev().find(is_layout).unwrap_or(0)
 }
 
 /// The five entities of XML; anything else stays as it is.

@@ -140,7 +140,7 @@ impl Thread {
 
     /// Whether it has reached the end of its frame.
     pub(crate) fn is_done(&self, program: &Program) -> bool {
-        program.ops[self.pc as usize] == Op::Match && !self.owes_closer
+        matches!(program.ops[self.pc as usize], Op::Match) && !self.owes_closer
     }
 
     /// Whether white space leaves it as it is, and cannot be the start of a body.

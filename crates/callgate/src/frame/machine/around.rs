@@ -119,6 +119,12 @@ impl AroundFrames {
         self.context.as_ref().is_some_and(|context| matches!(context.kind, Body::Reasoning { .. }))
     }
 
+    /// Whether the open context can end like these bytes.
+    #[inline(never)] // Most text has no context around it.
+    pub(super) fn may_end(&self, bytes: &[u8]) -> bool {
+        self.context.as_ref().is_some_and(|context| context.stops.may_start(bytes))
+    }
+
     /// Whether reasoning may open here: only where a response, a line or the text after markup begins.
     pub(super) fn may_think(&self, surroundings: Surroundings) -> bool {
         let at_start = self.regions.blank || self.regions.at_line_start() || self.only_space_since_frame;

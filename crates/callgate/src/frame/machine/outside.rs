@@ -82,7 +82,7 @@ impl Machine {
     /// Whether something can begin or end like these bytes, as far as they have come.
     #[inline]
     fn may_begin(&self, gate: &Compiled, bytes: &[u8]) -> bool {
-        if self.around.context.as_ref().is_some_and(|context| context.stops.may_start(bytes)) {
+        if self.around.context.is_some() && self.around.may_end(bytes) {
             return true;
         }
         // A look at the next byte, where it is here already, spares most marks of plain text the threads.

@@ -41,7 +41,7 @@ impl Look {
         let ends = |thread: &&Thread| {
             let op = program.ops[thread.pc as usize];
             if !is_value {
-                return thread.literals > 0 || op == Op::Match;
+                return thread.literals > 0 || matches!(op, Op::Match);
             }
             let at_match = thread.is_done(program);
             let begins_value = matches!(op, Op::Body(_));
@@ -50,21 +50,19 @@ impl Look {
                     || begins_value
                     || thread.literals >= 1 && (at_match || at_end_of_input);
             }
-            // A value that shows how calls begin shows how they end as well, and JSON has an end of its own.
-            let frame = program.frame_of(thread);
-            if !inside.draft.value_may_end() || inside.draft.value_shows_any(&frame.openers) {
-                return false;
-            }
             // Without its closer, a value ends only before a parameter that is still to come, before the closers of the
             // call, or with the call before the next one.
-            if begins_value {
-                return is_new_key(gate, &inside.draft, scratch, thread);
-            }
             let is_end = thread.literals >= 2 || at_end_of_input && thread.literals >= 1;
-            if thread.calls > inside.first.calls {
-                return is_end && thread.name.is_some_and(|name| gate.rules.knows(scratch.get(name)));
-            }
-            thread.key == inside.first.key && is_end
+            let ends = if begins_value {
+                is_new_key(gate, &inside.draft, scratch, thread)
+            } else if thread.calls > inside.first.calls {
+                is_end && thread.name.is_some_and(|name| gate.rules.knows(scratch.get(name)))
+            } else {
+                is_end && thread.key == inside.first.key
+            };
+            // A value that shows how calls begin shows how they end as well, and JSON has an end of its own.
+            let draft = &inside.draft;
+            ends && draft.value_may_end() && !draft.value_shows_any(&program.frame_of(thread).openers)
         };
         self.threads.iter().find(ends).copied()
     }

@@ -51,7 +51,7 @@ impl Threads {
     pub(super) fn step_over_space(&mut self, program: &Program) -> Option<Fate> {
         let rejects = |thread: &Thread| {
             let op = program.ops[thread.pc as usize];
-            op == Op::Match || thread.offset == 0 && begins_without_space(op)
+            matches!(op, Op::Match) || thread.offset == 0 && begins_without_space(op)
         };
         if !self.list.iter().all(|thread| thread.spaced || rejects(thread)) {
             return None;

@@ -150,7 +150,7 @@ fn read(program: &Program, scratch: &Scratch, thread: &mut Thread, byte: u8) -> 
         Op::Space if byte.is_ascii_whitespace() => {}
         // What is needed once is followed by free space, so only the first such byte is read here.
         Op::Space1 | Op::Line if byte.is_ascii_whitespace() => {
-            thread.pc += u32::from(op == Op::Space1 || byte == b'\n');
+            thread.pc += u32::from(matches!(op, Op::Space1) || byte == b'\n');
         }
         Op::RestOfLine => thread.pc += u32::from(byte == b'\n'),
         Op::Fence(info) => return thread.read_fence(program.infos[info as usize].as_bytes(), byte),
