@@ -16,6 +16,7 @@ use super::super::stops::Stops;
 use super::literals::{LiteralMatcher, Resync};
 use super::matching::Waiting;
 use super::pool::give_back;
+use super::watch::Watch;
 
 /// The most white space after a frame that is held to see whether another frame follows.
 const LONGEST_GAP: usize = 256;
@@ -40,6 +41,8 @@ pub(super) struct AroundFrames {
     pub(super) stray_closers: Option<StrayClosers>,
     /// Whether the last frame was an object that must stand by itself.
     pub(super) stands_alone: bool,
+    /// Looks for names of tools in the text.
+    pub(super) watch: Watch,
 }
 
 /// A frame around text or reasoning that is open.
@@ -101,6 +104,7 @@ impl Default for AroundFrames {
             turn: None,
             stray_closers: None,
             stands_alone: false,
+            watch: Watch::default(),
         }
     }
 }
@@ -239,7 +243,28 @@ impl AroundFrames {
         match self.context.as_ref().map(|context| &context.kind) {
             Some(Body::Skip) => out.markup(span),
             Some(Body::Reasoning { .. }) => out.text(text, span, true),
-            _ => out.text(text, span, false),
+            _ => {
+                self.watch.take(text, start);
+                out.text(text, span, false);
+            }
         }
+    }
+
+    /// Notes a byte of the text that calls have beside names. The text before it in its piece is at hand.
+    #[inline]
+    pub(super) fn watch_for(&mut self, byte: u8, before: &[u8], place: usize) {
+        if self.is_watched(byte, before, place) && self.turn.is_none() {
+            let regions = &self.regions;
+            self.watch.note(byte, place, || regions.surroundings());
+        }
+    }
+
+    /// Whether the byte at this place has to be noted.
+    #[inline]
+    pub(super) fn is_watched(&self, byte: u8, before: &[u8], place: usize) -> bool {
+        Watch::is_anchor(byte, || match before.last() {
+            Some(byte) => Some(*byte),
+            None => self.watch.last_byte(place).filter(|_| self.held_space.is_empty()),
+        })
     }
 }

@@ -160,6 +160,10 @@ impl Machine {
             around.claim_space(0, start, out);
             out.markup(Span::new(start, end));
             let is_first = !std::mem::replace(&mut around.has_thought, true);
+            if is_first {
+                // What came before was thought.
+                around.watch.forget();
+            }
             out.late_reasoning_end(Span::new(start, end), is_first);
             around.regions.reset();
             return;

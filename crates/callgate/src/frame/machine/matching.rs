@@ -410,6 +410,9 @@ impl Machine {
         self.position = self.held.start;
         let first = held.chars().next();
         let (head, tail) = held.split_at(first.map_or(0, char::len_utf8));
+        if let Some(byte) = held.bytes().next().filter(|_| !self.around.in_reasoning()) {
+            self.around.watch_for(byte, b"", self.position);
+        }
         let change = match first.filter(|_| !self.around.in_reasoning()) {
             Some(first) => self.around.regions.read(first),
             None => Change::default(),
@@ -428,6 +431,8 @@ impl Machine {
         let mut from = 0;
         if !self.around.in_reasoning() {
             for (i, c) in held.char_indices() {
+                let (before, rest) = held.as_bytes().split_at(i);
+                self.around.watch_for(rest[0], before, self.held.start + i);
                 let change = self.around.regions.read(c);
                 if change != Change::default() && out.is_pending() {
                     let end = i + c.len_utf8();

@@ -35,8 +35,8 @@ pub(super) fn find(program: &mut Program, records: &[ActiveDialect]) {
             }
         }
     }
-    // Regions are told apart by what begins with the others.
-    program.marks = Marks::new(anchors.iter().chain([b'`', b'~', b'<', b'[', b'{']));
+    // Regions are told apart by what begins with the others, and the last follows names of tools in calls.
+    program.marks = Marks::new(anchors.iter().chain([b'`', b'~', b'<', b'[', b'{', b'(']));
     program.anchors = anchors;
 }
 
