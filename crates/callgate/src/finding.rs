@@ -334,6 +334,10 @@ codes! {
         "a call after the end of the turn, or in what somebody else says, is not a call"
         "Write the call before the end of your turn."
         "standard" "Done.<|im_end|>\n<|im_start|>user\n<tool_call>{\"name\": \"look\", \"arguments\": {}}</tool_call>";
+    ControlToken "control-token" "control_token" Info
+        "a token of a chat template stands in the output; it is no text"
+        "Stop the generation at the tokens that end a turn, and let no prompt be repeated."
+        "standard" "Done.<|im_end|>";
     CallInReasoning "call-in-reasoning" "call_in_reasoning" Warning
         "a call inside the reasoning is not a call"
         "Write the call after the reasoning has ended."

@@ -72,7 +72,7 @@ fn slots_of(key: &str) -> &'static [Slot] {
         ],
         "param" => &[Slot::Key, Slot::Type, Slot::Value, Slot::Suffix],
         "item" => &[Slot::Type, Slot::Value, Slot::Suffix],
-        "text" => &[Slot::Text, Slot::Skip, Slot::Suffix],
+        "text" => &[Slot::Text, Slot::Skip, Slot::Index, Slot::Suffix],
         "reasoning" => &[Slot::Text, Slot::Suffix],
         "noise" => &[Slot::Skip, Slot::Suffix],
         _ => &[Slot::Suffix],

@@ -152,6 +152,14 @@ impl Template {
             _ => "",
         }
     }
+
+    /// The literal it ends with, if it ends with one.
+    pub(crate) fn tail(&self) -> Option<&str> {
+        match self.parts.last() {
+            Some(Part::Literal(literal)) => Some(literal),
+            _ => None,
+        }
+    }
 }
 
 impl fmt::Display for Template {

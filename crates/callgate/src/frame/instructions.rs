@@ -146,7 +146,8 @@ pub(crate) enum FrameKind {
     ReasoningEnd,
     /// Markup that means nothing.
     Noise,
-    /// The end of the turn, or the start of what somebody else says.
+    /// A token of a chat template that belongs to no frame: the end of the turn, the start of what somebody else says,
+    /// the end of something that is not open.
     Turn,
 }
 
@@ -167,6 +168,8 @@ pub(crate) struct Frame {
     pub(crate) fence: bool,
     /// Whether nothing but the shape of what follows says that it is a call.
     pub(crate) unmarked: bool,
+    /// Whether it starts with a special token, which may stand anywhere.
+    pub(crate) token: bool,
     /// Whether it may only start at the start of a line.
     pub(crate) line_start: bool,
     /// Whether its calls are live, and not merely noticed.

@@ -5,7 +5,7 @@ use std::mem::take;
 use std::sync::Arc;
 
 use super::super::Compiled;
-use crate::dialect::turn::Turn;
+use crate::dialect::turn::{self, Turn};
 use crate::finding::{Code, Finding, Span};
 use crate::ledger::{Emitter, Pending};
 
@@ -37,6 +37,8 @@ pub(super) struct AroundFrames {
     pub(super) has_thought: bool,
     /// What ended the turn of the model, or let somebody else speak.
     pub(super) turn: Option<&'static Turn>,
+    /// Whether text that is struck out is open.
+    pub(super) struck: bool,
     /// Closers that must not follow the last call.
     pub(super) stray_closers: Option<StrayClosers>,
     /// Whether the last frame was an object that must stand by itself.
@@ -102,6 +104,7 @@ impl Default for AroundFrames {
             only_space_since_frame: true,
             has_thought: false,
             turn: None,
+            struck: false,
             stray_closers: None,
             stands_alone: false,
             watch: Watch::default(),
@@ -216,6 +219,21 @@ impl AroundFrames {
         }
     }
 
+    /// A token of a chat template stands here, which is no text: it may say whose turn it is.
+    pub(super) fn pass_token(&mut self, token: &str, start: usize, out: &mut Emitter<'_, '_>) {
+        let turn = turn::marked(token);
+        match (turn, self.turn) {
+            (Some(_), _) => self.turn = self.turn.or(turn),
+            (None, Some(open)) if open.closer == Some(token) => self.turn = None,
+            _ => {}
+        }
+        self.claim_space(0, start, out);
+        self.look_for_closers(token, start, out);
+        let span = Span::new(start, start + token.len());
+        out.markup(span);
+        out.finding_once(Finding::new(Code::ControlToken).at(span));
+    }
+
     /// The response is over.
     pub(super) fn finish(&mut self, position: usize, out: &mut Emitter<'_, '_>) {
         let change = self.regions.finish();
@@ -233,12 +251,7 @@ impl AroundFrames {
     /// Hands out text as what the open context makes of it. Every character of text comes by here in its order, white
     /// space included, so the cuts between chunks do not matter to what looks at it.
     fn give(&mut self, text: &str, start: usize, out: &mut Emitter<'_, '_>) {
-        if let Some(closers) = &mut self.stray_closers
-            && let Some(at) = closers.find(text, start)
-        {
-            out.revoke_last(Finding::new(Code::SuspectValueEnd).at(Span::new(at, at + 1)));
-            self.stray_closers = None;
-        }
+        self.look_for_closers(text, start, out);
         let span = Span::new(start, start + text.len());
         match self.context.as_ref().map(|context| &context.kind) {
             Some(Body::Skip) => out.markup(span),
@@ -247,6 +260,16 @@ impl AroundFrames {
                 self.watch.take(text, start);
                 out.text(text, span, false);
             }
+        }
+    }
+
+    /// A closer of the last call behind it shows that a value of it was cut.
+    fn look_for_closers(&mut self, text: &str, start: usize, out: &mut Emitter<'_, '_>) {
+        if let Some(closers) = &mut self.stray_closers
+            && let Some(at) = closers.find(text, start)
+        {
+            out.revoke_last(Finding::new(Code::SuspectValueEnd).at(Span::new(at, at + 1)));
+            self.stray_closers = None;
         }
     }
 

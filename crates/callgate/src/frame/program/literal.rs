@@ -60,7 +60,7 @@ impl Compiler {
         self.pieces += 1;
     }
 
-    fn plain_text(&mut self, record: &Record, text: &str) {
+    pub(super) fn plain_text(&mut self, record: &Record, text: &str) {
         self.bytes(record, text);
         if text.trim().len() >= SHORTEST_SIGN {
             self.mark(Mark::Piece);
