@@ -64,8 +64,10 @@ fn reader(rules: &Rules, text: &str) -> Option<&'static str> {
 type Quality = (usize, usize, bool, bool, Reverse<usize>);
 
 fn quality(record: &Record, response: &Response, text: &str) -> Option<Quality> {
-    let known = |rejected: &&Rejected| rejected.name.is_some();
-    let rejected = response.rejected.iter().filter(known).count();
+    // What has a name and only arguments that do not fit, or no end, was read as what it is.
+    let is_read = |finding: &Finding| finding.code == Code::Truncated || finding.code.kind() == "schema";
+    let is_call = |rejected: &&Rejected| rejected.name.is_some() && rejected.findings.iter().all(is_read);
+    let rejected = response.rejected.iter().filter(is_call).count();
     if response.calls.is_empty() && rejected == 0 {
         return None;
     }

@@ -69,6 +69,8 @@ pub(crate) enum Mark {
     CallEnd,
     /// The opener of a section has been read.
     Opened,
+    /// A code fence around a body that needs none.
+    Fenced,
 }
 
 /// What a run of word characters is made of: slots, and the literals between them.
@@ -170,6 +172,8 @@ pub(crate) struct Frame {
     pub(crate) unmarked: bool,
     /// Whether it starts with a special token, which may stand anywhere.
     pub(crate) token: bool,
+    /// Whether a line that begins with the name of a tool begins it.
+    pub(crate) begins_with_name: bool,
     /// Whether it may only start at the start of a line.
     pub(crate) line_start: bool,
     /// Whether its calls are live, and not merely noticed.

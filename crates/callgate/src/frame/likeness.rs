@@ -112,7 +112,7 @@ fn is_tag(before: &str, after: &str) -> bool {
         return ends(after);
     }
     let inner = before.trim_end_matches(['"', '\'']);
-    let is_value = inner.trim_end().ends_with('=');
+    let is_value = inner.trim_end().ends_with(['=', ':']);
     let in_tag = inner.rfind('<').is_some_and(|open| !inner[open..].contains(['>', '\n']));
     is_value && in_tag && ends(after.trim_start_matches(['"', '\'']))
 }
@@ -149,7 +149,7 @@ fn is_behind_marker(before: &str, after: &str) -> bool {
     }
     let marker = marker.to_ascii_lowercase();
     let speaks = TAG_WORDS.iter().any(|word| marker.contains(word));
-    let goes_on = after.trim_start_matches([':', '"']).trim_start().starts_with(['<', '{', '(', '[']);
+    let goes_on = after.trim_start_matches([':', '"']).trim_start().starts_with(['<', '>', '{', '(', '[']);
     speaks && (goes_on || is_token)
 }
 
@@ -253,6 +253,7 @@ mod tests {
             ("<invoke name=\"look\">", true),
             ("<tool_call name='look' id='1'>", true),
             ("a=look>b", false),
+            ("<tool: look>ls</tool>", true),
             ("<tool_name>look</tool_name>", true),
             ("<some_tool_call>look\n<key>", true),
             ("<|tool_call:start|>look\n<|tool_arg:start|>q", true),

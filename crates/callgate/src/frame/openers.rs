@@ -76,6 +76,7 @@ impl FrameFilter {
             FrameKind::ReasoningEnd => self.nothing_open,
             // A call in the middle of a line is noticed, and rejected with a finding.
             FrameKind::Text | FrameKind::Noise => self.labels || !frame.line_start,
+            FrameKind::Calls if frame.begins_with_name => self.labels || self.only_calls,
             FrameKind::Calls | FrameKind::Wrapperless | FrameKind::Turn => true,
         };
         let is_call = matches!(frame.kind, FrameKind::Calls | FrameKind::Wrapperless);

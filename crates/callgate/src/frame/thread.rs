@@ -66,6 +66,8 @@ pub(crate) struct Thread {
     pub(crate) committed: bool,
     /// Whether it left out a closer since it was last counted.
     pub(crate) skipped: bool,
+    /// Whether the next body stands in a code fence that it does not need.
+    pub(crate) fenced: bool,
     /// Whether a line break that the format needs was missing.
     pub(crate) malformed: bool,
     /// Whether a section is open.
@@ -119,6 +121,7 @@ impl Thread {
             literals: 0,
             committed: false,
             skipped: false,
+            fenced: false,
             malformed: false,
             opened: false,
             level: 0,
@@ -163,6 +166,7 @@ impl Thread {
             Mark::Commit => self.committed = true,
             Mark::Skipped => self.skipped = true,
             Mark::Opened => self.opened = true,
+            Mark::Fenced => self.fenced = true,
             Mark::CallStart => {
                 self.name = None;
                 self.key = None;
@@ -219,6 +223,7 @@ impl Thread {
         self.line = FenceLine::Before;
         self.literals = 0;
         self.skipped = false;
+        self.fenced = false;
         self
     }
 

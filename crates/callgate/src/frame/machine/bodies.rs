@@ -170,6 +170,9 @@ impl Machine {
         }
         let waiting = self.pool.take_waiting(&mut matching.at_body);
         self.pool.keep_matching(matching);
+        if first.fenced {
+            draft.repaired(RepairCode::CodeFence, position, position);
+        }
         let mut inside = Box::new(Inside { draft, tentative, lines: None, first, waiting, stops });
         self.begin_body(gate, &mut inside, body, out);
         self.scratch.release(first.level as usize);
@@ -188,7 +191,10 @@ impl Machine {
                 let is_object = *body == Body::Object;
                 let depth = gate.rules.policy.limits.depth + usize::from(is_object);
                 let mut reader = self.pool.reader();
-                reader.begin(record.syntax, record.quote.clone(), depth, inside.stops.first());
+                // Where arguments are those of a function, an object is an object all the same.
+                let is_json = is_object && record.syntax == Syntax::Kwargs;
+                let syntax = if is_json { Syntax::Json } else { record.syntax };
+                reader.begin(syntax, record.quote.clone(), depth, inside.stops.first());
                 reader.set_tentative(inside.tentative);
                 draft.begin_json(reader, is_object, position);
             }

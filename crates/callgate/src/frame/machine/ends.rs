@@ -59,7 +59,7 @@ impl Machine {
         if draft.name.is_none() && is_own && !is_object {
             draft.name = thread.name.map(|name| self.scratch.get(name).to_owned());
         }
-        draft.close_params(record);
+        draft.close_params(record, &gate.rules);
         if draft.findings.is_empty() {
             draft.announce(|| Self::source(gate, frame), out);
             draft.show(out);

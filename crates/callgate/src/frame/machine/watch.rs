@@ -68,7 +68,9 @@ pub(super) struct Watch {
     last_anchor: Option<usize>,
     /// Whether the first line of the response is known to be a header, or none.
     is_begun: bool,
-    /// Whether the punctuation stands in a code fence.
+    /// Whether the last punctuation that was read stands in a code fence.
+    in_code: bool,
+    /// Whether that which is looked at does.
     in_fence: bool,
     /// What was found in the text, and what in code fences.
     unread: Option<Box<Unread>>,
@@ -103,9 +105,12 @@ impl Watch {
         let surroundings = surroundings();
         let fenced = surroundings.fence.is_some();
         let outer = Surroundings { fence: None, ..surroundings };
-        if outer.is_dead() || surroundings.backticks > 0 || fenced && byte != b'{' {
+        // Code is full of brackets: only the first application in it may be a call.
+        let is_code = fenced && byte != b'{' && (byte != b'(' || self.in_code);
+        if outer.is_dead() || surroundings.backticks > 0 || is_code {
             return;
         }
+        self.in_code = fenced;
         self.last_anchor = Some(place);
         self.anchors.push_back(Anchor { place, fenced });
     }

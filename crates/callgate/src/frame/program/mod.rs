@@ -253,6 +253,7 @@ impl Compiler {
             fence,
             unmarked,
             token: false,
+            begins_with_name: false,
             line_start: listening.record.lines || fence,
             live: listening.live,
             chosen: listening.chosen,

@@ -121,7 +121,25 @@ impl Compiler {
         if !slot.is_raw() && !reads_lines(record, &parts[i]) {
             self.emit(Op::Space);
         }
-        self.emit(Op::Body((self.program.bodies.len() - 1) as u16));
+        let number = (self.program.bodies.len() - 1) as u16;
+        // Models put JSON into a fence wherever it stands. Where a marker says that it is a call, that changes nothing.
+        let is_marked = self.program.frames.last().is_some_and(|frame| !frame.unmarked && !frame.fence);
+        let is_json = matches!(slot, Slot::Object | Slot::Arguments) && !record.lines;
+        let ways: &[bool] = if is_marked && is_json && self.pieces > 0 { &[false, true] } else { &[false] };
+        self.one_of(ways, |compiler, fenced| {
+            if !fenced {
+                compiler.emit(Op::Body(number));
+                return;
+            }
+            compiler.bytes(record, FENCE);
+            compiler.optional(|compiler| compiler.bytes(record, "json"));
+            compiler.emit(Op::Space1);
+            compiler.emit(Op::Space);
+            compiler.mark(Mark::Fenced);
+            compiler.emit(Op::Body(number));
+            compiler.emit(Op::Space);
+            compiler.bytes(record, FENCE);
+        });
         // The closing line of a fence reads the white space before it, to see the line break.
         let fence_next = fence && matches!(parts.get(i + 1), Some(Part::Literal(l)) if l.trim() == "```");
         if !slot.is_raw() && !fence_next && i + 1 < parts.len() {
@@ -203,6 +221,9 @@ impl Compiler {
         self.seam(record);
     }
 }
+
+/// The marks of a code fence.
+const FENCE: &str = "```";
 
 /// Whether a literal opens a code fence.
 pub(super) fn opens_fence(literal: &str) -> bool {
