@@ -294,6 +294,10 @@ codes! {
         "a tool-call marker with no call behind it was left as text"
         "Write the whole call after the marker, or do not write the marker."
         "standard" "Use <tool_call> to call a tool.";
+    LooksLikeACall "looks-like-a-call" "looks_like_a_call" Warning
+        "the name of a tool stands in the text as in a call, and no dialect that listens reads one there"
+        "Write the call in the format that was asked for; if the model always writes like this, give its dialect by name."
+        "standard" "{\"name\": \"look\", \"arguments\": {\"q\": \"cats\"}}";
     Malformed "malformed" "malformed" Error
         "the call does not follow its format"
         "Write the call exactly in the format that was asked for, with every tag closed."
@@ -330,6 +334,10 @@ codes! {
         "a call after the end of the turn, or in what somebody else says, is not a call"
         "Write the call before the end of your turn."
         "standard" "Done.<|im_end|>\n<|im_start|>user\n<tool_call>{\"name\": \"look\", \"arguments\": {}}</tool_call>";
+    ControlToken "control-token" "control_token" Info
+        "a token of a chat template stands in the output; it is no text"
+        "Stop the generation at the tokens that end a turn, and let no prompt be repeated."
+        "standard" "Done.<|im_end|>";
     CallInReasoning "call-in-reasoning" "call_in_reasoning" Warning
         "a call inside the reasoning is not a call"
         "Write the call after the reasoning has ended."

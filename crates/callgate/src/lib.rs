@@ -90,6 +90,7 @@ mod schema;
 mod session;
 mod shortcuts;
 mod tools;
+mod trial;
 mod verdict;
 
 pub use chunk::Chunk;

@@ -12,6 +12,7 @@ use crate::frame::Compiled;
 use crate::frame::machine::Machine;
 use crate::ledger::{Emitter, Ledger};
 use crate::native::{Native, NativeDelta};
+use crate::trial;
 
 /// The reading of one response. Feeding never fails: what is wrong comes out as events.
 ///
@@ -64,6 +65,12 @@ const STRETCH: usize = 64 << 10;
 
 impl Session {
     pub(crate) fn new(gate: Arc<Compiled>) -> Self {
+        let machine = Machine::watching(gate.rules.registry.clone());
+        Session { machine, ..Session::unwatched(gate) }
+    }
+
+    /// A session that says nothing about text that looks like calls.
+    pub(crate) fn unwatched(gate: Arc<Compiled>) -> Self {
         let mut ledger = Ledger::default();
         ledger.effort.limit_to(gate.rules.policy.limits.work);
         Session {
@@ -84,6 +91,7 @@ impl Session {
         let mut out =
             Emitter { ledger: &mut self.ledger, sink: &mut ignore, limit: gate.rules.policy.limits.held };
         self.machine.run(gate, tail, &mut out);
+        self.machine.forget_text();
         self
     }
 
@@ -200,6 +208,10 @@ impl Session {
         // What was not read to its end is cut off, whatever the provider says.
         let reason = if out.has_stopped() { FinishReason::Length } else { reason };
         self.machine.finish(gate, reason, &mut out);
+        let unread = self.machine.unread().filter(|unread| !out.gave_up_before(unread.span));
+        if let Some(finding) = unread.and_then(|unread| trial::finding(&gate.rules, &unread)) {
+            out.finding(finding);
+        }
         out.pass_over(self.length);
         self.native.finish(&gate.rules, reason, &mut out);
         out.finish(&gate.rules, reason);

@@ -250,7 +250,9 @@ fn what_would_not_read_back_is_rejected() {
     let cases: &[(&str, &str, bool)] = &[
         // A closer alone is data; with what can follow it, it ends the value.
         ("qwen3-coder", r#"{"text": "a</parameter>b"}"#, true),
-        ("qwen3-coder", r#"{"text": "a</parameter>"}"#, true),
+        ("qwen3-coder", r#"{"text": "a</parameter> b"}"#, true),
+        // At the end of a value, its closer could be one that stands twice.
+        ("qwen3-coder", r#"{"text": "a</parameter>"}"#, false),
         ("qwen3-coder", r#"{"text": "a</parameter>\n<parameter=b>"}"#, false),
         ("qwen3-coder", r#"{"text": "a</parameter> </function>"}"#, false),
         // Its closer may be absent, in a record or by a slip, so a continuation alone is enough.
@@ -258,7 +260,8 @@ fn what_would_not_read_back_is_rejected() {
         ("minimax-m2", r#"{"text": "a\n<parameter name=\"b\">"}"#, false),
         ("minimax-m2", r#"{"text": "a</Parameter ></ invoke>"}"#, false),
         ("minimax-m2", r#"{"text": "a</parameter></invoke>"}"#, false),
-        ("glm45", r#"{"text": "</arg_value>"}"#, true),
+        ("glm45", r#"{"text": "</arg_value> is what ends a value"}"#, true),
+        ("glm45", r#"{"text": "</arg_value>"}"#, false),
         ("glm45", r#"{"text": "</arg_value></tool_call>"}"#, false),
         // Where all that follows a parameter may be absent, its closer can end the call.
         ("beam", r#"{"text": "a</rfl:parameter><|call|>"}"#, false),
@@ -354,11 +357,17 @@ fn unmistakable_dialects_listen_by_themselves() {
             "glm4-legacy",
             "qwen-fn",
             "react",
+            "toolcall-xml",
+            "tool-code",
             "json-bare",
             "json-tool-calls-object",
             "cline-xml",
             "action-json",
             "fenced-json",
+            "fenced-call",
+            "tool-call-heading",
+            "cwm",
+            "python-lines",
             "tool-call-args",
             "reploid0",
             "reploid0-plan",

@@ -238,7 +238,9 @@ fn c15_a_call_before_the_end_stands() {
         // Of two calls only the one before the end stands; all or nothing may take that one too.
         let two = |between: &str| format!("{}{between}{}", reader.call, reader.other);
         let ran = paths(&reader.read(&two("<|im_end|>\n")));
-        if ran.contains("q") && !reader.takes_line() {
+        // A format that writes this token before its calls ends nothing with it.
+        let writes_end = || reader.record.markers().any(|marker| marker.starts_with("<|im_end|>"));
+        if ran.contains("q") && !reader.takes_line() && !writes_end() {
             faults.add("the call after the end runs".to_owned(), &reader.name);
         }
         let stands = paths(&reader.read(&two(" so\n"))).contains("p");

@@ -20,6 +20,7 @@ embed! {
     "exaone"
     "ernie45"
     "longcat"
+    "longcat-kv"
     "internlm2"
     "granite-20b-fc"
     "gigachat3"
@@ -34,7 +35,9 @@ embed! {
     "command-r-plus"
     "xlam"
     "sarashina"
+    "hyperclovax"
     "minimax-m1"
+    "openpangu"
     "mistral-v11"
     "deepseek-v3"
     "deepseek-v31"
@@ -42,7 +45,9 @@ embed! {
     "functionary-v31"
     "functionary-v32"
     "solar-open"
+    "solar-open2"
     "plamo3"
+    "tool-call-attributes"
     "glm4-legacy"
     "qwen-fn"
     "react"
@@ -51,6 +56,7 @@ embed! {
     "seed-oss"
     "minimax-m2"
     "minimax-m3"
+    "rwkv"
     "deepseek-v32-dsml"
     "deepseek-v4-dsml"
     "deepseek-v41-dsml"
@@ -60,9 +66,12 @@ embed! {
     "dots"
     "anthropic-xml"
     "anthropic-legacy-xml"
+    "use-mcp-tool"
     "cohere-cofl"
+    "toolcall-xml"
     "glm45"
     "glm47"
+    "glm53"
     "ling3"
     "iquest-q1"
     "xing4"
@@ -72,7 +81,9 @@ embed! {
     "pythonic"
     "lfm2"
     "olmo3"
+    "openpangu-v2"
     "llama3-builtin"
+    "tool-code"
     "gemma4"
     "functiongemma"
     "harmony"
@@ -87,6 +98,10 @@ embed! {
     "bracket-json"
     "action-json"
     "fenced-json"
+    "fenced-call"
+    "tool-call-heading"
+    "cwm"
+    "python-lines"
     "tool-call-args"
     "reploid0"
     "reploid0-plan"
@@ -117,19 +132,33 @@ impl Record {
     ///
     /// The name may be that of a repository, a file or a tag: `Qwen/Qwen3-Coder-30B-A3B-Instruct-FP8`, `qwen3-coder:30b`.
     /// The pattern with the most characters wins, so that a family and its exceptions can be listed side by side; among
-    /// equals the one that stands first in the name, because a model that is made from another is named before it.
+    /// equals the one that stands first in the name, because a model that is made from another is named before it. A version
+    /// that no pattern has (`qwen3.7`) is like the newest before it that one has (`qwen3.6`).
     pub fn for_model(model: &str) -> Option<&'static Record> {
         let model: Vec<char> = model.to_lowercase().chars().collect();
         let candidates = Record::builtin().iter().flat_map(|record| {
             let matches = record.models.iter().filter_map(|pattern| {
-                let at = find(&model, pattern)?;
-                Some((pattern.chars().filter(|character| *character != '*').count(), at))
+                let length = pattern.chars().filter(|character| *character != '*').count();
+                let (at, newer) = match find(&model, pattern) {
+                    Some(at) => (at, 0),
+                    None => find_newer(&model, pattern)?,
+                };
+                Some((Reverse(length), newer, at))
             });
-            matches.map(move |(length, at)| (length, at, record))
+            matches.map(move |quality| (quality, record))
         });
         // `min_by_key` keeps the first of equals: the order of the files is the rank.
-        candidates.min_by_key(|(length, at, _)| (Reverse(*length), *at)).map(|(_, _, record)| record)
+        candidates.min_by_key(|(quality, _)| *quality).map(|(_, record)| record)
     }
+}
+
+/// Where a name has a later version of what a pattern ends with (`4.2` for `4.1`), and by how much it is later.
+fn find_newer(model: &[char], pattern: &str) -> Option<(usize, u32)> {
+    let (stem, minor) = pattern.rsplit_once('.')?;
+    let minor: u32 = minor.parse().ok()?;
+    let is_version = stem.ends_with(|c: char| c.is_ascii_digit());
+    let later = is_version.then_some(minor + 1..minor + 10)?;
+    later.into_iter().find_map(|later| Some((find(model, &format!("{stem}.{later}"))?, later - minor)))
 }
 
 /// Where a pattern matches a name in lower case, if it does.

@@ -67,12 +67,11 @@ fn slots_of(key: &str) -> &'static [Slot] {
             Slot::Object,
             Slot::Params,
             Slot::Code,
-            Slot::Skip,
             Slot::Suffix,
         ],
         "param" => &[Slot::Key, Slot::Type, Slot::Value, Slot::Suffix],
         "item" => &[Slot::Type, Slot::Value, Slot::Suffix],
-        "text" => &[Slot::Text, Slot::Skip, Slot::Suffix],
+        "text" => &[Slot::Text, Slot::Skip, Slot::Index, Slot::Suffix],
         "reasoning" => &[Slot::Text, Slot::Suffix],
         "noise" => &[Slot::Skip, Slot::Suffix],
         _ => &[Slot::Suffix],
@@ -112,10 +111,6 @@ fn slots_are_apart(key: &'static str, entry: usize, template: &Template) -> Resu
                 let message = format!("the closer after `{{{}}}` is white space only", slot.word());
                 let help = "Text is full of white space: write a closer with a visible character, or none.";
                 return Err(problem(key, entry, message, help));
-            }
-            (Part::Slot(Slot::Code), Part::Literal(_)) => {
-                let help = "Code runs to the next opener or the end: write nothing after it.";
-                return Err(problem(key, entry, "a literal follows `{code}`", help));
             }
             _ => {}
         }

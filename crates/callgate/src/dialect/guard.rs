@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use super::record::Record;
-use super::spelling::{Spelled, blank};
+use super::spelling::{Spelled, blank, markers};
 use super::steps::Step;
 use super::template::{Part, Slot, Template, is_word_character};
 use crate::json::Syntax;
@@ -114,7 +114,10 @@ fn loose_end(record: &Record, value: &str) -> bool {
     };
     let doubles = |param: &Template| {
         let closer = param.tail().map(loosely).unwrap_or_default();
-        holds(&format!("{closer}{closer}"))
+        let ends = |marker: &&str| {
+            marker.starts_with(['<', '[']) && marker.len() >= 4 && value.ends_with(&loosely(marker))
+        };
+        holds(&format!("{closer}{closer}")) || param.tail().is_some_and(|tail| markers(tail).iter().any(ends))
     };
     ends.any(|end| holds(&end)) || record.param.iter().any(|param| opens(param) || doubles(param))
 }

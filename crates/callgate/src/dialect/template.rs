@@ -124,14 +124,6 @@ impl Template {
         self.parts.is_empty()
     }
 
-    /// The literal that it ends with.
-    pub fn tail(&self) -> Option<&str> {
-        match self.parts.last() {
-            Some(Part::Literal(text)) => Some(text),
-            _ => None,
-        }
-    }
-
     /// Whether the slot occurs.
     pub fn has(&self, slot: Slot) -> bool {
         self.slots().any(|own| own == slot)
@@ -158,6 +150,14 @@ impl Template {
         match self.parts.first() {
             Some(Part::Literal(literal)) => literal,
             _ => "",
+        }
+    }
+
+    /// The literal it ends with, if it ends with one.
+    pub(crate) fn tail(&self) -> Option<&str> {
+        match self.parts.last() {
+            Some(Part::Literal(literal)) => Some(literal),
+            _ => None,
         }
     }
 }

@@ -1,4 +1,8 @@
-//! Turns: what ends the turn of a model, how others begin to speak, and the names of thoughts, for all dialects alike.
+//! Turns: what ends the turn of a model, how others begin to speak, which other tokens a prompt is made of, and the names
+//! of thoughts, for all dialects alike.
+
+use super::record::Record;
+use super::template::Template;
 
 /// A marker after which nothing that comes is said by the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +32,10 @@ pub(crate) const ENDS: &[Turn] = &[
     end("<end_of_turn>"),
     end("<｜end▁of▁sentence｜>"),
     end("<|END_OF_TURN_TOKEN|>"),
-    end("</s>"),
+    end("<|eot|>"),
+    end("<eos>"),
+    end("[EOS]"),
+    end(STRUCK.1),
 ];
 
 /// How a prompt lets others speak: the user, the system, tools.
@@ -44,12 +51,46 @@ pub(crate) const OTHERS: &[Turn] = &[
     end("<|user|>"),
     end("<|system|>"),
     end("<｜User｜>"),
+    end("<|turn>user"),
+    end("<|header_start|>user"),
+    end("<|header_start|>system"),
+    end("<|start_of_role|>user"),
+    end("<|start_of_role|>system"),
+    end("<|observation|>"),
+    end("[INST]"),
+    block("[TOOL_RESULTS]", "[/TOOL_RESULTS]"),
+    block("<｜tool▁outputs▁begin｜>", "<｜tool▁outputs▁end｜>"),
+    block("<｜tool▁output▁begin｜>", "<｜tool▁output▁end｜>"),
     block("<tool_response>", "</tool_response>"),
     block("<tool_result>", "</tool_result>"),
     block("<tool_results>", "</tool_results>"),
     block("<function_results>", "</function_results>"),
     block("<function_response>", "</function_response>"),
 ];
+
+/// Tokens that neither end a turn nor let others speak: the start of a prompt, of the model's own turn, of a message.
+pub(crate) const TOKENS: &[&str] = &[
+    "<|im_start|>assistant",
+    "<|start_header_id|>assistant<|end_header_id|>",
+    "<|header_start|>assistant<|header_end|>",
+    "<|start_of_role|>assistant<|end_of_role|>",
+    "<start_of_turn>model",
+    "<|turn>model",
+    "<turn|>",
+    "<|assistant|>",
+    "<｜Assistant｜>",
+    "<｜begin▁of▁sentence｜>",
+    "<|begin_of_text|>",
+    "<|startoftext|>",
+    "<bos>",
+    "[/INST]",
+    "<|end|>",
+    "<|return|>",
+    STRUCK.0,
+];
+
+/// Two tokens that are also tags of HTML, around text that is struck out.
+pub(crate) const STRUCK: (&str, &str) = ("<s>", "</s>");
 
 /// The names of tags around a thought, in lower case. Models write them in any letter case.
 pub(crate) const THOUGHTS: &[&str] =
@@ -58,4 +99,70 @@ pub(crate) const THOUGHTS: &[&str] =
 /// The marker with this text.
 pub(crate) fn marked(text: &str) -> Option<&'static Turn> {
     ENDS.iter().chain(OTHERS).find(|turn| turn.marker == text)
+}
+
+/// Whether a literal is a special token of some vocabulary, which no text has.
+pub(crate) fn is_token(literal: &str) -> bool {
+    let inner = literal.strip_prefix('<').and_then(|rest| rest.strip_suffix('>'));
+    let has_bar = inner.is_some_and(|inner| inner.contains(['|', '｜']));
+    let label = literal.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or("");
+    let is_label =
+        label.len() >= 3 && label.bytes().all(|byte| byte.is_ascii_uppercase() || b"_/".contains(&byte));
+    let is_one = !literal.contains(char::is_whitespace) && literal.rfind(['<', '[']) == Some(0);
+    is_one && (has_bar || is_label)
+}
+
+impl Record {
+    /// The special tokens that end something in this dialect. Where nothing is open that one could end, it is no text.
+    pub(crate) fn end_tokens(&self) -> impl Iterator<Item = &str> {
+        let lists = [&self.close, &self.call, &self.param, &self.text, &self.reasoning];
+        let last = lists.into_iter().flatten().filter_map(Template::tail);
+        let tokens = last.flat_map(|literal| {
+            literal.split_inclusive(['>', ']']).map(|piece| {
+                let start = piece.rfind(['<', '[']).unwrap_or(0);
+                &piece[start..]
+            })
+        });
+        tokens.filter(|token| is_token(token) && !self.noise.iter().any(|noise| noise.head() == *token))
+    }
+
+    /// What ends a thought of this kind even where its start was in the prompt: a closing tag, or a token that ends
+    /// nothing else in this dialect.
+    pub(crate) fn end_of_thought<'t>(&self, thought: &'t Template) -> Option<&'t str> {
+        let opener = thought.head().trim();
+        let closer = thought.literals().last().map(str::trim).filter(|closer| *closer != opener)?;
+        let is_tag = closer.len() == opener.len() + 1 && closer.replacen('/', "", 1) == opener;
+        let others = [&self.open, &self.close, &self.call, &self.param, &self.text].into_iter().flatten();
+        let is_shared =
+            others.chain([&self.join]).flat_map(Template::literals).any(|literal| literal.contains(closer));
+        let is_marked =
+            closer.split_inclusive('>').any(is_token) || is_token(closer) || closer.starts_with('[');
+        (is_tag || is_marked && !is_shared && Record::is_unmistakable(&Template::parse(closer)))
+            .then_some(closer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_special_token_is_told_from_tags_and_words() {
+        for (literal, expected) in [
+            ("<|im_end|>", true),
+            ("<｜tool▁calls▁end｜>", true),
+            ("<tool_call|>", true),
+            ("<|channel>", true),
+            ("[/THINK]", true),
+            ("[EOS]", true),
+            ("</tool_call>", false),
+            ("<s>", false),
+            ("[1]", false),
+            ("[a, b]", false),
+            ("<|a|><|b|>", false),
+            ("]", false),
+        ] {
+            assert_eq!(is_token(literal), expected, "{literal}");
+        }
+    }
 }

@@ -16,6 +16,7 @@ use crate::event::Choice;
 use crate::finding::{Code, Finding, Span};
 use crate::json::{Kind, Node, Reader, Repair, RepairCode, Safety};
 use crate::ledger::Emitter;
+use crate::rules::Rules;
 use crate::schema::CompiledTool;
 
 use self::claims::{claim, claims_constants, find, find_first, first_named, only_name_and_arguments};
@@ -364,6 +365,11 @@ impl Draft {
         matches!(&self.body, DraftBody::Params(params) if params.value_may_end())
     }
 
+    /// Whether the value that is being read ends with one of these markers, white space aside.
+    pub(crate) fn value_ends_with(&self, markers: &[String]) -> bool {
+        matches!(&self.body, DraftBody::Params(params) if params.value_ends_with(markers))
+    }
+
     /// Whether one of these literals stands in the value that is being read.
     pub(crate) fn value_shows_any(&self, literals: &[String]) -> bool {
         let DraftBody::Params(params) = &self.body else { return false };
@@ -446,12 +452,13 @@ impl Draft {
     }
 
     /// Closes the object of the parameters (or of the code that is the only one), once the call is known to be over.
-    pub(crate) fn close_params(&mut self, record: &Record) {
+    pub(crate) fn close_params(&mut self, record: &Record, rules: &Rules) {
         if matches!(self.body, DraftBody::None) && !record.param.is_empty() && self.findings.is_empty() {
             self.body = DraftBody::Params(Box::new(Params::new(None)));
         }
         if let DraftBody::Code(code) = &self.body {
-            self.body = DraftBody::Params(Box::new(Params::of_code(code)));
+            let tool = self.name.as_deref().and_then(|name| rules.tool(name));
+            self.body = DraftBody::Params(Box::new(Params::of_code(code, tool)));
         }
         if let DraftBody::Params(params) = &mut self.body {
             params.close();

@@ -91,10 +91,12 @@ impl Params {
         Params { json, tape, key: None, broken: false, holders: vec![all], value: None }
     }
 
-    /// Program text as the only parameter.
-    pub(crate) fn of_code(code: &str) -> Self {
+    /// Program text as the only parameter: `code`, unless the tool has none and requires exactly one other.
+    pub(crate) fn of_code(code: &str, tool: Option<&CompiledTool>) -> Self {
         let mut params = Params::new(None);
-        params.member("code", 0, None);
+        let required = tool.filter(|tool| !tool.has_key("code")).map(CompiledTool::required);
+        let only = required.as_deref().and_then(|keys| <[&str; 1]>::try_from(keys).ok());
+        params.member(only.map_or("code", |[key]| key), 0, None);
         let start = params.json.len();
         write_string(&mut params.json, code);
         params.written(start);
@@ -262,6 +264,18 @@ impl Params {
             Some(b'{') => text.ends_with('}'),
             _ => true,
         }
+    }
+
+    /// Whether the value that is being read ends with one of these markers, white space aside.
+    pub(crate) fn value_ends_with(&self, markers: &[String]) -> bool {
+        self.value.as_ref().is_some_and(|value| {
+            let text = match value.streams {
+                Some(start) if value.tail.trim().is_empty() => self.json[start..].trim_end(),
+                Some(_) => value.tail.trim_end(),
+                None => value.text.trim_end(),
+            };
+            text.ends_with(['>', ']']) && markers.iter().any(|marker| text.ends_with(marker.as_str()))
+        })
     }
 
     /// Whether this stands in the value that is being read.

@@ -75,6 +75,8 @@ pub(crate) enum Mark {
     Commit,
     /// A closing literal that was left out.
     Skipped,
+    /// The closer of a value was left out.
+    Unclosed,
     /// The start of one call.
     CallStart,
     /// The end of one call.
@@ -142,7 +144,7 @@ impl Body {
             Body::Object => c == '{',
             Body::Arguments { kwargs: true } => !c.is_whitespace(),
             Body::Arguments { .. } => {
-                !(c.is_alphabetic() || c.is_whitespace() || matches!(c, '<' | '}' | ']' | ',' | '`'))
+                !(c.is_alphabetic() || c.is_whitespace() || matches!(c, '<' | '>' | '}' | ']' | ',' | '`'))
             }
             _ => true,
         }
@@ -164,7 +166,8 @@ pub(crate) enum FrameKind {
     ReasoningEnd,
     /// Markup that means nothing.
     Noise,
-    /// The end of the turn, or the start of what somebody else says.
+    /// A token of a chat template that belongs to no frame: the end of the turn, the start of what somebody else says,
+    /// the end of something that is not open.
     Turn,
 }
 
@@ -183,10 +186,16 @@ pub(crate) struct Frame {
     pub(crate) opener: Arc<str>,
     /// The white space that the template writes after it.
     pub(crate) after: String,
+    /// Where it starts if the prompt has the start of its opener.
+    pub(crate) after_prompt: Vec<Pc>,
     /// Whether it is a code fence.
     pub(crate) fence: bool,
     /// Whether nothing but the shape of what follows says that it is a call.
     pub(crate) unmarked: bool,
+    /// Whether it starts with a special token, which may stand anywhere.
+    pub(crate) token: bool,
+    /// Whether a line that begins with the name of a tool begins it.
+    pub(crate) begins_with_name: bool,
     /// Whether it may only start at the start of a line.
     pub(crate) line_start: bool,
     /// Whether its calls are live, and not merely noticed.
@@ -195,6 +204,8 @@ pub(crate) struct Frame {
     pub(crate) chosen: bool,
     /// Literals that end parameters and calls: after a call they mean that a value may have been cut.
     pub(crate) closers: Vec<String>,
+    /// The markers of which closers of values are made: a value that ends with one may have lost its real end.
+    pub(crate) value_marks: Vec<String>,
     /// How elements inside of values begin, where a value can hold them.
     pub(crate) nested: Option<Nested>,
     /// Where the frame goes on after one of its calls.

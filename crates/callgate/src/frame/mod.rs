@@ -2,6 +2,7 @@
 
 mod closures;
 pub(crate) mod instructions;
+mod likeness;
 pub(crate) mod machine;
 mod marks;
 pub(crate) mod openers;

@@ -72,10 +72,11 @@ impl FrameFilter {
 
     fn admits(self, frame: &Frame) -> bool {
         let fits = match frame.kind {
-            FrameKind::Reasoning => self.reasoning,
+            FrameKind::Reasoning => self.reasoning || frame.token,
             FrameKind::ReasoningEnd => self.nothing_open,
             // A call in the middle of a line is noticed, and rejected with a finding.
             FrameKind::Text | FrameKind::Noise => self.labels || !frame.line_start,
+            FrameKind::Calls if frame.begins_with_name => self.labels || self.only_calls,
             FrameKind::Calls | FrameKind::Wrapperless | FrameKind::Turn => true,
         };
         let is_call = matches!(frame.kind, FrameKind::Calls | FrameKind::Wrapperless);

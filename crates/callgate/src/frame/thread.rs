@@ -67,6 +67,8 @@ pub(crate) struct Thread {
     pub(crate) committed: bool,
     /// Whether it left out a closer since it was last counted.
     pub(crate) skipped: bool,
+    /// Whether it left out the closer of the value.
+    pub(crate) unclosed: bool,
     /// Whether what it left out must still be made up for by a closer that is there.
     pub(crate) owes_closer: bool,
     /// What it has read since the last body that the format does not write.
@@ -124,6 +126,7 @@ impl Thread {
             literals: 0,
             committed: false,
             skipped: false,
+            unclosed: false,
             owes_closer: false,
             slips: Slips::default(),
             malformed: false,
@@ -177,6 +180,7 @@ impl Thread {
             }
             Mark::Commit => self.committed = true,
             Mark::Skipped => self.skipped = true,
+            Mark::Unclosed => self.unclosed = true,
             Mark::Opened => self.opened = true,
             Mark::CallStart => {
                 self.name = None;
@@ -236,6 +240,7 @@ impl Thread {
     pub(super) fn count_on(&mut self, from: &Thread) {
         self.literals = from.literals;
         self.skipped = from.skipped;
+        self.unclosed = from.unclosed;
         self.owes_closer = from.owes_closer;
         self.slips = from.slips;
         self.pieces = from.pieces;
@@ -248,6 +253,7 @@ impl Thread {
         self.line = FenceLine::Before;
         self.literals = 0;
         self.skipped = false;
+        self.unclosed = false;
         self.owes_closer = false;
         self.slips = Slips::default();
         self

@@ -145,6 +145,12 @@ impl Emitter<'_, '_> {
         self.ledger.stop();
     }
 
+    /// Whether a limit was reached before this place, so that a rejection stands for what is there.
+    pub(crate) fn gave_up_before(&self, span: Span) -> bool {
+        let place = span.counted_from(self.ledger.base);
+        self.ledger.rest.as_ref().is_some_and(|rest| rest.span.start <= place.start)
+    }
+
     /// Whether nothing more is to be read.
     pub(crate) fn has_stopped(&self) -> bool {
         self.ledger.stopped

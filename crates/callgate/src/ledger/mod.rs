@@ -393,7 +393,11 @@ impl Emitter<'_, '_> {
         for entry in self.ledger.entries.iter_mut().filter(|entry| !entry.native && is_first) {
             entry.revoked.get_or_insert_with(|| Finding::new(Code::CallInReasoning));
         }
-        self.finding(Finding::new(Code::LateReasoningEnd).at(span));
+        let finding = Finding::new(Code::LateReasoningEnd).at(span);
+        self.finding(match is_first {
+            true => finding,
+            false => finding.message("the end of a thought that is over already; it means nothing"),
+        });
     }
 
     fn send(&mut self, event: Event<'_>, bytes: usize) {

@@ -13,7 +13,7 @@ pub(crate) const LAYERS: &[(&str, &[&str])] = &[
     ("judging", &["judge"]),
     ("calls while they are read, and once they are", &["draft", "reception"]),
     ("framing, and structured calls", &["frame", "native"]),
-    ("the way in", &["chunk", "gate", "profile", "session", "tools"]),
+    ("the way in", &["chunk", "gate", "profile", "session", "tools", "trial"]),
     ("around it", &["batch", "internal"]),
 ];
 

@@ -5,7 +5,7 @@ use std::mem::take;
 use std::sync::Arc;
 
 use super::super::Compiled;
-use crate::dialect::turn::Turn;
+use crate::dialect::turn::{self, Turn};
 use crate::finding::{Code, Finding, Span};
 use crate::ledger::{Emitter, Pending};
 
@@ -16,6 +16,7 @@ use super::super::stops::Stops;
 use super::literals::{LiteralMatcher, Resync};
 use super::matching::Waiting;
 use super::pool::give_back;
+use super::watch::Watch;
 
 /// The most white space after a frame that is held to see whether another frame follows.
 const LONGEST_GAP: usize = 256;
@@ -36,10 +37,14 @@ pub(super) struct AroundFrames {
     pub(super) has_thought: bool,
     /// What ended the turn of the model, or let somebody else speak.
     pub(super) turn: Option<&'static Turn>,
+    /// Whether text that is struck out is open.
+    pub(super) struck: bool,
     /// Closers that must not follow the last call.
     pub(super) stray_closers: Option<StrayClosers>,
     /// Whether the last frame was an object that must stand by itself.
     pub(super) stands_alone: bool,
+    /// Looks for names of tools in the text.
+    pub(super) watch: Watch,
 }
 
 /// A frame around text or reasoning that is open.
@@ -108,8 +113,10 @@ impl Default for AroundFrames {
             only_space_since_frame: true,
             has_thought: false,
             turn: None,
+            struck: false,
             stray_closers: None,
             stands_alone: false,
+            watch: Watch::default(),
         }
     }
 }
@@ -227,6 +234,21 @@ impl AroundFrames {
         }
     }
 
+    /// A token of a chat template stands here, which is no text: it may say whose turn it is.
+    pub(super) fn pass_token(&mut self, token: &str, start: usize, out: &mut Emitter<'_, '_>) {
+        let turn = turn::marked(token);
+        match (turn, self.turn) {
+            (Some(_), _) => self.turn = self.turn.or(turn),
+            (None, Some(open)) if open.closer == Some(token) => self.turn = None,
+            _ => {}
+        }
+        self.claim_space(0, start, out);
+        self.look_for_closers(token, start, out);
+        let span = Span::new(start, start + token.len());
+        out.markup(span);
+        out.finding_once(Finding::new(Code::ControlToken).at(span));
+    }
+
     /// The response is over.
     pub(super) fn finish(&mut self, position: usize, out: &mut Emitter<'_, '_>) {
         let change = self.regions.finish();
@@ -244,17 +266,43 @@ impl AroundFrames {
     /// Hands out text as what the open context makes of it. Every character of text comes by here in its order, white
     /// space included, so the cuts between chunks do not matter to what looks at it.
     fn give(&mut self, text: &str, start: usize, out: &mut Emitter<'_, '_>) {
+        self.look_for_closers(text, start, out);
+        let span = Span::new(start, start + text.len());
+        match self.context.as_ref().map(|context| &context.kind) {
+            Some(Body::Skip) => out.markup(span),
+            Some(Body::Reasoning { .. }) => out.text(text, span, true),
+            _ => {
+                self.watch.take(text, start);
+                out.text(text, span, false);
+            }
+        }
+    }
+
+    /// A closer of the last call behind it shows that a value of it was cut.
+    fn look_for_closers(&mut self, text: &str, start: usize, out: &mut Emitter<'_, '_>) {
         if let Some(closers) = &mut self.stray_closers
             && let Some(at) = closers.find(text, start)
         {
             out.revoke_last(Finding::new(Code::SuspectValueEnd).at(Span::new(at, at + 1)));
             self.stray_closers = None;
         }
-        let span = Span::new(start, start + text.len());
-        match self.context.as_ref().map(|context| &context.kind) {
-            Some(Body::Skip) => out.markup(span),
-            Some(Body::Reasoning { .. }) => out.text(text, span, true),
-            _ => out.text(text, span, false),
+    }
+
+    /// Notes a byte of the text that calls have beside names. The text before it in its piece is at hand.
+    #[inline]
+    pub(super) fn watch_for(&mut self, byte: u8, before: &[u8], place: usize) {
+        if self.is_watched(byte, before, place) && self.turn.is_none() {
+            let regions = &self.regions;
+            self.watch.note(byte, place, || regions.surroundings());
         }
+    }
+
+    /// Whether the byte at this place has to be noted.
+    #[inline]
+    pub(super) fn is_watched(&self, byte: u8, before: &[u8], place: usize) -> bool {
+        Watch::is_anchor(byte, || match before.last() {
+            Some(byte) => Some(*byte),
+            None => self.watch.last_byte(place).filter(|_| self.held_space.is_empty()),
+        })
     }
 }

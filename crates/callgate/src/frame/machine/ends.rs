@@ -63,7 +63,7 @@ impl Machine {
             let call = Span::new(draft.start, self.position);
             thread.slips.list(&mut draft, call);
         }
-        draft.close_params(record);
+        draft.close_params(record, &gate.rules);
         if draft.findings.is_empty() {
             draft.announce(|| Self::source(gate, frame), out);
             draft.show(out);
@@ -111,7 +111,11 @@ impl Machine {
             if self.is_text_after_all(frame) {
                 return self.held_is_text(gate, out);
             }
-            self.close_context(frame, end, out);
+            if frame.kind == FrameKind::Turn {
+                self.around.pass_token(&self.held.text, self.held.start, out);
+            } else {
+                self.close_context(frame, end, out);
+            }
         }
         let around = &mut self.around;
         around.expected_space.clone_from(&frame.after);
@@ -139,7 +143,8 @@ impl Machine {
         });
     }
 
-    /// Whether a frame that was read is text where it stands: the end of a thought inside of a thought, and words of a turn.
+    /// Whether a frame that was read is text where it stands: the end of a thought inside of a thought, and tags around
+    /// text that is struck out.
     fn is_text_after_all(&mut self, frame: &Frame) -> bool {
         let around = &mut self.around;
         match (frame.kind, &mut around.context) {
@@ -147,15 +152,11 @@ impl Machine {
                 context.nested -= 1;
                 true
             }
-            (FrameKind::Turn, _) => {
-                let turn = turn::marked(&self.held.text);
-                match (turn, around.turn) {
-                    (Some(_), _) => around.turn = around.turn.or(turn),
-                    (None, Some(open)) if open.closer == Some(&self.held.text) => around.turn = None,
-                    _ => {}
-                }
-                true
+            (FrameKind::Turn, _) if self.held.text == turn::STRUCK.0 => {
+                around.struck = !around.regions.blank;
+                around.struck
             }
+            (FrameKind::Turn, _) => self.held.text == turn::STRUCK.1 && std::mem::take(&mut around.struck),
             _ => false,
         }
     }
@@ -168,6 +169,10 @@ impl Machine {
             around.claim_space(0, start, out);
             out.markup(Span::new(start, end));
             let is_first = !std::mem::replace(&mut around.has_thought, true);
+            if is_first {
+                // What came before was thought.
+                around.watch.forget();
+            }
             out.late_reasoning_end(Span::new(start, end), is_first);
             around.regions.reset();
             return;

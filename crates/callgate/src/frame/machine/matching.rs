@@ -405,8 +405,13 @@ impl Machine {
                 frames.push(twin);
             }
         }
-        let mut starts: Vec<Pc> =
-            frames.into_iter().map(|frame| gate.program.frames[frame as usize].start).collect();
+        let frames = frames.into_iter().map(|frame| &gate.program.frames[frame as usize]);
+        let starts = frames.flat_map(|frame| {
+            // At the very start, the prompt may have had the start of the opener.
+            let after_prompt = frame.after_prompt.iter().filter(|_| self.held.start == 0);
+            [&frame.start].into_iter().chain(after_prompt).copied()
+        });
+        let mut starts: Vec<Pc> = starts.collect();
         if starts.is_empty() && (begins_with_bar(&self.held.text) || self.held.text == "<" && is_bar(c)) {
             starts.clone_from(&gate.program.respelled);
         }
@@ -485,6 +490,9 @@ impl Machine {
         self.position = self.held.start;
         let first = held.chars().next();
         let (head, tail) = held.split_at(first.map_or(0, char::len_utf8));
+        if let Some(byte) = held.bytes().next().filter(|_| !self.around.in_reasoning()) {
+            self.around.watch_for(byte, b"", self.position);
+        }
         let change = match first.filter(|_| !self.around.in_reasoning()) {
             Some(first) => self.around.regions.read(first),
             None => Change::default(),
@@ -503,6 +511,8 @@ impl Machine {
         let mut from = 0;
         if !self.around.in_reasoning() {
             for (i, c) in held.char_indices() {
+                let (before, rest) = held.as_bytes().split_at(i);
+                self.around.watch_for(rest[0], before, self.held.start + i);
                 let change = self.around.regions.read(c);
                 if change != Change::default() && out.is_pending() {
                     let end = i + c.len_utf8();

@@ -17,6 +17,7 @@ mod outside;
 mod pool;
 mod skipping;
 mod value_end;
+mod watch;
 
 use std::mem::take;
 use std::sync::Arc;
@@ -27,6 +28,7 @@ use crate::ending::FinishReason;
 use crate::event::Choice;
 use crate::finding::{Code, Finding, Span};
 use crate::ledger::Emitter;
+use crate::registry::Registry;
 
 use super::openers::Set;
 use super::program::Frame;
@@ -37,6 +39,9 @@ use matching::Matching;
 use pool::Pool;
 use skipping::Skip;
 use value_end::Look;
+use watch::Watch;
+
+pub(crate) use watch::Unread;
 
 /// The most bytes of a header (opener, name, white space) that are held while it is undecided.
 const LONGEST_HEADER: usize = 4096 + 512;
@@ -169,6 +174,22 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
+    /// A machine that also looks for what may be a call of these tools in the text.
+    pub(crate) fn watching(registry: Option<Registry>) -> Self {
+        let around = AroundFrames { watch: Watch::new(registry), ..AroundFrames::default() };
+        Machine { around, ..Machine::default() }
+    }
+
+    /// What came so far is not the response's own text.
+    pub(crate) fn forget_text(&mut self) {
+        self.around.watch.forget();
+    }
+
+    /// The text that looks like calls, once the response is over.
+    pub(crate) fn unread(&mut self) -> Option<Box<Unread>> {
+        self.around.watch.finish()
+    }
+
     /// Whether a call is being read, and its name if that is known.
     pub(crate) fn open_call(&self) -> Option<Option<&str>> {
         let draft = match &self.state {

@@ -52,6 +52,9 @@ impl Machine {
                 }
             }
             let Some(c) = rest[i..].chars().next() else { break };
+            if !reasoning {
+                self.around.watch_for(byte, &bytes[..i], self.position + i - from);
+            }
             i += c.len_utf8();
             if !reasoning {
                 let change = self.around.regions.read(c);
@@ -72,7 +75,12 @@ impl Machine {
         loop {
             let at = marks.find(from);
             let bytes = &marks.bytes()[at..];
-            if bytes.is_empty() || self.may_begin(gate, bytes) || !reasoning && Regions::stops_at(bytes) {
+            let Some(byte) = bytes.first() else { return at };
+            if self.may_begin(gate, bytes)
+                || !reasoning
+                    && (Regions::stops_at(bytes)
+                        || self.around.is_watched(*byte, &marks.bytes()[..at], self.position))
+            {
                 return at;
             }
             from = at + 1;

@@ -245,7 +245,10 @@ impl Machine {
         } else if matches!(draft.body, DraftBody::Json { .. }) {
             draft.close_json(start);
         } else {
-            let lacks_closer = look.threads.iter().all(|thread| thread.skipped);
+            if draft.value_ends_with(&gate.program.frame_of(&inside.first).value_marks) {
+                draft.findings.push(Finding::new(Code::SuspectValueEnd).at(Span::new(start, start)));
+            }
+            let lacks_closer = ending.is_some_and(|thread| thread.unclosed);
             draft.end_value(Span::new(draft.body_start.unwrap_or(start).min(start), start), lacks_closer);
         }
         if inside.tentative {

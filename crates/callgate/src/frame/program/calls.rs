@@ -2,8 +2,8 @@
 
 use super::starts::first_token;
 use super::template::opens_fence;
-use super::{ActiveDialect, BodyPlace, Compiler, FrameKind, Mark, Nested, Op, Pc};
-use crate::dialect::{Part, Record, Slot, Template};
+use super::{ActiveDialect, BodyPlace, Compiler, FrameKind, Mark, Nested, Op, Pc, SHORTEST_SIGN};
+use crate::dialect::{Part, Record, Slot, Template, markers};
 use crate::json::Syntax;
 
 /// What stands around calls; empty templates where nothing does.
@@ -45,8 +45,8 @@ impl Compiler {
         let strict = self.program.frames.len();
         self.places.clear();
         self.frame_of_calls(index, listening, section, &calls, unmarked);
-        // What is made of lines, or of the tools' own names, could be anything if it were read with slips.
-        if opens_fence(first.head()) || record.known || record.lines {
+        // What is made of lines could be anything if it were read with slips.
+        if opens_fence(first.head()) || record.lines {
             return;
         }
         let places = std::mem::take(&mut self.places);
@@ -101,6 +101,7 @@ impl Compiler {
         let nested = record.item.as_ref().map(|item| self.nested(record, item));
         let tail = if close.is_empty() { first_call } else { close };
         let Some(frame) = self.program.frames.last_mut() else { return };
+        frame.begins_with_name = record.known && record.lines && first.head().is_empty();
         frame.next_call = next_call;
         frame.nested = nested;
         frame.marker = first.head().trim().into();
@@ -111,6 +112,7 @@ impl Compiler {
         frame.call_ends = closers(record, &record.call);
         if !record.param.is_empty() {
             frame.closers = closers(record, &record.param);
+            frame.value_marks = value_marks(&frame.closers);
             frame.closers.extend(frame.call_ends.iter().cloned());
         }
     }
@@ -222,6 +224,13 @@ fn closers(record: &Record, templates: &[Template]) -> Vec<String> {
         _ => None,
     };
     templates.iter().filter_map(closer).flat_map(|closer| spellings(record, &closer)).collect()
+}
+
+/// The markers of which these closers are made.
+fn value_marks(closers: &[String]) -> Vec<String> {
+    let all = closers.iter().flat_map(|closer| markers(closer));
+    let telling = all.filter(|marker| marker.len() >= SHORTEST_SIGN && marker.starts_with(['<', '[']));
+    telling.map(str::to_owned).collect()
 }
 
 /// A call from its inner opener on, if that stands behind a wrapper in its first literal.

@@ -28,7 +28,7 @@ impl Compiler {
         let mut is_first = after_value;
         if let [Part::Literal(text)] = parts {
             let pieces = pieces(text, &record.also);
-            let is_marked = |piece: &Piece<'_>| piece.others.is_some() || is_made_of_markers(piece.text);
+            let is_marked = |piece: &Piece<'_>| is_made_of_markers(piece.text);
             if !pieces.iter().all(is_marked) {
                 self.closer(after_value, |compiler| compiler.literal(record, text.trim(), true, true));
                 return;
@@ -116,7 +116,9 @@ impl Compiler {
         };
         if is_optional {
             // The format itself lets it be absent.
-            self.or_absent(&[Mark::Skipped], |compiler| compiler.read_closer(write));
+            let absent: &[Mark] =
+                if after_value { &[Mark::Skipped, Mark::Unclosed] } else { &[Mark::Skipped] };
+            self.or_absent(absent, |compiler| compiler.read_closer(write));
         } else {
             self.closer(after_value, write);
         }
@@ -124,7 +126,7 @@ impl Compiler {
 
     fn closer(&mut self, after_value: bool, write: impl FnOnce(&mut Self)) {
         let absent: &[Mark] = if after_value {
-            &[Mark::Skipped, Mark::OwesCloser]
+            &[Mark::Skipped, Mark::Unclosed, Mark::OwesCloser]
         } else {
             &[Mark::Skipped, Mark::OwesCloser, Mark::Slip(Slip::Missing)]
         };

@@ -18,8 +18,11 @@ impl Compiler {
             let is_marker = after_prompt.starts_with(['<', '[']);
             self.patch(skip, if is_marker { Op::Prompt(next) } else { Op::Jump(skip + 1) });
             // Only a dialect that was chosen may take for granted what its prompt ends with.
-            if self.program.frames.last().is_some_and(|frame| frame.chosen) {
-                self.program.prompt_starts.push(next);
+            if let Some(frame) = self.program.frames.last_mut().filter(|frame| frame.chosen) {
+                frame.after_prompt.push(next);
+                if !self.forgiving {
+                    self.program.prompt_starts.push(next);
+                }
             }
             rest = &rest[record.prompt.len()..];
         }
@@ -37,7 +40,7 @@ impl Compiler {
             if is_seam {
                 self.emit(Op::Space);
             }
-            self.spelled(record, piece.text, others);
+            self.spelled(record, piece.text, others, at == 0 && !left_seam);
             if at + 1 < pieces.len() && right_seam {
                 self.emit(Op::Space);
             }
@@ -45,12 +48,15 @@ impl Compiler {
     }
 
     /// One literal with its other spellings, the longest first; an empty one means that it may be absent.
-    fn spelled(&mut self, record: &Record, key: &str, others: &[String]) {
+    fn spelled(&mut self, record: &Record, key: &str, others: &[String], after_value: bool) {
         let mut spellings: Vec<&str> = others.iter().map(String::as_str).chain([key]).collect();
         spellings.sort_by_key(|s| usize::MAX - s.len());
         self.one_of(&spellings, |compiler, spelling| {
             if spelling.trim().is_empty() {
                 compiler.mark(Mark::Skipped);
+                if after_value {
+                    compiler.mark(Mark::Unclosed);
+                }
                 return;
             }
             compiler.bytes(record, spelling);
@@ -61,7 +67,7 @@ impl Compiler {
         self.pieces += 1;
     }
 
-    fn plain_text(&mut self, record: &Record, text: &str) {
+    pub(super) fn plain_text(&mut self, record: &Record, text: &str) {
         self.bytes(record, text);
         if text.trim().len() >= SHORTEST_SIGN {
             self.mark(Mark::Piece);
@@ -78,7 +84,7 @@ impl Compiler {
             if gap.is_empty() && rest.len() < text.len() {
                 self.seam(record);
             }
-            self.token(token);
+            self.token_bytes(token);
             before = token.chars().next_back();
             rest = &rest[gap.len() + token.len()..];
         }
@@ -102,7 +108,7 @@ impl Compiler {
     }
 
     /// A token: byte by byte, or in the twin of a frame in any spelling, its first character aside.
-    fn token(&mut self, token: &str) {
+    fn token_bytes(&mut self, token: &str) {
         if !self.forgiving {
             for byte in token.bytes() {
                 self.byte(byte);

@@ -114,8 +114,11 @@ impl Compiler {
     fn shared(&mut self, listening: &ActiveDialect) {
         for turn in turn::ENDS.iter().chain(turn::OTHERS) {
             for marker in [Some(turn.marker), turn.closer].into_iter().flatten() {
-                self.plain(0, listening, &Template::parse(marker), FrameKind::Turn);
+                self.token(0, listening, marker);
             }
+        }
+        for token in turn::TOKENS {
+            self.token(0, listening, token);
         }
         self.any_case = true;
         for name in turn::THOUGHTS {
@@ -127,7 +130,7 @@ impl Compiler {
 
     fn thought(&mut self, index: usize, listening: &ActiveDialect, template: &Template) {
         self.plain(index, listening, template, FrameKind::Reasoning);
-        if let Some(end) = closing_tag(template) {
+        if let Some(end) = listening.record.end_of_thought(template) {
             self.plain(index, listening, &Template::parse(end), FrameKind::ReasoningEnd);
         }
     }
@@ -187,6 +190,44 @@ impl Compiler {
                 }
             }
         }
+        self.tokens(index, listening, &pairs, seen);
+    }
+
+    /// What means nothing by itself: the end of something that is not open, and a section without a call.
+    fn tokens(
+        &mut self,
+        index: usize,
+        listening: &ActiveDialect,
+        pairs: &[(Template, Template)],
+        seen: &mut Vec<String>,
+    ) {
+        let empty = pairs.iter().filter(|(open, close)| {
+            let is_plain = open.slots().next().is_none() && !open.head().contains('`');
+            Record::is_unmistakable(open) && !close.is_empty() && is_plain
+        });
+        let empty = empty.map(|(open, close)| format!("{open}{close}"));
+        let ends = listening.record.end_tokens().map(str::to_owned);
+        let thoughts = listening.record.reasoning.iter();
+        let thoughts: Vec<&str> =
+            thoughts.filter_map(|thought| listening.record.end_of_thought(thought)).collect();
+        for token in ends.chain(empty).filter(|token| !thoughts.contains(&token.as_str())) {
+            let is_shared = turn::TOKENS.contains(&token.as_str()) || turn::marked(&token).is_some();
+            let key = format!("{:?} {token}", FrameKind::Turn);
+            if !is_shared && !seen.contains(&key) {
+                seen.push(key);
+                self.token(index, listening, &token);
+            }
+        }
+    }
+
+    /// Something that is markup just as it stands.
+    fn token(&mut self, index: usize, listening: &ActiveDialect, token: &str) {
+        self.begin(index, listening, FrameKind::Turn, false, false);
+        self.plain_text(&listening.record, token.trim());
+        self.emit(Op::Match);
+        if let Some(frame) = self.program.frames.last_mut() {
+            frame.marker = token.into();
+        }
     }
 
     /// A frame around text, reasoning, or nothing.
@@ -201,6 +242,7 @@ impl Compiler {
         if let Some(frame) = self.program.frames.last_mut() {
             frame.after = after;
             frame.marker = template.head().trim().into();
+            frame.token = frame.marker.split_inclusive(['>', ']']).next().is_some_and(turn::is_token);
         }
     }
 
@@ -221,9 +263,12 @@ impl Compiler {
             start: self.here(),
             marker: "".into(),
             opener: "".into(),
+            after_prompt: Vec::new(),
             after: String::new(),
             fence,
             unmarked,
+            token: false,
+            begins_with_name: false,
             line_start: listening.record.lines || fence,
             live: listening.live,
             chosen: listening.chosen,
@@ -232,6 +277,7 @@ impl Compiler {
             twin: None,
             call_ends: Vec::new(),
             closers: Vec::new(),
+            value_marks: Vec::new(),
             ends: Vec::new(),
             openers: Vec::new(),
         };
@@ -283,14 +329,6 @@ impl Compiler {
     fn patch(&mut self, pc: Pc, op: Op) {
         self.program.ops[pc as usize] = op;
     }
-}
-
-/// The closer of a template if it is the opener with a slash in it (`<think>`, `</think>`): such a closer means the
-/// end of reasoning even where its start was in the prompt.
-fn closing_tag(template: &Template) -> Option<&str> {
-    let opener = template.head().trim();
-    let closer = template.literals().last()?.trim();
-    (closer.len() == opener.len() + 1 && closer.replacen('/', "", 1) == opener).then_some(closer)
 }
 
 /// Where free white space follows free white space and nothing but counts stand between, once is enough: each would be

@@ -30,7 +30,13 @@ pub(super) fn find(program: &mut Program, records: &[ActiveDialect]) {
         }
         let start = program.frames[frame].start;
         let chosen = program.frames[frame].chosen;
-        for (byte, via_prompt) in first_bytes(&program.ops, start) {
+        let mut bytes = first_bytes(&program.ops, start);
+        if chosen && program.frames[frame].begins_with_name {
+            let letters =
+                (b'0'..=u8::MAX).filter(|byte| byte.is_ascii_alphanumeric() || *byte == b'_' || *byte > 127);
+            bytes.extend(letters.map(|byte| (byte, false)));
+        }
+        for (byte, via_prompt) in bytes {
             // A header that starts with a word is only a header right after the prompt.
             if via_prompt && !matches!(byte, b'<' | b'[') {
                 continue;
@@ -44,8 +50,8 @@ pub(super) fn find(program: &mut Program, records: &[ActiveDialect]) {
             }
         }
     }
-    // Regions are told apart by what begins with the others.
-    program.marks = Marks::new(anchors.iter().chain([b'`', b'~', b'<', b'[', b'{']));
+    // Regions are told apart by what begins with the others, and the last follows names of tools in calls.
+    program.marks = Marks::new(anchors.iter().chain([b'`', b'~', b'<', b'[', b'{', b'(']));
     program.anchors = anchors;
 }
 

@@ -212,7 +212,7 @@ impl Compiler {
     fn fence_inside(&mut self, opens: bool) {
         self.optional(|compiler| {
             compiler.emit(Op::Space);
-            for byte in *b"```" {
+            for byte in FENCE.bytes() {
                 compiler.emit(Op::Byte(byte));
             }
             if opens {
@@ -343,6 +343,9 @@ impl Compiler {
         self.seam(record);
     }
 }
+
+/// The marks of a code fence.
+const FENCE: &str = "```";
 
 /// Whether a literal opens a code fence.
 pub(super) fn opens_fence(literal: &str) -> bool {

@@ -1,0 +1,323 @@
+//! Likeness: whether a word stands in text as the name of a tool stands in a call, by the punctuation beside it.
+
+use crate::registry::Registry;
+
+/// How much text before a name is looked at.
+pub(super) const LOOK_BACK: usize = 128;
+
+/// How much text after a name is looked at.
+pub(super) const LOOK_AHEAD: usize = 96;
+
+/// The members that name a tool in JSON bodies.
+const NAME_KEYS: &[&str] = &[
+    "name",
+    "tool",
+    "tool_name",
+    "function",
+    "function_name",
+    "action",
+    "func",
+    "recipient_name",
+    "type",
+    "op",
+];
+
+/// The members that hold arguments in JSON bodies.
+const ARGUMENT_KEYS: &[&str] = &["arguments", "parameters"];
+
+/// Words of which one stands in a tag around a tool's name.
+const TAG_WORDS: &[&str] = &["tool", "call", "func", "invoke", "name", "action", "plugin", "tag"];
+
+/// What stands before a name where a function is declared or something else is done with it.
+const DECLARING: &[&str] = &["def", "fn", "func", "function", "return", "class", "await", "async", "import"];
+
+/// Whether a character can be a part of a tool's name.
+pub(super) fn is_name_character(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '_' | '-' | '.')
+}
+
+/// The tool that a word names, by itself, behind a namespace or before a method, and whether it is by itself.
+pub(super) fn named<'w>(registry: &Registry, word: &'w str) -> Option<(&'w str, bool)> {
+    let word = word.trim_matches(['.', '-']);
+    if registry.get(word).is_some() {
+        return Some((word, true));
+    }
+    let last = word.rsplit_once('.').map(|(_, last)| (last, false));
+    // Text in a script without spaces may touch the name.
+    let ascii = word.rfind(|c: char| !c.is_ascii()).and_then(|at| {
+        let next = word[at..].chars().next()?.len_utf8();
+        Some((&word[at + next..], true))
+    });
+    let first = word.rsplit_once('.').map(|(first, _)| (first, false));
+    last.into_iter().chain(ascii).chain(first).find(|(name, _)| registry.get(name).is_some())
+}
+
+/// Whether the name of a tool between these texts is that of a call. The texts may be cut at their far ends.
+pub(super) fn is_called(before: &str, after: &str, alone: bool) -> bool {
+    is_member(before, after)
+        || is_key(before, after)
+        || is_tag(before, after)
+        || is_recipient(before, after)
+        || is_behind_marker(before, after)
+        || is_labelled(before, after)
+        || before_object(before, after)
+        || alone && is_applied(before, after)
+}
+
+/// Whether an object of a call begins like this, whoever it calls: a name, and then arguments.
+pub(super) fn is_call_object(text: &str) -> bool {
+    let rest = text.strip_prefix('{').map(str::trim_start).and_then(|rest| rest.strip_prefix("\"name\""));
+    let value = rest.and_then(after_colon).and_then(|rest| rest.strip_prefix('"'));
+    let Some((name, rest)) = value.and_then(|rest| rest.split_once('"')) else { return false };
+    let is_name = !name.is_empty() && name.len() <= 64 && name.chars().all(is_name_character);
+    let next = rest.trim_start().strip_prefix(',').map(str::trim_start);
+    is_name
+        && next.is_some_and(|next| {
+            ARGUMENT_KEYS.iter().any(|key| {
+                let rest = next.strip_prefix('"').and_then(|next| next.strip_prefix(key));
+                let value = rest.and_then(|rest| rest.strip_prefix('"')).and_then(after_colon);
+                // A schema is described there, not called.
+                value.is_some_and(|value| {
+                    value.starts_with('{') && !value[1..].trim_start().starts_with("\"type\"")
+                })
+            })
+        })
+}
+
+/// What follows a colon.
+fn after_colon(text: &str) -> Option<&str> {
+    text.trim_start().strip_prefix(':').map(str::trim_start)
+}
+
+/// `{"name": "X"`: a member whose key names tools. One with a description beside it is a definition.
+fn is_member(before: &str, after: &str) -> bool {
+    let (Some(quote), Some(end)) = (before.chars().next_back(), after.chars().next()) else { return false };
+    if !matches!(quote, '"' | '\'') || quote != end {
+        return false;
+    }
+    let key = before[..before.len() - 1].trim_end().strip_suffix(':').map(str::trim_end);
+    let Some(key) = key.and_then(|key| key.strip_suffix(['"', '\''])) else { return false };
+    let Some((outer, key)) = key.rsplit_once(['"', '\'']) else { return false };
+    let is_defined = after[1..]
+        .trim_start()
+        .strip_prefix(',')
+        .is_some_and(|next| next.trim_start().trim_start_matches(['"', '\'']).starts_with("description"));
+    NAME_KEYS.contains(&key) && outer.trim_end().ends_with(['{', ',']) && !is_defined
+}
+
+/// `<X>`, `<function=X>`, `<invoke name="X">`: a tag that is the name, or has it as a value.
+fn is_tag(before: &str, after: &str) -> bool {
+    let ends = |after: &str| after.starts_with(|c: char| c == '>' || c == '/' || c.is_whitespace());
+    if before.ends_with('<') {
+        return ends(after);
+    }
+    let inner = before.trim_end_matches(['"', '\'']);
+    let is_value = inner.trim_end().ends_with(['=', ':']);
+    let in_tag = inner.rfind('<').is_some_and(|open| !inner[open..].contains(['>', '\n']));
+    is_value && in_tag && ends(after.trim_start_matches(['"', '\'']))
+}
+
+/// `{"X": {…}}` behind a special token: an object whose only key is the name.
+fn is_key(before: &str, after: &str) -> bool {
+    let outer = before.strip_suffix('"').and_then(|outer| outer.trim_end().strip_suffix('{'));
+    let marked = outer.is_some_and(|outer| outer.trim_end_matches(['[', ' ', '\n']).ends_with("|>"));
+    let value = after.strip_prefix('"').and_then(after_colon);
+    marked && value.is_some_and(|value| value.starts_with('{'))
+}
+
+/// `to=X` and `tool="X"` beside special tokens.
+fn is_recipient(before: &str, after: &str) -> bool {
+    let head = before.trim_end_matches('"');
+    let is_value = ["to=", "tool=", "name=", "function="].iter().any(|key| head.ends_with(key));
+    is_value && (before.contains("|>") || after.trim_start_matches('"').trim_start().starts_with("<|"))
+}
+
+/// `<tool_name>X</tool_name>`, `<tool_call>X`, `[TOOL_CALLS]X`: a name behind a tag or a token that speaks of calls, and
+/// more markup behind it, unless the token is one that no text has.
+fn is_behind_marker(before: &str, after: &str) -> bool {
+    let before = before.trim_end();
+    let open = match before.chars().next_back() {
+        Some('>') => before.rfind('<'),
+        Some(']') => before.rfind('['),
+        _ => None,
+    };
+    let Some(marker) = open.map(|open| &before[open..]) else { return false };
+    let is_token = marker.ends_with("|>") || marker.ends_with("｜>");
+    let is_label = marker.starts_with('[') && !marker.contains(|c: char| c.is_lowercase() || c == ' ');
+    if !is_token && !is_label && marker.starts_with('[') {
+        return false;
+    }
+    let marker = marker.to_ascii_lowercase();
+    let speaks = TAG_WORDS.iter().any(|word| marker.contains(word));
+    let goes_on = after.trim_start_matches([':', '"']).trim_start().starts_with(['<', '>', '{', '(', '[']);
+    speaks && (goes_on || is_token)
+}
+
+/// `Action: X` with arguments in the next line, or right behind it.
+fn is_labelled(before: &str, after: &str) -> bool {
+    let line = before.rsplit('\n').next().unwrap_or(before);
+    let Some(label) = line.trim_end().strip_suffix(':') else { return false };
+    let label = label.trim().trim_matches(|c: char| !c.is_alphanumeric());
+    if label.is_empty() || label.len() > 32 || label.contains(['<', '{', '"']) {
+        return false;
+    }
+    let label = label.to_ascii_lowercase();
+    if !TAG_WORDS.iter().any(|word| label.contains(word)) {
+        return false;
+    }
+    let Some(rest) = after.trim_start_matches([' ', '\t', '\r', '*']).strip_prefix('\n') else {
+        return after.trim_start().starts_with('{');
+    };
+    let next = rest.trim_start();
+    next.starts_with('{')
+        || next.lines().next().is_some_and(|line| {
+            line.split_once(':').is_some_and(|(label, value)| {
+                let label = label.to_ascii_lowercase();
+                ["input", "arg", "param"].iter().any(|word| label.contains(word))
+                    && value.trim_start().starts_with(['{', '[', '"'])
+                    || label.contains("args") && value.trim().is_empty()
+            })
+        })
+        || is_line_of_argument(rest)
+}
+
+/// `key: value` or `key <<END`, as the lines of arguments begin.
+fn is_line_of_argument(line: &str) -> bool {
+    let rest = line.trim_start_matches(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+    rest.len() < line.len() && (rest.starts_with(": ") || rest.starts_with(" <<"))
+}
+
+/// `X{"key": …`, or the object in the next line, where the name begins a line or follows a sign of markup.
+fn before_object(before: &str, after: &str) -> bool {
+    let object = after.trim_start();
+    let gap = &after[..after.len() - object.len()];
+    let Some(inside) = object.strip_prefix('{').filter(|_| gap.len() <= 2) else { return false };
+    let line = before.rsplit('\n').next().unwrap_or(before);
+    let begins = line.trim().is_empty() || line.ends_with(['>', ':', ']', '|', '=']);
+    let inside = inside.trim_start();
+    let key = inside.trim_start_matches(is_name_character);
+    let has_key = key.len() < inside.len() && key.starts_with(':');
+    let is_empty = inside.starts_with('}') && (gap.is_empty() || line.trim().is_empty());
+    begins && (inside.starts_with('"') || is_empty || gap.is_empty() && has_key)
+}
+
+/// `X(key=…`, `X("…`, `X({…`, and `X()` alone in its line.
+fn is_applied(before: &str, after: &str) -> bool {
+    let Some(inside) = after.strip_prefix('(') else { return false };
+    let line = before.rsplit('\n').next().unwrap_or(before).trim_end();
+    if line.ends_with(['=', '.', '(', '!', '&', '$', '@', '#', '+', '-', '/', '"', '\'']) {
+        return false;
+    }
+    let word = line.rsplit(|c: char| !is_name_character(c)).next().unwrap_or(line);
+    if DECLARING.contains(&word) {
+        return false;
+    }
+    let inside = inside.trim_start();
+    let value = inside.trim_start_matches(is_name_character);
+    let has_key = value.len() < inside.len() && {
+        let value = value.trim_start();
+        value.starts_with('=') && !value.starts_with("==")
+    };
+    let rest = inside.strip_prefix(')');
+    let begins = line.trim_start_matches(['[', ' ']).is_empty() || line.ends_with(['[', '>']);
+    let stands_alone = begins
+        && rest.is_some_and(|rest| {
+            let rest = rest.trim_start_matches([' ', ']', ';']);
+            rest.is_empty() || rest.starts_with(['\n', '\r', '<', ','])
+        });
+    let is_open = line.is_empty() || line.ends_with(['[', '>', ',', ';', '|', ']', ')', ':']);
+    has_key || stands_alone || is_open && inside.starts_with(['"', '\'', '{'])
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn punctuation_tells_a_call_from_a_word() {
+        let tools = Registry::from_value(&json!([{"name": "look"}, {"name": "fs.read"}])).unwrap();
+        for (text, expected) in [
+            ("{\"name\": \"look\", \"arguments\": {}}", true),
+            ("{'tool': 'look'}", true),
+            ("{\"id\": 1, \"function\" : \"look\"}", true),
+            ("{\"name\": \"look\", \"description\": \"sees\"}", false),
+            ("{\"title\": \"look\"}", false),
+            ("the \"name\": \"look\" is taken", false),
+            ("<look>", true),
+            ("<look q=\"a\"/>", true),
+            ("a <looking> b", false),
+            ("<function=look>", true),
+            ("<function = look>", true),
+            ("<invoke name=\"look\">", true),
+            ("<tool_call name='look' id='1'>", true),
+            ("a=look>b", false),
+            ("<tool: look>ls</tool>", true),
+            ("<tool_name>look</tool_name>", true),
+            ("<some_tool_call>look\n<key>", true),
+            ("<|tool_call:start|>look\n<|tool_arg:start|>q", true),
+            ("<b>look</b>", false),
+            ("Action: look\nAction Input: {\"q\": 1}", true),
+            ("TOOL: look\nARGS:\n{}", true),
+            ("Action: look\nThen go.", false),
+            ("Note: look\n{\"q\": 1}", false),
+            ("TOOL: look\nq: 1", true),
+            ("TOOL: look\nThen: 1", false),
+            ("<|prefix|>[{\"look\": {\"q\": 1}}]", true),
+            ("[{\"look\": {\"q\": 1}}]", false),
+            ("to=functions.look <|json|>{}", true),
+            ("<|open|>call tool=\"look\" <|sep|>", true),
+            ("<|tool_sep|>look\nthen", true),
+            ("[TOOL_CALLS]look[ARGS]{}", true),
+            ("[the tool]look[1]", false),
+            ("<|python_tag|>look.call(q=1)", true),
+            ("<|start|>[look()]<|end|>", true),
+            ("look\n{}", true),
+            ("look{\"q\": 1}", true),
+            ("call:look{q:1}", true),
+            ("look\n{\"q\": 1}", true),
+            ("I look {\"q\": 1}", false),
+            ("look {braces}", false),
+            ("look(q=\"a\")", true),
+            ("[look(q=1), look()]", true),
+            ("Sure: look(q = 'a')", true),
+            ("look()", true),
+            ("I could call look() next.", false),
+            ("I could call look next.", false),
+            ("look(q) is a function", false),
+            ("x = look(\"a\")", false),
+            ("a.look(q=1)", false),
+            ("def look(q=1):", false),
+            ("we look (see below)", false),
+            ("fs.read(path=\"a\")", true),
+            ("{\"name\": \"functions.look\"}", true),
+            ("好的look(q=1)", true),
+        ] {
+            let words = text.split(|c: char| !is_name_character(c)).filter(|word| !word.is_empty());
+            let found = words.into_iter().any(|word| {
+                named(&tools, word).is_some_and(|(name, alone)| {
+                    let at = word.as_ptr() as usize - text.as_ptr() as usize;
+                    let from = at + word.rfind(name).unwrap();
+                    let before = if alone { from } else { at };
+                    is_called(&text[..before], &text[from + name.len()..], alone)
+                })
+            });
+            assert_eq!(found, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_object_with_name_and_arguments_is_a_call_whoever_it_calls() {
+        for (text, expected) in [
+            ("{\"name\": \"fly\", \"arguments\": {\"q\": 1}}", true),
+            ("{ \"name\" : \"fly\",\n \"parameters\" : {}}", true),
+            ("{\"name\": \"fly\"}", false),
+            ("{\"name\": \"fly\", \"parameters\": {\"type\": \"object\"}}", false),
+            ("{\"name\": \"Ann Smith\", \"arguments\": {}}", false),
+            ("{\"name\": \"fly\", \"arguments\": \"none\"}", false),
+        ] {
+            assert_eq!(is_call_object(text), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! The watch: finds names of tools that stand in the text as in a call, though nothing reads a call there.
+//!
+//! It looks closer only around punctuation that calls have, which the scan of the text stops at anyway. Each byte there
+//! is looked at once, and what it says of a name depends on the text around the name alone, not on how that came.
+
+use std::collections::VecDeque;
+
+use super::super::likeness::{LOOK_AHEAD, LOOK_BACK, is_call_object, is_called, is_name_character, named};
+use super::super::region::Surroundings;
+use crate::bytes::character_start;
+use crate::finding::Span;
+use crate::registry::Registry;
+
+/// How far behind punctuation a name may stand.
+const REACH: usize = 160;
+
+/// How much of the text is kept at least, so that what stands before a name is known.
+const KEPT: usize = 2 * LOOK_BACK + 4;
+
+/// How much of the text from the first name on is kept.
+const LONGEST: usize = 4096;
+
+/// The longest header of a response.
+const HEADER: usize = 32;
+
+/// Punctuation that follows other punctuation so closely is reached from there.
+const CLOSE: usize = 16;
+
+/// Text that looks like calls and was read as none.
+#[derive(Debug)]
+pub(crate) struct Unread {
+    /// The text, from a little before the first name on, as much as is kept.
+    pub(crate) text: String,
+    /// From the first name to the last.
+    pub(crate) span: Span,
+    /// How many names there are.
+    pub(crate) names: usize,
+    /// Where the text begins in the input.
+    start: usize,
+    /// Whether it stands in a code fence, where it is a call only to a dialect that writes fences.
+    pub(crate) fenced: bool,
+}
+
+/// Punctuation that calls have.
+#[derive(Clone, Copy, Debug)]
+struct Anchor {
+    place: usize,
+    /// Whether it stands in a code fence.
+    fenced: bool,
+}
+
+/// Looks for names of tools in the text.
+#[derive(Debug, Default)]
+pub(super) struct Watch {
+    registry: Option<Registry>,
+    /// Whether it looks at all.
+    is_on: bool,
+    /// The text so far without a gap, or the end of it.
+    text: String,
+    /// Where that begins in the input.
+    start: usize,
+    /// Before this place everything has been looked at that has to be.
+    looked: usize,
+    /// Up to this place names are looked for.
+    until: usize,
+    /// Punctuation that has been read and not been looked at.
+    anchors: VecDeque<Anchor>,
+    last_anchor: Option<usize>,
+    /// Whether the first line of the response is known to be a header, or none.
+    is_begun: bool,
+    /// Whether the last punctuation that was read stands in a code fence.
+    in_code: bool,
+    /// Whether that which is looked at does.
+    in_fence: bool,
+    /// What was found in the text, and what in code fences.
+    unread: Option<Box<Unread>>,
+    fenced: Option<Box<Unread>>,
+}
+
+impl Watch {
+    /// Looks for these tools, or for any where there is no list.
+    pub(super) fn new(registry: Option<Registry>) -> Self {
+        Watch { registry, is_on: true, ..Watch::default() }
+    }
+
+    /// Whether a byte is punctuation that calls have, given the one before it.
+    #[inline]
+    pub(super) fn is_anchor(byte: u8, before: impl FnOnce() -> Option<u8>) -> bool {
+        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | 128..);
+        matches!(byte, b'{' | b'<') || byte == b'(' && before().is_some_and(is_name)
+    }
+
+    /// The last byte of the text, if it ends right before this place.
+    pub(super) fn last_byte(&self, place: usize) -> Option<u8> {
+        self.text.bytes().next_back().filter(|_| self.end() == place)
+    }
+
+    /// Punctuation stands here in the text, in these surroundings.
+    pub(super) fn note(&mut self, byte: u8, place: usize, surroundings: impl FnOnce() -> Surroundings) {
+        let is_close = self.last_anchor.is_some_and(|last| place < last + CLOSE);
+        // A bracket of an application has to be seen itself, what stands in the others is in reach.
+        if !self.is_on || is_close && byte != b'(' {
+            return;
+        }
+        let surroundings = surroundings();
+        let fenced = surroundings.fence.is_some();
+        let outer = Surroundings { fence: None, ..surroundings };
+        // Code is full of brackets: only the first application in it may be a call.
+        let is_code = fenced && byte != b'{' && (byte != b'(' || self.in_code);
+        if outer.is_dead() || surroundings.backticks > 0 || is_code {
+            return;
+        }
+        self.in_code = fenced;
+        self.last_anchor = Some(place);
+        self.anchors.push_back(Anchor { place, fenced });
+    }
+
+    /// Takes the next piece of the text.
+    pub(super) fn take(&mut self, text: &str, start: usize) {
+        if !self.is_on {
+            return;
+        }
+        if start != self.end() {
+            self.begin_at(start);
+        }
+        for unread in self.unread.iter_mut().chain(&mut self.fenced) {
+            unread.keep(text, start);
+        }
+        if !self.is_begun {
+            self.begin(text, start);
+        }
+        if self.anchors.is_empty() && self.until <= self.looked {
+            self.keep_end(text, start);
+            return;
+        }
+        self.text.push_str(text);
+        let end = self.end();
+        self.look(end.saturating_sub(LOOK_AHEAD), false);
+        if self.text.len() > 4 * KEPT {
+            let cut = self.looked.clamp(self.start, end) - self.start;
+            self.cut_before(character_start(&self.text, cut.saturating_sub(KEPT)));
+        }
+    }
+
+    /// What came so far was no text after all.
+    pub(super) fn forget(&mut self) {
+        *self = Watch { is_on: self.is_on, registry: self.registry.take(), ..Watch::default() };
+    }
+
+    /// What was found, once the text is over.
+    pub(super) fn finish(&mut self) -> Option<Box<Unread>> {
+        self.begin_at(usize::MAX);
+        self.unread.take().or_else(|| self.fenced.take())
+    }
+
+    fn end(&self) -> usize {
+        self.start + self.text.len()
+    }
+
+    /// A response whose first line is a single word may begin with a header, and then has no other punctuation.
+    fn begin(&mut self, text: &str, start: usize) {
+        let end = text.find(char::is_whitespace);
+        let length = self.text.len() + end.unwrap_or(text.len());
+        self.is_begun = end.is_some() || length > HEADER || self.start > 0;
+        let is_line = end.is_some_and(|end| text[end..].starts_with(['\n', '\r']));
+        if is_line && (1..=HEADER).contains(&length) && self.start == 0 && start == self.text.len() {
+            self.anchors.push_front(Anchor { place: 0, fenced: false });
+        }
+    }
+
+    /// The text goes on somewhere else: what came before is looked at to its end.
+    fn begin_at(&mut self, start: usize) {
+        self.look(self.end(), true);
+        self.text.clear();
+        (self.start, self.looked, self.until) = (start, start, start);
+        while self.anchors.front().is_some_and(|anchor| anchor.place < start) {
+            self.anchors.pop_front();
+        }
+    }
+
+    /// Keeps the end of a text in which there is nothing to look at.
+    fn keep_end(&mut self, text: &str, start: usize) {
+        if text.len() >= KEPT {
+            let from = character_start(text, text.len() - KEPT);
+            self.text.clear();
+            self.text.push_str(&text[from..]);
+            self.start = start + from;
+        } else {
+            self.text.push_str(text);
+            if self.text.len() > 4 * KEPT {
+                self.cut_before(character_start(&self.text, self.text.len() - KEPT));
+            }
+        }
+    }
+
+    fn cut_before(&mut self, at: usize) {
+        self.text.drain(..at);
+        self.start += at;
+    }
+
+    /// Looks at every name before `limit` that is in reach of punctuation.
+    fn look(&mut self, limit: usize, is_over: bool) {
+        loop {
+            if self.looked >= self.until {
+                let next = self.anchors.front().copied().filter(|anchor| anchor.place < limit);
+                let Some(Anchor { place, fenced }) = next else { return };
+                self.anchors.pop_front();
+                self.in_fence = fenced;
+                self.looked = self.looked.max(place.saturating_sub(LOOK_BACK)).max(self.start);
+                self.until = place + REACH;
+                let from = character_start(&self.text, self.looked - self.start);
+                // What stands in code is not called.
+                let code = self.text[from..from.max(place - self.start)].rfind('`');
+                self.looked = self.start + code.map_or(from, |at| from + at + 1);
+                self.skip_started_word();
+            }
+            let next = self.anchors.front().map_or(usize::MAX, |anchor| anchor.place);
+            let target = self.until.min(limit).min(next);
+            self.look_at_words(target, is_over);
+            if self.looked >= next {
+                self.in_fence = self.anchors.pop_front().is_some_and(|anchor| anchor.fenced);
+                self.until = self.until.max(next + REACH);
+            } else if self.looked < self.until {
+                return;
+            }
+        }
+    }
+
+    /// A word that begins before the place is not looked at in part.
+    fn skip_started_word(&mut self) {
+        let (before, after) = self.text.split_at(self.looked - self.start);
+        if before.ends_with(is_name_character) {
+            let rest = after.trim_start_matches(is_name_character);
+            self.looked += after.len() - rest.len();
+        }
+    }
+
+    /// Looks at the words that begin before this place. One that may go on is left for later.
+    fn look_at_words(&mut self, target: usize, is_over: bool) {
+        while self.looked < target {
+            let at = self.looked - self.start;
+            let rest = &self.text[at..];
+            let Some(c) = rest.chars().next() else { return };
+            if c == '`' {
+                self.until = self.looked;
+                return;
+            }
+            if !is_name_character(c) {
+                if c == '{' && self.registry.is_none() {
+                    let ahead = character_start(rest, LOOK_BACK);
+                    if rest.len() <= ahead && !is_over {
+                        return;
+                    }
+                    if is_call_object(&rest[..ahead]) {
+                        self.found(at, at + 1);
+                    }
+                }
+                self.looked += c.len_utf8();
+                continue;
+            }
+            let word = rest.len() - rest.trim_start_matches(is_name_character).len();
+            // What follows a word has to be known before it is looked at, unless the word is too long for a name.
+            if rest.len() < word + LOOK_AHEAD && word <= LOOK_BACK && !is_over {
+                return;
+            }
+            self.look_at(at, at + word);
+            self.looked += word;
+        }
+    }
+
+    fn look_at(&mut self, from: usize, to: usize) {
+        let Some(registry) = self.registry.as_ref().filter(|_| to - from <= LOOK_BACK) else { return };
+        let word = &self.text[from..to];
+        let Some((name, alone)) = named(registry, word) else { return };
+        let start = from + word.rfind(name).unwrap_or(0);
+        let begin = character_start(&self.text, start.saturating_sub(LOOK_BACK));
+        let end = start + name.len();
+        let ahead = character_start(&self.text, end + LOOK_AHEAD);
+        // A namespace belongs to the name, not to what stands before it.
+        let before = if alone { start } else { from };
+        if is_called(&self.text[begin.min(before)..before], &self.text[end..ahead], alone) {
+            self.found(start, end);
+        }
+    }
+
+    fn found(&mut self, from: usize, to: usize) {
+        let span = Span::new(self.start + from, self.start + to);
+        let found = if self.in_fence { &mut self.fenced } else { &mut self.unread };
+        match found {
+            Some(unread) => {
+                unread.span.end = span.end;
+                unread.names += 1;
+            }
+            None => {
+                let begin = character_start(&self.text, from.saturating_sub(LOOK_BACK));
+                // What is cut begins with the next line, unless that is too far.
+                let line = self.text[begin..from].find('\n').filter(|_| begin > 0);
+                let begin = line.map_or(begin, |at| begin + at + 1);
+                let start = self.start + begin;
+                let mut unread = Unread { text: String::new(), span, names: 1, start, fenced: self.in_fence };
+                unread.keep(&self.text[begin..], start);
+                *found = Some(Box::new(unread));
+            }
+        }
+    }
+}
+
+impl Unread {
+    /// Keeps text that follows what is kept already.
+    fn keep(&mut self, text: &str, start: usize) {
+        if start == self.start + self.text.len() {
+            self.text.push_str(&text[..character_start(text, LONGEST - self.text.len().min(LONGEST))]);
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Trials: text that looks like a call and was read as none is read once more by every dialect that was not asked, to say
+//! which one would read it. Nothing of it is run.
+
+use std::cmp::Reverse;
+use std::sync::{Arc, LazyLock, OnceLock};
+
+use crate::dialect::{Record, RenderCall};
+use crate::ending::FinishReason;
+use crate::event::{Event, Rejected};
+use crate::finding::{Code, Finding};
+use crate::frame::Compiled;
+use crate::frame::machine::Unread;
+use crate::frame::openers::Openers;
+use crate::frame::program::{Program, compile};
+use crate::policy::Policy;
+use crate::response::Response;
+use crate::rules::{ActiveDialect, Rules};
+use crate::session::Session;
+
+/// A dialect by itself, compiled.
+#[derive(Clone)]
+struct Alone {
+    program: Arc<Program>,
+    openers: Arc<Openers>,
+    dialects: Arc<[ActiveDialect]>,
+}
+
+/// Every dialect, once it has been tried. Tools are no part of it, so one serves all gates.
+static COMPILED: LazyLock<Vec<(&Record, OnceLock<Alone>)>> =
+    LazyLock::new(|| Record::builtin().iter().map(|record| (record, OnceLock::new())).collect());
+
+/// What is said about text that looks like a call. What stands in a code fence is one only to a dialect that reads it there.
+pub(crate) fn finding(rules: &Rules, unread: &Unread) -> Option<Finding> {
+    let finding = Finding::new(Code::LooksLikeACall).at(unread.span);
+    let finding = Finding { count: unread.names, ..finding };
+    match reader(rules, &unread.text) {
+        Some(name) => Some(
+            finding
+                .message(format!("looks like {name}; read it with --dialect {name}"))
+                .help(format!("Switch the dialect `{name}` on if the model writes its calls like this.")),
+        ),
+        None => Some(finding).filter(|_| !unread.fenced),
+    }
+}
+
+/// The dialect that reads a text best, among those that were not asked.
+fn reader(rules: &Rules, text: &str) -> Option<&'static str> {
+    let is_asked = |record: &Record| {
+        let mut chosen = rules.dialects.iter().filter(|active| active.chosen);
+        chosen.any(|active| active.record.name == record.name)
+    };
+    let readings = COMPILED.iter().filter_map(|(record, compiled)| {
+        let can_read = !is_asked(record) && (!record.known || rules.registry.is_some());
+        let compiled = can_read.then(|| compiled.get_or_init(|| alone(record)))?;
+        Some((quality(record, &read(rules, compiled.clone(), text), text)?, record))
+    });
+    // The first of equals is taken: the order of the files is the rank.
+    let best = readings.reduce(|best, next| if next.0 > best.0 { next } else { best });
+    best.map(|(_, record)| &*record.name)
+}
+
+/// How well a dialect has read a text: by its calls, then by those it had to reject, by whether it writes them so itself,
+/// by whether it is that of certain models, and by what was left over.
+type Quality = (usize, usize, bool, bool, Reverse<usize>);
+
+fn quality(record: &Record, response: &Response, text: &str) -> Option<Quality> {
+    // What has a name and only arguments that do not fit, or no end, was read as what it is.
+    let is_read = |finding: &Finding| finding.code == Code::Truncated || finding.code.kind() == "schema";
+    let is_call = |rejected: &&Rejected| rejected.name.is_some() && rejected.findings.iter().all(is_read);
+    let rejected = response.rejected.iter().filter(is_call).count();
+    if response.calls.is_empty() && rejected == 0 {
+        return None;
+    }
+    let written = response.calls.iter().map(|call| {
+        let call = RenderCall { id: Some(&call.id), name: &call.name, arguments: &call.arguments };
+        record.render(&[call], None, None).unwrap_or_default()
+    });
+    let bare = |text: &str| text.split_whitespace().collect::<String>();
+    let source = bare(text);
+    let is_own = written.map(|written| bare(&written)).all(|written| source.contains(&written));
+    let left = response.text.bytes().filter(|byte| !byte.is_ascii_whitespace()).count();
+    Some((response.calls.len(), rejected, is_own && rejected == 0, record.models.is_empty(), Reverse(left)))
+}
+
+/// What a dialect makes of a text if it was asked for by name.
+fn read(rules: &Rules, Alone { program, openers, dialects }: Alone, text: &str) -> Response {
+    let rules = Rules {
+        registry: rules.registry.clone(),
+        policy: Policy::default(),
+        dialects,
+        error_codes: &[],
+        rejects_empty: false,
+    };
+    let mut collector = Response::collector();
+    let mut session = Session::unwatched(Arc::new(Compiled { program, openers, rules }));
+    let mut sink = |event: Event<'_>| collector.push(event);
+    session.push(text, &mut sink);
+    session.finish(FinishReason::Unknown, &mut sink);
+    collector.finish(FinishReason::Unknown)
+}
+
+fn alone(record: &Record) -> Alone {
+    let records = [ActiveDialect { record: Arc::new(record.clone()), chosen: true, live: true }];
+    let program = Arc::new(compile(&records));
+    let openers = Arc::new(Openers::new(&program));
+    Alone { program, openers, dialects: records.into() }
+}

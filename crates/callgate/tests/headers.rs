@@ -1,0 +1,127 @@
+//! Headers and frames with more in them than the format has: a word, a fence. What they hold is read all the same, and text
+//! outside of every header is text.
+
+// What fails outside of a test function fails the test that called it.
+#![allow(clippy::panic)]
+
+mod support;
+
+use callgate::{Gate, Record, RenderCall, RepairCode, Response};
+use serde_json::{Value, json};
+use support::guard::in_parallel;
+use support::{Feed, dialect_gate, rejections, response};
+
+fn tools() -> Value {
+    json!([{"name": "look", "parameters": {"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]}}])
+}
+
+/// The response to a text, the same whole and byte by byte.
+fn read(gate: &Gate, text: &str) -> Response {
+    let feed = Feed::new(gate);
+    let whole = feed.whole(text.as_bytes());
+    assert_eq!(feed.bytewise(text.as_bytes()), whole, "{text:?} depends on how it is cut");
+    response(&whole)
+}
+
+#[test]
+fn a_header_may_hold_any_word() {
+    let gate = dialect_gate("harmony", &tools());
+    for header in [
+        "<|channel|>commentary to=functions.look <|constrain|>json",
+        "<|channel|>commentary to=functions.look <|constrain|>code",
+        "<|channel|>commentary to=functions.look code",
+        "<|channel|>commentary to=functions.look json",
+        "<|channel|>commentary to=functions.look",
+        "<|channel|>commentary to=look <|constrain|>JSON",
+        "<|channel|>analysis to=functions.look code",
+        "<|channel|>commentary code to=functions.look",
+        "<|channel|>commentary<|channel|>commentary to=functions.look <|constrain|>json",
+        "<|start|>assistant to=functions.look<|channel|>commentary <|constrain|>text",
+        "<|start|>assistant to=functions.look<|channel|>commentary code",
+        "<|start|>assistant to=functions.look<|channel|>analysis code",
+    ] {
+        let response = read(&gate, &format!("{header}<|message|>{{\"q\": \"a\"}}<|call|>"));
+        let [call] = &response.calls[..] else { panic!("{header}: {}", rejections(&response)) };
+        assert_eq!(call.value(), json!({"q": "a"}), "{header}");
+    }
+}
+
+#[test]
+fn what_is_said_to_the_user_is_text() {
+    for (dialect, text) in [
+        ("harmony", "Hello."),
+        ("harmony", "<|channel|>final<|message|>Hello."),
+        ("harmony", "<|channel|>final <|constrain|>json<|message|>Hello."),
+        ("harmony", "<|channel|>final to=user<|message|>Hello."),
+        ("harmony", "<|channel|>commentary to=user<|message|>Hello.<|end|>"),
+        ("harmony", " to=user<|channel|>final<|message|>Hello.<|return|>"),
+        ("harmony", "<|channel|>analysis<|message|>So.<|end|>Hello."),
+        ("inkling", "Hello."),
+        ("inkling", "look<|content_text|>Hello.<|end_message|>"),
+        ("kimi-k3", "Hello."),
+        ("muse-atem", "Hello."),
+        ("beam", "Hello."),
+        ("solar-open", "Hello."),
+    ] {
+        let response = read(&dialect_gate(dialect, &tools()), text);
+        assert_eq!(response.text.trim(), "Hello.", "{dialect} {text}: {response:?}");
+    }
+}
+
+/// JSON in a frame that has a marker may stand in a fence, which is listed; anything else around it is said.
+#[test]
+fn a_fence_around_the_json_of_a_frame_is_dropped() {
+    let check = |record: &&Record| {
+        let mut faults = Vec::new();
+        let write = |id| {
+            let call = RenderCall { id, name: "look", arguments: r#"{"q":"some cats"}"# };
+            record.render(&[call], None, None).ok()
+        };
+        let Some(text) = write(Some("a1b2c3d4e")).or_else(|| write(None)) else { return faults };
+        let Some((start, end)) = json_of(&text) else { return faults };
+        let (before, json, after) = (&text[..start], &text[start..end], &text[end..]);
+        let is_marked = before.contains(['<', '|']) && !before.contains("```") && !after.contains("```");
+        // Where anything can be the argument, so can a fence.
+        if record.call.iter().any(|call| call.to_string().contains("{code}")) {
+            return faults;
+        }
+        let is_list = before.trim_end().ends_with('[') || before.trim_end().ends_with('(');
+        let gate = dialect_gate(&record.name, &tools());
+        for fence in ["```json", "```"] {
+            let fenced = format!("{before}\n{fence}\n{json}\n```\n{after}");
+            let response = read(&gate, &fenced);
+            let is_read = response.calls.len() == 1 && response.calls[0].value() == json!({"q": "some cats"});
+            let lists = |code| {
+                response.calls.iter().any(|call| call.repairs.iter().any(|repair| repair.code == code))
+            };
+            let said = !response.rejected.is_empty() || !response.findings.is_empty();
+            if is_marked && !is_list && !(is_read && lists(RepairCode::CodeFence)) {
+                faults.push(format!("{fenced:?}: {:?} {}", response.calls, rejections(&response)));
+            } else if is_marked && !is_read && !said {
+                faults.push(format!("{fenced:?} is silent"));
+            }
+        }
+        for around in [("`", "`"), ("Here it is: ", ""), ("", " That is all.")] {
+            let text = format!("{before}{}{json}{}{after}", around.0, around.1);
+            let response = read(&gate, &text);
+            let said = !response.rejected.is_empty()
+                || response.findings.iter().any(|finding| finding.span.is_some());
+            if is_marked && response.calls.len() != 1 && !said {
+                faults.push(format!("{text:?} is silent"));
+            }
+        }
+        faults.into_iter().map(|fault| format!("{}: {fault}", record.name)).collect()
+    };
+    let records: Vec<&Record> = Record::builtin().iter().collect();
+    let faults: Vec<String> = in_parallel(&records, check).into_iter().flatten().collect();
+    assert!(faults.is_empty(), "{} faults\n{}", faults.len(), faults.join("\n"));
+}
+
+/// The place of the JSON object that holds the arguments of the call.
+fn json_of(text: &str) -> Option<(usize, usize)> {
+    text.match_indices('{').find_map(|(start, _)| {
+        let mut stream = serde_json::Deserializer::from_str(&text[start..]).into_iter::<Value>();
+        let value = stream.next()?.ok()?;
+        value.to_string().contains("some cats").then(|| (start, start + stream.byte_offset()))
+    })
+}

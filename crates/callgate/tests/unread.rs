@@ -1,0 +1,190 @@
+//! What nothing reads: text that looks like a call is said to, whatever the profile, and text that only speaks of tools is not.
+
+// What fails outside of a test function fails the test that called it.
+#![allow(clippy::panic)]
+
+mod support;
+
+use callgate::{Code, Finding, Gate, Profile, Record, RenderCall, Response};
+use serde_json::{Value, json};
+use support::guard::in_parallel;
+use support::{Feed, excerpt, gate, profile, registry, response};
+
+fn tools() -> Value {
+    let object = |properties: Value| json!({"type": "object", "properties": properties});
+    json!([
+        {"name": "book_room", "parameters": object(json!({"room": {"type": "string"}, "guests": {"type": "integer"}}))},
+        {"name": "save_note", "parameters": object(json!({"text": {"type": "string"}}))},
+        {"name": "ping", "parameters": object(json!({}))},
+    ])
+}
+
+fn looks(response: &Response) -> Vec<&Finding> {
+    response.findings.iter().filter(|finding| finding.code == Code::LooksLikeACall).collect()
+}
+
+/// What is said about a text that is fed whole and byte by byte.
+fn said(gate: &Gate, text: &str) -> Option<(String, String)> {
+    let feed = Feed::new(gate);
+    let whole = feed.whole(text.as_bytes());
+    assert_eq!(feed.bytewise(text.as_bytes()), whole, "cut otherwise, read otherwise: {text}");
+    let response = response(&whole);
+    assert!(response.calls.is_empty(), "{text} was read: {:?}", response.calls);
+    let looks = looks(&response);
+    assert!(looks.len() <= 1, "{text}: {looks:?}");
+    let span = looks.first()?.span.unwrap_or_else(|| panic!("{text}: no place"));
+    Some((looks[0].message.clone().into_owned(), text[span.start..span.end].to_owned()))
+}
+
+#[test]
+fn the_dialect_that_would_read_it_is_named() {
+    let gate = gate("standard", &tools());
+    for (text, dialect, place) in [
+        (r#"{"name": "book_room", "arguments": {"room": "blue"}}"#, "json-bare", "book_room"),
+        (r#"Sure. {"name": "book_room", "arguments": {"room": "blue"}}"#, "json-bare", "book_room"),
+        (r#"{"name": "book_room", "parameters": {"room": "blue"}}"#, "llama3-json", "book_room"),
+        ("[book_room(room=\"blue\", guests=3)]", "pythonic", "book_room"),
+        ("Action: book_room\nAction Input: {\"room\": \"blue\"}", "react", "book_room"),
+        ("TOOL_CALL: book_room\nARGS: {\"room\": \"blue\"}", "tool-call-args", "book_room"),
+        ("```json\n{\"tool\": \"book_room\", \"arguments\": {}}\n```", "fenced-json", "book_room"),
+    ] {
+        let wanted = format!("looks like {dialect}; read it with --dialect {dialect}");
+        assert_eq!(said(&gate, text), Some((wanted, place.to_owned())), "{text}");
+    }
+    let two = "{\"name\": \"book_room\", \"arguments\": {\"room\": \"a\"}}\n{\"name\": \"ping\", \"arguments\": {}}";
+    let response = gate.parse(two);
+    assert_eq!(looks(&response)[0].count, 2);
+    assert!(
+        said(&gate, two).is_some_and(|(_, place)| place.starts_with("book_room") && place.ends_with("ping"))
+    );
+}
+
+#[test]
+fn what_no_dialect_reads_is_said_too() {
+    let gate = gate("standard", &tools());
+    for text in ["<go book_room=\"1\"><use=save_note>", "{{\"tool\": \"save_note\"", "call:save_note{text:a}"]
+    {
+        assert!(said(&gate, text).is_some(), "{text}");
+    }
+}
+
+#[test]
+fn who_only_speaks_of_a_tool_calls_none() {
+    let gate = gate("standard", &tools());
+    for text in [
+        "I could call book_room next.",
+        "I could call book_room() next, or book_room(room).",
+        "The tool \"book_room\" takes a name: \"blue\".",
+        "{\"title\": \"book_room\", \"text\": \"a\"}",
+        "{\"name\": \"book_room\", \"description\": \"Books.\", \"parameters\": {\"type\": \"object\"}}",
+        "Use <b>book_room</b> (or save_note) {later}.",
+        "`book_room(room=\"blue\")` books it.",
+        "```js\nbook_room({\"name\": \"book_room\"})\n```",
+        "> {\"name\": \"book_room\", \"arguments\": {}}",
+        "{a}\n```\n{\"name\": \"book_room\", \"arguments\": {}}\n```",
+        "<think>{\"name\": \"book_room\", \"arguments\": {}}</think>Done.",
+    ] {
+        assert_eq!(said(&gate, text), None, "{text}");
+    }
+}
+
+#[test]
+fn without_a_tool_list_only_an_unmistakable_object_is_said() {
+    let gate = Gate::builder().build().unwrap_or_else(|error| panic!("{error}"));
+    for (text, expected) in [
+        (r#"{"name": "fly", "arguments": {"to": "Oslo"}}"#, true),
+        (r#"{"name": "fly", "parameters": {"type": "object"}}"#, false),
+        (r#"{"name": "Ann", "age": 3}"#, false),
+        ("fly(to=\"Oslo\")", false),
+    ] {
+        assert_eq!(said(&gate, text).is_some(), expected, "{text}");
+    }
+}
+
+#[test]
+fn a_call_that_came_out_is_not_said_again() {
+    let gate = gate("standard", &tools());
+    for text in [
+        "<tool_call>{\"name\": \"book_room\", \"arguments\": {\"room\": \"a\"}}</tool_call>",
+        "<tool_call>{\"name\": \"book_room\", \"arguments\": {\"room\": 1, \"x\": {}}}</tool_call>",
+    ] {
+        let response = gate.parse(text);
+        assert_eq!(looks(&response), Vec::<&Finding>::new(), "{text}");
+    }
+}
+
+#[test]
+fn the_second_of_two_calls_in_one_line_is_read_or_said() {
+    let call = |room: &str| format!("{{\"name\": \"book_room\", \"arguments\": {{\"room\": \"{room}\"}}}}");
+    for join in ["; ", ";", " ", "", ", "] {
+        let text = format!("{}{join}{}", call("a"), call("b"));
+        for record in Record::builtin() {
+            let builder = Gate::builder().tools(registry(&tools())).dialect(&record.name);
+            let response = builder.build().unwrap_or_else(|error| panic!("{error}")).parse(&text);
+            let outcomes = response.calls.len() + response.rejected.len();
+            let said = response
+                .findings
+                .iter()
+                .any(|finding| finding.span.is_some_and(|span| span.end > text.len() / 2));
+            assert!(outcomes == 2 || said, "{} is silent about {text}: {response:?}", record.name);
+        }
+    }
+}
+
+/// What a dialect writes for some calls.
+fn written(record: &Record) -> Vec<String> {
+    let turns: [&[(&str, Value)]; 4] = [
+        &[("book_room", json!({"room": "blue", "guests": 3}))],
+        &[("save_note", json!({"text": "two\nlines, \"quoted\" <b>"}))],
+        &[("ping", json!({}))],
+        &[("book_room", json!({"room": "red"})), ("save_note", json!({"text": "keys"}))],
+    ];
+    let write = |calls: &[(&str, Value)], id: Option<&str>| {
+        let arguments: Vec<String> = calls.iter().map(|(_, arguments)| arguments.to_string()).collect();
+        let calls = calls.iter().zip(&arguments);
+        let calls: Vec<RenderCall<'_>> =
+            calls.map(|((name, _), arguments)| RenderCall { id, name, arguments }).collect();
+        record.render(&calls, None, None).ok()
+    };
+    turns.iter().filter_map(|calls| write(calls, Some("a1b2c3d4e")).or_else(|| write(calls, None))).collect()
+}
+
+/// A call in any format is a call, a rejection or a finding in every profile, and nothing but the profile's own formats is
+/// a call in those that have one.
+#[test]
+fn no_profile_is_silent_about_a_foreign_call() {
+    let tools = tools();
+    let gates: Vec<(&str, Gate)> = Profile::NAMES
+        .iter()
+        .map(|name| {
+            let builder = Gate::builder().profile(profile(name)).tools(registry(&tools));
+            let builder = if profile(name).needs_dialect() { builder.dialect("native") } else { builder };
+            (*name, builder.build().unwrap_or_else(|error| panic!("{name}: {error}")))
+        })
+        .collect();
+    let check = |record: &&Record| {
+        let mut faults = Vec::new();
+        for (name, gate) in &gates {
+            for text in written(record) {
+                let feed = Feed::new(gate);
+                let whole = feed.whole(text.as_bytes());
+                let response = response(&whole);
+                let is_said = response.findings.iter().any(|finding| finding.span.is_some());
+                if response.calls.is_empty() && response.rejected.is_empty() && !is_said {
+                    faults.push(format!("{name} says nothing about {}: {}", record.name, excerpt(&text)));
+                }
+                if feed.bytewise(text.as_bytes()) != whole {
+                    faults.push(format!(
+                        "{name} reads {} otherwise when cut: {}",
+                        record.name,
+                        excerpt(&text)
+                    ));
+                }
+            }
+        }
+        faults
+    };
+    let records: Vec<&Record> = Record::builtin().iter().collect();
+    let faults: Vec<String> = in_parallel(&records, check).into_iter().flatten().collect();
+    assert!(faults.is_empty(), "{} faults\n{}", faults.len(), faults.join("\n"));
+}
