@@ -157,7 +157,10 @@ fn is_behind_marker(before: &str, after: &str) -> bool {
     let Some(marker) = open.map(|open| &before[open..]) else { return false };
     let is_token = marker.ends_with("|>") || marker.ends_with("｜>");
     let is_label = marker.starts_with('[') && marker.contains(|c: char| c.is_uppercase() || c == '_');
-    if !is_token && !is_label && marker.starts_with('[') || marker.contains(char::is_whitespace) {
+    // A tag is one word, with white space around it at most.
+    let is_open =
+        |marker: &str| marker[1..].trim_start().trim_end_matches([' ', '>']).contains(char::is_whitespace);
+    if !is_token && !is_label && marker.starts_with('[') || is_open(marker) {
         return false;
     }
     let marker = marker.to_ascii_lowercase();
@@ -205,12 +208,13 @@ fn before_markup(before: &str, after: &str) -> bool {
     let line = before.rsplit('\n').next().unwrap_or(before);
     let markup = after.trim_start().to_ascii_lowercase();
     let close = markup.find(['>', ']']).unwrap_or(0);
-    let speaks = ["arg", "param", "call_id"].iter().any(|word| markup[..close].contains(word));
+    let speaks = ["arg", "param", "call"].iter().any(|word| markup[..close].contains(word));
     line.trim().is_empty() && (markup.starts_with(['<', '[']) && speaks || markup.starts_with(".call("))
 }
 
 /// `X{"key": …`, or the object in the next line, where the name begins a line or follows a sign of markup.
 fn before_object(before: &str, after: &str) -> bool {
+    let after = after.strip_prefix('>').unwrap_or(after);
     let object = after.trim_start();
     let gap = &after[..after.len() - object.len()];
     let Some(inside) = object.strip_prefix('{').filter(|_| gap.len() <= 2) else { return false };
@@ -274,6 +278,9 @@ mod tests {
             ("look<b>x</b>", false),
             ("look[ARGS]{\"q\": 1}", true),
             ("look[1]", false),
+            ("look>{\"q\": 1}", true),
+            ("look</tool_call>", true),
+            ("< tool_call>look\n<arg_key>", true),
             ("look.call(q=1)", true),
             ("<invoke name=“look”>", true),
             ("<|OPEN|>CALL TOOL=\"look\"", true),
