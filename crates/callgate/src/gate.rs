@@ -14,6 +14,7 @@ use crate::registry::{Registry, nearest};
 use crate::response::Response;
 use crate::rules::{ActiveDialect, Rules};
 use crate::session::Session;
+use crate::trial;
 
 /// A compiled gate. Cheap to clone; make one session per response.
 ///
@@ -171,6 +172,7 @@ impl GateBuilder {
                 });
             }
             needs_tools(&record, self.registry.as_ref())?;
+            reads_back(&record)?;
             records.push(ActiveDialect { record: Arc::new(record), chosen: true, live: true });
         }
         let names: Vec<String> = self
@@ -225,6 +227,16 @@ fn needs_tools(record: &Record, registry: Option<&Registry>) -> Result<(), GateE
         code: "needs-tools",
         message: format!("the dialect `{}` needs a tool list: the tools' names are its markers", record.name),
         help: "give the tool list, or choose another dialect".to_owned(),
+    })
+}
+
+/// A dialect that does not read what it writes would lose calls.
+fn reads_back(record: &Record) -> Result<(), GateError> {
+    let Some(written) = trial::unread_writing(record) else { return Ok(()) };
+    Err(GateError {
+        code: "unread-writing",
+        message: format!("the dialect `{}` does not read what it writes: {written:?}", record.name),
+        help: "`callgate dialects test FILE` shows how far it is read".to_owned(),
     })
 }
 

@@ -1,8 +1,10 @@
-//! Trials: text that looks like a call and was read as none is read once more by every dialect that was not asked, to say
-//! which one would read it. Nothing of it is run.
+//! Trials: a dialect by itself reads a text of which nothing is run. Text that looks like a call and was read as none is tried
+//! with every dialect that was not asked, to say which one would read it; and a dialect that is added reads what it writes.
 
 use std::cmp::Reverse;
 use std::sync::{Arc, LazyLock, OnceLock};
+
+use serde_json::json;
 
 use crate::dialect::{Record, RenderCall};
 use crate::ending::FinishReason;
@@ -13,6 +15,7 @@ use crate::frame::machine::Unread;
 use crate::frame::openers::Openers;
 use crate::frame::program::{Program, compile};
 use crate::policy::Policy;
+use crate::registry::Registry;
 use crate::response::Response;
 use crate::rules::{ActiveDialect, Rules};
 use crate::session::Session;
@@ -39,8 +42,40 @@ pub(crate) fn finding(rules: &Rules, unread: &Unread) -> Option<Finding> {
                 .message(format!("looks like {name}; read it with --dialect {name}"))
                 .help(format!("Switch the dialect `{name}` on if the model writes its calls like this.")),
         ),
-        None => Some(finding).filter(|_| !unread.fenced),
+        None => Some(finding).filter(|_| !unread.fenced || writes_fences(rules)),
     }
+}
+
+/// Whether a dialect that was asked for writes its calls in code fences, so that a fence is where calls are expected.
+fn writes_fences(rules: &Rules) -> bool {
+    let chosen = rules.dialects.iter().filter(|active| active.chosen);
+    chosen.flat_map(|active| active.record.openers()).any(|opener| opener.head().starts_with("```"))
+}
+
+/// What a dialect writes and does not read back, if there is such a thing among some plain calls.
+pub(crate) fn unread_writing(record: &Record) -> Option<String> {
+    let parameters = json!({"type": "object", "properties": {
+        "text": {"type": "string"}, "code": {"type": "string"}, "count": {"type": "integer"}, "list": {"type": "array"},
+    }});
+    let name = if record.code_tool.is_empty() { "try_it" } else { &record.code_tool };
+    let registry = Registry::from_value(&json!([{"name": name, "parameters": parameters}])).ok()?;
+    let compiled = alone(record);
+    let values = [
+        json!({}),
+        json!({"text": "some words"}),
+        json!({"text": "one\ntwo", "count": 3}),
+        json!({"list": ["a", 1], "text": "b"}),
+    ];
+    values.iter().find_map(|value| {
+        let arguments = value.to_string();
+        let call = |id| RenderCall { id, name, arguments: &arguments };
+        // What a format cannot write is an error of its own.
+        let written = record.render(&[call(None)], None, None);
+        let written = written.or_else(|_| record.render(&[call(Some("a1b2c3d4e"))], None, None)).ok()?;
+        let response = read(Some(registry.clone()), compiled.clone(), &written);
+        let is_same = matches!(&response.calls[..], [call] if call.name == name && call.value() == *value);
+        (!is_same).then_some(written)
+    })
 }
 
 /// The dialect that reads a text best, among those that were not asked.
@@ -52,7 +87,7 @@ fn reader(rules: &Rules, text: &str) -> Option<&'static str> {
     let readings = COMPILED.iter().filter_map(|(record, compiled)| {
         let can_read = !is_asked(record) && (!record.known || rules.registry.is_some());
         let compiled = can_read.then(|| compiled.get_or_init(|| alone(record)))?;
-        Some((quality(record, &read(rules, compiled.clone(), text), text)?, record))
+        Some((quality(record, &read(rules.registry.clone(), compiled.clone(), text), text)?, record))
     });
     // The first of equals is taken: the order of the files is the rank.
     let best = readings.reduce(|best, next| if next.0 > best.0 { next } else { best });
@@ -83,14 +118,9 @@ fn quality(record: &Record, response: &Response, text: &str) -> Option<Quality> 
 }
 
 /// What a dialect makes of a text if it was asked for by name.
-fn read(rules: &Rules, Alone { program, openers, dialects }: Alone, text: &str) -> Response {
-    let rules = Rules {
-        registry: rules.registry.clone(),
-        policy: Policy::default(),
-        dialects,
-        error_codes: &[],
-        rejects_empty: false,
-    };
+fn read(registry: Option<Registry>, Alone { program, openers, dialects }: Alone, text: &str) -> Response {
+    let rules =
+        Rules { registry, policy: Policy::default(), dialects, error_codes: &[], rejects_empty: false };
     let mut collector = Response::collector();
     let mut session = Session::unwatched(Arc::new(Compiled { program, openers, rules }));
     let mut sink = |event: Event<'_>| collector.push(event);

@@ -125,3 +125,21 @@ fn json_of(text: &str) -> Option<(usize, usize)> {
         value.to_string().contains("some cats").then(|| (start, start + stream.byte_offset()))
     })
 }
+
+#[test]
+fn a_dialect_that_does_not_read_what_it_writes_is_refused() {
+    for record in Record::builtin() {
+        let gate = Gate::builder().tools(support::registry(&tools())).record(record.clone()).build();
+        assert!(gate.is_ok(), "{}: {gate:?}", record.name);
+    }
+    // A line takes all that stands on it, so the closer becomes a part of the value.
+    let text =
+        "[mine]\nauto = false\nlines = true\nsyntax = \"lines\"\ncall = \"CALL {name}\\n{arguments} END\"";
+    match Record::parse(text) {
+        Err(_) => {}
+        Ok(records) => {
+            let refused = Gate::builder().record(records[0].clone()).build();
+            assert_eq!(refused.map(|_| ()).map_err(|error| error.code), Err("unread-writing"));
+        }
+    }
+}

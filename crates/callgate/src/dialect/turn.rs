@@ -101,6 +101,11 @@ pub(crate) fn marked(text: &str) -> Option<&'static Turn> {
     ENDS.iter().chain(OTHERS).find(|turn| turn.marker == text)
 }
 
+/// Whether a text ends in a token that a turn ends with.
+pub(crate) fn ends_in_token(text: &str) -> bool {
+    ENDS.iter().map(|turn| turn.marker).chain(TOKENS.iter().copied()).any(|token| text.ends_with(token))
+}
+
 /// Whether a literal is a special token of some vocabulary, which no text has.
 pub(crate) fn is_token(literal: &str) -> bool {
     let inner = literal.strip_prefix('<').and_then(|rest| rest.strip_suffix('>'));

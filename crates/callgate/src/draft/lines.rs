@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use crate::bytes::character_start;
-use crate::dialect::{Record, is_word_character};
+use crate::dialect::{Record, is_word_character, turn};
 use crate::finding::{Code, Finding, Span};
 use crate::schema::CompiledTool;
 
@@ -419,6 +419,10 @@ impl LineReader {
         self.has_keys = true;
         let key = key.to_owned();
         match value {
+            LineValue::Line(value) if turn::ends_in_token(value) => {
+                let message = "a token of the chat template ends the line, and may be no part of the value";
+                self.fail(Finding::new(Code::SuspectValueEnd).at(span).message(message), to);
+            }
             LineValue::Line(value) => {
                 let found = to.params.line(&key, value, span, to.tool);
                 to.findings.extend(found);

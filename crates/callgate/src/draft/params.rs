@@ -91,12 +91,12 @@ impl Params {
         Params { json, tape, key: None, broken: false, holders: vec![all], value: None }
     }
 
-    /// Program text as the only parameter: `code`, unless the tool has none and requires exactly one other.
+    /// Program text as the only parameter: `code`, unless the tool has no `code` and exactly one other.
     pub(crate) fn of_code(code: &str, tool: Option<&CompiledTool>) -> Self {
         let mut params = Params::new(None);
-        let required = tool.filter(|tool| !tool.has_key("code")).map(CompiledTool::required);
-        let only = required.as_deref().and_then(|keys| <[&str; 1]>::try_from(keys).ok());
-        params.member(only.map_or("code", |[key]| key), 0, None);
+        let only =
+            tool.map(CompiledTool::keys).filter(|keys| keys.len() == 1).and_then(|mut keys| keys.next());
+        params.member(only.unwrap_or("code"), 0, None);
         let start = params.json.len();
         write_string(&mut params.json, code);
         params.written(start);

@@ -28,6 +28,9 @@ const ARGUMENT_KEYS: &[&str] = &["arguments", "parameters"];
 /// Words of which one stands in a tag around a tool's name.
 const TAG_WORDS: &[&str] = &["tool", "call", "func", "invoke", "name", "action", "plugin", "tag"];
 
+/// The quotes of attributes, typographic ones included.
+const QUOTES: [char; 4] = ['"', '\'', '“', '”'];
+
 /// What stands before a name where a function is declared or something else is done with it.
 const DECLARING: &[&str] = &["def", "fn", "func", "function", "return", "class", "await", "async", "import"];
 
@@ -54,6 +57,10 @@ pub(super) fn named<'w>(registry: &Registry, word: &'w str) -> Option<(&'w str, 
 
 /// Whether the name of a tool between these texts is that of a call. The texts may be cut at their far ends.
 pub(super) fn is_called(before: &str, after: &str, alone: bool) -> bool {
+    if before.ends_with('\\') || before.ends_with("\\\"") {
+        // JSON that was escaped once too often.
+        return is_member(&before.replace('\\', ""), &after.replace('\\', ""));
+    }
     is_member(before, after)
         || is_key(before, after)
         || is_tag(before, after)
@@ -61,6 +68,7 @@ pub(super) fn is_called(before: &str, after: &str, alone: bool) -> bool {
         || is_behind_marker(before, after)
         || is_labelled(before, after)
         || before_object(before, after)
+        || before_markup(before, after)
         || alone && is_applied(before, after)
 }
 
@@ -102,7 +110,7 @@ fn is_member(before: &str, after: &str) -> bool {
         .trim_start()
         .strip_prefix(',')
         .is_some_and(|next| next.trim_start().trim_start_matches(['"', '\'']).starts_with("description"));
-    NAME_KEYS.contains(&key) && outer.trim_end().ends_with(['{', ',']) && !is_defined
+    NAME_KEYS.contains(&&*key.to_ascii_lowercase()) && outer.trim_end().ends_with(['{', ',']) && !is_defined
 }
 
 /// `<X>`, `<function=X>`, `<invoke name="X">`: a tag that is the name, or has it as a value.
@@ -111,25 +119,30 @@ fn is_tag(before: &str, after: &str) -> bool {
     if before.ends_with('<') {
         return ends(after);
     }
-    let inner = before.trim_end_matches(['"', '\'']);
+    let inner = before.trim_end_matches(QUOTES);
     let is_value = inner.trim_end().ends_with(['=', ':']);
     let in_tag = inner.rfind('<').is_some_and(|open| !inner[open..].contains(['>', '\n']));
-    is_value && in_tag && ends(after.trim_start_matches(['"', '\'']))
+    is_value && in_tag && ends(after.trim_start_matches(QUOTES))
 }
 
-/// `{"X": {…}}` behind a special token: an object whose only key is the name.
+/// `{"X": {…}}` behind a special token, or first of all: an object whose only key is the name.
 fn is_key(before: &str, after: &str) -> bool {
     let outer = before.strip_suffix('"').and_then(|outer| outer.trim_end().strip_suffix('{'));
-    let marked = outer.is_some_and(|outer| outer.trim_end_matches(['[', ' ', '\n']).ends_with("|>"));
+    let outer = outer.map(|outer| outer.trim_end_matches(['[', ' ', '\n']));
+    let marked =
+        outer.is_some_and(|outer| outer.is_empty() || outer.ends_with("|>") || outer.ends_with("｜>"));
     let value = after.strip_prefix('"').and_then(after_colon);
     marked && value.is_some_and(|value| value.starts_with('{'))
 }
 
 /// `to=X` and `tool="X"` beside special tokens.
 fn is_recipient(before: &str, after: &str) -> bool {
-    let head = before.trim_end_matches('"');
+    let head = before.trim_end_matches(QUOTES).to_ascii_lowercase();
     let is_value = ["to=", "tool=", "name=", "function="].iter().any(|key| head.ends_with(key));
-    is_value && (before.contains("|>") || after.trim_start_matches('"').trim_start().starts_with("<|"))
+    is_value
+        && (before.contains("|>")
+            || before.contains("｜>")
+            || after.trim_start_matches('"').trim_start().starts_with("<|"))
 }
 
 /// `<tool_name>X</tool_name>`, `<tool_call>X`, `[TOOL_CALLS]X`: a name behind a tag or a token that speaks of calls, and
@@ -143,8 +156,11 @@ fn is_behind_marker(before: &str, after: &str) -> bool {
     };
     let Some(marker) = open.map(|open| &before[open..]) else { return false };
     let is_token = marker.ends_with("|>") || marker.ends_with("｜>");
-    let is_label = marker.starts_with('[') && !marker.contains(|c: char| c.is_lowercase() || c == ' ');
-    if !is_token && !is_label && marker.starts_with('[') {
+    let is_label = marker.starts_with('[') && marker.contains(|c: char| c.is_uppercase() || c == '_');
+    // A tag is one word, with white space around it at most.
+    let is_open =
+        |marker: &str| marker[1..].trim_start().trim_end_matches([' ', '>']).contains(char::is_whitespace);
+    if !is_token && !is_label && marker.starts_with('[') || is_open(marker) {
         return false;
     }
     let marker = marker.to_ascii_lowercase();
@@ -187,8 +203,18 @@ fn is_line_of_argument(line: &str) -> bool {
     rest.len() < line.len() && (rest.starts_with(": ") || rest.starts_with(" <<"))
 }
 
+/// `X<arg_key>`, `X[ARGS]`, `X.call(`: a name that begins a line, and markup of arguments behind it.
+fn before_markup(before: &str, after: &str) -> bool {
+    let line = before.rsplit('\n').next().unwrap_or(before);
+    let markup = after.trim_start().to_ascii_lowercase();
+    let close = markup.find(['>', ']']).unwrap_or(0);
+    let speaks = ["arg", "param", "call"].iter().any(|word| markup[..close].contains(word));
+    line.trim().is_empty() && (markup.starts_with(['<', '[']) && speaks || markup.starts_with(".call("))
+}
+
 /// `X{"key": …`, or the object in the next line, where the name begins a line or follows a sign of markup.
 fn before_object(before: &str, after: &str) -> bool {
+    let after = after.strip_prefix('>').unwrap_or(after);
     let object = after.trim_start();
     let gap = &after[..after.len() - object.len()];
     let Some(inside) = object.strip_prefix('{').filter(|_| gap.len() <= 2) else { return false };
@@ -204,12 +230,17 @@ fn before_object(before: &str, after: &str) -> bool {
 /// `X(key=…`, `X("…`, `X({…`, and `X()` alone in its line.
 fn is_applied(before: &str, after: &str) -> bool {
     let Some(inside) = after.strip_prefix('(') else { return false };
-    let line = before.rsplit('\n').next().unwrap_or(before).trim_end();
-    if line.ends_with(['=', '.', '(', '!', '&', '$', '@', '#', '+', '-', '/', '"', '\'']) {
+    let line = before.rsplit('\n').next().unwrap_or(before);
+    if line.ends_with(['.', '(', '!', '&', '$', '@', '#', '-', '/', '"', '\'']) {
+        return false;
+    }
+    let line = line.trim_end();
+    if line.ends_with(['=', '+', '&']) {
         return false;
     }
     let word = line.rsplit(|c: char| !is_name_character(c)).next().unwrap_or(line);
-    if DECLARING.contains(&word) {
+    // A path of Rust or C++ leads to a function of its own.
+    if DECLARING.contains(&word) || line.ends_with("::") {
         return false;
     }
     let inside = inside.trim_start();
@@ -241,6 +272,20 @@ mod tests {
         for (text, expected) in [
             ("{\"name\": \"look\", \"arguments\": {}}", true),
             ("{'tool': 'look'}", true),
+            ("{\"Name\": \"look\"}", true),
+            ("{\\\"name\\\": \\\"look\\\", \\\"arguments\\\": {}}", true),
+            ("look\n<arg_key>q</arg_key>", true),
+            ("look<b>x</b>", false),
+            ("look[ARGS]{\"q\": 1}", true),
+            ("look[1]", false),
+            ("look>{\"q\": 1}", true),
+            ("look</tool_call>", true),
+            ("< tool_call>look\n<arg_key>", true),
+            ("look.call(q=1)", true),
+            ("<invoke name=“look”>", true),
+            ("<|OPEN|>CALL TOOL=\"look\"", true),
+            ("[tool_calls]look[args]{", true),
+            ("Now. look(q=1)", true),
             ("{\"id\": 1, \"function\" : \"look\"}", true),
             ("{\"name\": \"look\", \"description\": \"sees\"}", false),
             ("{\"title\": \"look\"}", false),
@@ -265,7 +310,8 @@ mod tests {
             ("TOOL: look\nq: 1", true),
             ("TOOL: look\nThen: 1", false),
             ("<|prefix|>[{\"look\": {\"q\": 1}}]", true),
-            ("[{\"look\": {\"q\": 1}}]", false),
+            ("[{\"look\": {\"q\": 1}}]", true),
+            ("Data: {\"look\": {\"q\": 1}}", false),
             ("to=functions.look <|json|>{}", true),
             ("<|open|>call tool=\"look\" <|sep|>", true),
             ("<|tool_sep|>look\nthen", true),
@@ -288,6 +334,8 @@ mod tests {
             ("look(q) is a function", false),
             ("x = look(\"a\")", false),
             ("a.look(q=1)", false),
+            ("File::look(\"a\")", false),
+            ("a < call => look(t)", false),
             ("def look(q=1):", false),
             ("we look (see below)", false),
             ("fs.read(path=\"a\")", true),
