@@ -1,5 +1,6 @@
 //! The `callgate` command: which command runs, and how the process ends.
 
+mod answer;
 mod args;
 mod audit;
 mod chat;
@@ -24,6 +25,7 @@ mod scan;
 mod source;
 mod trial;
 mod trust;
+mod unpack;
 mod view;
 
 use std::io::{self, BufWriter, Write};

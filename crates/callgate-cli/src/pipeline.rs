@@ -27,7 +27,7 @@ pub(crate) enum Line<'a> {
     TooLong,
 }
 
-/// What is done with each line. One value is shared by all threads; each thread has its own state.
+/// What is done with each line that is not blank. One value is shared by all threads; each thread has its own state.
 pub(crate) trait LineWork: Send + Sync + 'static {
     /// What a thread keeps from line to line.
     type State;
@@ -312,6 +312,10 @@ fn work_on_block<R, W: LineWork>(
         let line = &rest[..end];
         rest = rest.get(end + 1..).unwrap_or_default();
         let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if line.iter().all(u8::is_ascii_whitespace) {
+            number += 1;
+            continue;
+        }
         let line = if line.len() > shared.limits.line { Line::TooLong } else { Line::Whole(line) };
         shared.work.line(state, number, line, &mut output, &mut tally);
         number += 1;
