@@ -338,7 +338,9 @@ fn judge_arguments(
         if rules.policy.duplicate_keys == DuplicateKeys::Reject {
             let key = tape.key(&text, node).map_or_else(String::new, Cow::into_owned);
             let message = format!("the key `{}` stands twice in one object", shortened(&key));
-            findings.push(Finding::new(Code::DuplicateKey).path(pointer).message(message));
+            let mut finding = Finding::new(Code::DuplicateKey).path(pointer).message(message);
+            finding.span = attempt.place_of(&text, tape, node, None);
+            findings.push(finding);
             return None;
         }
         text = tape.without_duplicates(&text);
@@ -450,7 +452,16 @@ fn fit_arguments(
     {
         return unwrapped;
     }
-    findings.extend(fit.findings);
+    for mut finding in fit.findings {
+        let place = attempt.place(outer.0, outer.1, &finding.path);
+        finding.span = place.or(finding.span);
+        let is_same = |told: &&mut Finding| told.code == finding.code && told.path == finding.path;
+        // A value that could not be typed while it was read is not told of twice.
+        match findings.iter_mut().find(is_same) {
+            Some(told) => told.span = place.or(told.span),
+            None => findings.push(finding),
+        }
+    }
     (fit.arguments, fit.coercions)
 }
 
