@@ -43,6 +43,8 @@ pub(crate) enum Command {
     Parse(ParseArgs),
     /// Judge many responses: JSON lines in, one JSON line out for each, in order
     Scan(ScanArgs),
+    /// Say in which dialect a text is written, and which flag reads it
+    Detect(DetectArgs),
     /// Repair any JSON: the repaired text on standard output, the repairs on standard error
     Repair(RepairArgs),
     /// List, show and try out dialects: the formats in which models write calls
@@ -199,6 +201,26 @@ pub(crate) struct ScanArgs {
     pub(crate) feedback: bool,
     #[command(flatten)]
     pub(crate) lines: LineArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The text is read in every dialect, also in those that listen only by name. They are ranked by what they read: valid
+arguments, names of the tool list, calls, then what was rejected and what of other calls stays text. Nothing is run.
+The exit code is 1 if no dialect reads a call.
+
+Example:
+  callgate detect out.txt --tools tools.json")]
+pub(crate) struct DetectArgs {
+    /// The model's output, or the body of a server's answer; `-` or nothing is standard input
+    #[arg(value_name = "FILE", default_value = "-", hide_default_value = true)]
+    pub(crate) file: PathBuf,
+    /// The tools that may be called: without them nobody can say whether names and arguments are right
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tools: Option<PathBuf>,
+    /// Print JSON instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

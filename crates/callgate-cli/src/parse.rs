@@ -4,12 +4,14 @@ use std::io::Write;
 use std::path::Path;
 
 use callgate::internal::batch::Form;
+use callgate::internal::detect::{Detector, Sighting};
 use callgate::{Choice, Event, FinishReason, Gate, Response, Session};
 use callgate_agent::model::{BodyKind, ModelChunk};
 use serde_json::Value;
 
 use crate::answer::{Answer, Given};
 use crate::args::{OutputFormat, ParseArgs};
+use crate::detect::flag;
 use crate::exit::{Outcome, Stop};
 use crate::input;
 use crate::json_text::{Strings, on_one_line};
@@ -82,6 +84,7 @@ fn one(
     observer.said(&word);
     let reading = observer.finish(reason);
     let source = Source::new(&text);
+    let hint = Detector::new(gate.registry().cloned()).hint(&reading.response);
     if args.feedback {
         feedback(out, paint, &gate, &reading.response)?;
     } else if let Some(format) = args.output_format {
@@ -90,7 +93,7 @@ fn one(
         let names: Vec<(&str, &Value)> = name.iter().map(|name| ("file", name)).collect();
         writeln!(out, "{}", paint.json(&form.write(&names, &gate, &reading.response)))?;
     } else if args.json {
-        writeln!(out, "{}", finish_line(name, &reading.response))?;
+        writeln!(out, "{}", finish_line(name, &reading.response, hint.as_ref()))?;
     } else {
         if !args.stream && !thoughts.trim().is_empty() {
             writeln!(out, "{}", paint.tone(Tone::Dim, visible(thoughts.trim(), Breaks::Keep)))?;
@@ -99,6 +102,10 @@ fn one(
             view::text(out, paint, &source, &reading)?;
         }
         view::report(out, paint, &source, &reading.response)?;
+        if let Some(hint) = &hint {
+            let flag = paint.tone(Tone::Good, flag(&hint.dialect));
+            writeln!(out, "This looks like {} ({}); read it with {flag}", hint.dialect, hint.why)?;
+        }
     }
     out.flush()?;
     Ok(reading.response.has_errors())
@@ -255,7 +262,7 @@ fn stream_line(out: &mut dyn Write, paint: Paint, event: &Event<'_>) -> Result<(
 }
 
 /// The last line of the JSON output: how the response as a whole ended.
-fn finish_line(name: Option<&str>, response: &Response) -> Value {
+fn finish_line(name: Option<&str>, response: &Response, hint: Option<&Sighting>) -> Value {
     let mut line = serde_json::json!({
         "event": "finish",
         "finish_reason": response.finish_word(),
@@ -264,6 +271,9 @@ fn finish_line(name: Option<&str>, response: &Response) -> Value {
     });
     if let Some(name) = name {
         line["file"] = Value::from(name);
+    }
+    if let Some(hint) = hint {
+        line["hint"] = serde_json::json!({"dialect": hint.dialect, "why": hint.why});
     }
     line
 }

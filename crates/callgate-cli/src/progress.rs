@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
+use crate::detect::flag;
+
 const REFRESH: Duration = Duration::from_millis(100);
 const BAR: usize = 24;
 
@@ -18,6 +20,8 @@ pub(crate) struct Tally {
     pub(crate) repaired: u64,
     /// Rejections by their deciding code.
     pub(crate) rejected: BTreeMap<&'static str, u64>,
+    /// Lines in which no call was read, by the dialect that would read one.
+    pub(crate) hints: BTreeMap<String, u64>,
 }
 
 impl Tally {
@@ -28,6 +32,9 @@ impl Tally {
         self.repaired += other.repaired;
         for (code, count) in other.rejected {
             *self.rejected.entry(code).or_default() += count;
+        }
+        for (dialect, count) in other.hints {
+            *self.hints.entry(dialect).or_default() += count;
         }
     }
 
@@ -125,6 +132,11 @@ impl Progress {
         let seconds = self.started.elapsed().as_secs_f64();
         let rate = self.megabytes_per_second();
         table.push_str(&format!("{:<label$}  {seconds:.2} s, {rate:.1} MB/s\n", "time"));
+        for (dialect, count) in &tally.hints {
+            let lines = if *count == 1 { "1 line".to_owned() } else { format!("{} lines", grouped(*count)) };
+            let flag = flag(dialect);
+            table.push_str(&format!("hint: {lines} without a call would be read with {flag}\n"));
+        }
         table
     }
 

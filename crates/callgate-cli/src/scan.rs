@@ -21,7 +21,8 @@ pub(crate) fn run(args: &ScanArgs, paint: Paint, out: &mut dyn Write) -> Result<
     let gate = input::gate(&args.gate, About::default())?;
     input::note_unknown_model(&args.gate);
     let form = Form { openai: args.output_format == OutputFormat::Openai, feedback: args.feedback };
-    let mut gates = Gates::new(*gate.profile()).with_dialects(args.gate.dialect.clone()).with_form(form);
+    let mut gates =
+        Gates::new(*gate.profile()).with_dialects(args.gate.dialect.clone()).with_form(form).with_hints();
     if let Some(model) = &args.gate.model {
         gates = gates.with_model(model);
     }
@@ -66,6 +67,9 @@ impl LineWork for ScanLines {
         for outcome in outcomes {
             if let Some(response) = &outcome.response {
                 count(response, tally);
+            }
+            if let Some(dialect) = &outcome.hint {
+                *tally.hints.entry(dialect.clone()).or_default() += 1;
             }
             lines::write(&place, &outcome, out, tally);
         }

@@ -65,6 +65,7 @@ mod attempt;
 mod batch;
 mod bytes;
 mod chunk;
+mod detect;
 mod dialect;
 mod draft;
 mod echo;

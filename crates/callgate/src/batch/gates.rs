@@ -5,11 +5,13 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::{Form, bad};
+use crate::detect::{Detector, Sighting};
 use crate::dialect::Record;
 use crate::finding::Finding;
 use crate::gate::Gate;
 use crate::profile::Profile;
 use crate::registry::Registry;
+use crate::response::Response;
 
 /// How many compiled gates are kept.
 const GATES: usize = 64;
@@ -28,6 +30,8 @@ pub struct Gates {
     kinds: HashMap<String, Gate>,
     /// The dialects of the models that lines have named.
     models: HashMap<String, Option<String>>,
+    /// Whether to say which dialect would have read a call.
+    hints: bool,
 }
 
 /// What a line asks for.
@@ -58,6 +62,7 @@ impl Gates {
             compiled: HashMap::new(),
             kinds: HashMap::new(),
             models: HashMap::new(),
+            hints: false,
         }
     }
 
@@ -89,6 +94,20 @@ impl Gates {
     pub fn with_form(mut self, form: Form) -> Self {
         self.form = form;
         self
+    }
+
+    /// Says of a line in which no call is read which dialect would read one if it were asked for by name.
+    pub fn with_hints(mut self) -> Self {
+        self.hints = true;
+        self
+    }
+
+    /// The dialect to ask for, if nothing came of a response.
+    pub(super) fn hint(&self, gate: &Gate, response: &Response) -> Option<Sighting> {
+        if !self.hints {
+            return None;
+        }
+        Detector::new(gate.registry().cloned()).hint(response)
     }
 
     /// Compiles the gate of lines that say nothing themselves, so that all clones have it.

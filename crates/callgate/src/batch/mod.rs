@@ -36,6 +36,8 @@ pub struct Outcome {
     pub failed: bool,
     /// What was read, for those who count.
     pub response: Option<Response>,
+    /// The dialect to ask for, where nothing was read that it would read.
+    pub hint: Option<String>,
 }
 
 /// A line of a batch: an object, and its text for whatever has to be kept as it was written.
@@ -129,8 +131,14 @@ impl<'t> Line<'t> {
         let choice = answer.choice.map(Value::from);
         let names: Vec<(&str, &Value)> =
             std::iter::once(("id", id)).chain(choice.as_ref().map(|choice| ("choice", choice))).collect();
-        let line = gates.form.write(&names, &gate, &response);
-        Ok(Outcome { line, failed: false, response: Some(response) })
+        let mut line = gates.form.write(&names, &gate, &response);
+        let hint = gates.hint(&gate, &response);
+        if let Some(hint) = &hint {
+            line.truncate(line.len() - 1);
+            line.push_str(&format!(",\"hint\":{}}}", json!({"dialect": hint.dialect, "why": hint.why})));
+        }
+        let hint = hint.map(|hint| hint.dialect);
+        Ok(Outcome { line, failed: false, response: Some(response), hint })
     }
 
     /// Gives the session the texts that are not to be trusted.
@@ -248,7 +256,7 @@ pub fn repair_line(line: &str) -> Outcome {
             let repairs = serde_json::to_string(&repaired.repairs).unwrap_or_default();
             let output = repaired.text.trim();
             let line = one_line(format!("{{\"id\":{id},\"output\":{output},\"repairs\":{repairs}}}"));
-            Outcome { line, failed: false, response: None }
+            Outcome { line, failed: false, response: None, hint: None }
         }
         Err(finding) => line.failed(finding),
     }
@@ -261,5 +269,6 @@ pub fn bad(message: String) -> Finding {
 
 /// The outcome of a line that gives no result.
 pub fn failed(id: &Value, finding: &Finding) -> Outcome {
-    Outcome { line: json!({"id": id, "error": finding}).to_string(), failed: true, response: None }
+    let line = json!({"id": id, "error": finding}).to_string();
+    Outcome { line, failed: true, response: None, hint: None }
 }

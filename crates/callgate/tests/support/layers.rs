@@ -14,7 +14,7 @@ pub(crate) const LAYERS: &[(&str, &[&str])] = &[
     ("calls while they are read, and once they are", &["draft", "reception"]),
     ("framing, and structured calls", &["frame", "native"]),
     ("the way in", &["chunk", "gate", "profile", "session", "tools"]),
-    ("around it", &["batch", "internal"]),
+    ("around it", &["batch", "detect", "internal"]),
 ];
 
 /// The layers as a page shows them.
