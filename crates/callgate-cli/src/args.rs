@@ -86,6 +86,20 @@ pub(crate) struct GateArgs {
     /// The bundle of dialects and policy to read with [default: standard]
     #[arg(long, value_name = "NAME")]
     pub(crate) profile: Option<String>,
+    /// A knob of the policy to set above the profile's, as in repair=off; may be given more than once
+    #[arg(long, value_name = "KNOB=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// How tool lists are read: `strict` rejects what is not quite right, `tolerant` reads it as it is meant and says so
+    /// [default: tolerant for scan, else strict]
+    #[arg(long, value_name = "MODE")]
+    pub(crate) tool_loading: Option<ToolLoading>,
+}
+
+/// How tool lists are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ToolLoading {
+    Strict,
+    Tolerant,
 }
 
 #[derive(Debug, Args)]
@@ -172,7 +186,8 @@ pub(crate) struct LineArgs {
 #[command(after_help = "\
 Each input line is an object:
   {\"id\": any, \"text\": str | \"chunks\": [str] | \"tool_calls\": [provider form],
-   \"tools\"?, \"dialect\"?, \"model\"?, \"profile\"?, \"finish_reason\"?, \"prompt_tail\"?, \"untrusted\"?}
+   \"tools\"?, \"dialect\"?, \"model\"?, \"profile\"?, \"finish_reason\"?, \"prompt_tail\"?, \"untrusted\"?,
+   \"policy\"?: {knob: value}}
 or the body of a server's answer (OpenAI, Anthropic, Ollama), or has `messages` (the last turn of the assistant is
 judged), `choices`, `content`, `message` or `response`; --field says where else. Blank lines are skipped.
 Each gives one line with the same id: text, reasoning, calls, rejected, model_error, findings, finish_reason; a body with
@@ -389,7 +404,7 @@ pub(crate) struct ChatArgs {
     /// The configuration to read above your own [default: .agent/config.yml, if it is there and you agreed to it]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// A setting to take instead of the configured one; may be given more than once
+    /// A setting to take instead of the configured one, or a knob of the policy; may be given more than once
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
 }

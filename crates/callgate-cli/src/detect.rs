@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use callgate::internal::detect::{Detector, Sighting};
+use callgate::internal::detect::{Candidate, Detector};
 use callgate_agent::model::{Body, ModelChunk};
 use serde_json::{Value, json};
 
@@ -18,14 +18,14 @@ pub(crate) fn run(args: &DetectArgs, paint: Paint, out: &mut dyn Write) -> Resul
     let tools = args.tools.as_deref().map(input::tools).transpose()?;
     let bytes = input::read_bytes(&args.file)?;
     let text = text_of(&String::from_utf8_lossy(&bytes));
-    let sightings = Detector::new(tools).detect(&text);
+    let candidates = Detector::new(tools).detect(&text);
     if args.json {
-        let rows: Vec<Value> = sightings.iter().map(row).collect();
+        let rows: Vec<Value> = candidates.iter().map(row).collect();
         writeln!(out, "{}", paint.json(&format!("{:#}", Value::Array(rows))))?;
     } else {
-        table(&sightings, paint, out)?;
+        table(&candidates, paint, out)?;
     }
-    Ok(Outcome::rejected_if(!sightings.iter().any(|sighting| sighting.calls > 0)))
+    Ok(Outcome::rejected_if(!candidates.iter().any(|candidate| candidate.calls > 0)))
 }
 
 /// The flag that makes `parse` and `scan` read what a dialect reads.
@@ -40,26 +40,26 @@ fn text_of(input: &str) -> String {
     chunks.filter_map(|chunk| if let ModelChunk::Text(text) = chunk { Some(text) } else { None }).collect()
 }
 
-fn row(sighting: &Sighting) -> Value {
-    let mut row = json!(sighting);
-    row["flag"] = Value::from(flag(&sighting.dialect));
+fn row(candidate: &Candidate) -> Value {
+    let mut row = json!(candidate);
+    row["flag"] = Value::from(flag(&candidate.dialect));
     row
 }
 
-fn table(sightings: &[Sighting], paint: Paint, out: &mut dyn Write) -> Result<(), Stop> {
-    let Some(best) = sightings.first() else {
+fn table(candidates: &[Candidate], paint: Paint, out: &mut dyn Write) -> Result<(), Stop> {
+    let Some(best) = candidates.first() else {
         writeln!(
             out,
             "No dialect reads a call in this text. `callgate dialects` lists the formats that are known."
         )?;
         return Ok(());
     };
-    for sighting in sightings {
-        let name = paint.tone(Tone::Accent, padded(&sighting.dialect, 24));
-        writeln!(out, "{name}{}", sighting.why)?;
-        if !sighting.also.is_empty() {
-            let named: Vec<&str> = sighting.also.iter().take(ALSO).map(String::as_str).collect();
-            let more = sighting.also.len() - named.len();
+    for candidate in candidates {
+        let name = paint.tone(Tone::Accent, padded(&candidate.dialect, 24));
+        writeln!(out, "{name}{}", candidate.why)?;
+        if !candidate.also.is_empty() {
+            let named: Vec<&str> = candidate.also.iter().take(ALSO).map(String::as_str).collect();
+            let more = candidate.also.len() - named.len();
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             let also = format!("{:24}the same as {}{more}", "", named.join(", "));
             writeln!(out, "{}", paint.tone(Tone::Grey, also))?;

@@ -8,7 +8,7 @@ use std::path::Path;
 use callgate::{FinishReason, Gate, Profile, Record, Registry};
 use serde_json::Value;
 
-use crate::args::GateArgs;
+use crate::args::{GateArgs, ToolLoading};
 use crate::exit::Stop;
 use crate::paint::{Breaks, visible};
 use crate::source::Source;
@@ -90,10 +90,25 @@ pub(crate) fn unreadable(path: &Path, error: &io::Error) -> Stop {
     }
 }
 
-/// Reads a tool list.
+/// Reads a tool list strictly.
 pub(crate) fn tools(path: &Path) -> Result<Registry, Stop> {
+    tools_as(path, ToolLoading::Strict)
+}
+
+/// Reads a tool list, and says what was forgiven.
+fn tools_as(path: &Path, loading: ToolLoading) -> Result<Registry, Stop> {
     let text = read_text(path, "a JSON list of tools")?;
-    Registry::from_json(&text).map_err(|error| Stop::usage(format!("{}: {error}", name_of(path)), ""))
+    let read = match loading {
+        ToolLoading::Strict => Registry::from_json(&text),
+        ToolLoading::Tolerant => Registry::tolerant_json(&text),
+    };
+    let name = name_of(path);
+    let tools = read.map_err(|error| Stop::usage(format!("{name}: {error}"), ""))?;
+    for note in tools.notes() {
+        // A remark only: nothing is lost if it cannot be written.
+        let _ = writeln!(io::stderr(), "callgate: {name}: {}", visible(note, Breaks::Show));
+    }
+    Ok(tools)
 }
 
 /// Reads a file with one or more dialects.
@@ -165,16 +180,25 @@ pub(crate) struct About<'a> {
     pub(crate) tools: Option<&'a Value>,
 }
 
-/// The gate that the flags describe, for an answer that says this of itself.
-pub(crate) fn gate(args: &GateArgs, about: About<'_>) -> Result<Gate, Stop> {
-    let mut builder = Gate::builder();
-    if let Some(name) = &args.profile {
-        builder = builder.profile(profile(name)?);
+/// The gate that the flags describe, for an answer that says this of itself. `loading` is how tool lists are read where
+/// no flag says so.
+pub(crate) fn gate(args: &GateArgs, about: About<'_>, loading: ToolLoading) -> Result<Gate, Stop> {
+    let profile = args.profile.as_deref().map_or_else(|| Ok(Profile::standard()), profile)?;
+    let mut policy = profile.policy();
+    for flag in &args.set {
+        policy
+            .set_flag(flag)
+            .map_err(|problem| Stop::usage(problem, "docs/policy.md explains every knob"))?;
     }
+    let mut builder = Gate::builder().profile(profile).policy(policy);
     match (&args.tools, about.tools) {
-        (Some(path), _) => builder = builder.tools(tools(path)?),
+        (Some(path), _) => builder = builder.tools(tools_as(path, args.tool_loading.unwrap_or(loading))?),
         (None, Some(list)) => {
-            let list = Registry::from_value(list);
+            // Whoever kept the answer did not write its tools for this program.
+            let list = match args.tool_loading {
+                Some(ToolLoading::Strict) => Registry::from_value(list),
+                _ => Registry::tolerant(list),
+            };
             let list = list.map_err(|error| Stop::usage(format!("the tools of the answer: {error}"), ""))?;
             builder = builder.tools(list);
         }

@@ -4,13 +4,13 @@ use std::io::Write;
 use std::path::Path;
 
 use callgate::internal::batch::Form;
-use callgate::internal::detect::{Detector, Sighting};
+use callgate::internal::detect::{Candidate, Detector};
 use callgate::{Choice, Event, FinishReason, Gate, Response, Session};
 use callgate_agent::model::{BodyKind, ModelChunk};
 use serde_json::Value;
 
 use crate::answer::{Answer, Given};
-use crate::args::{OutputFormat, ParseArgs};
+use crate::args::{OutputFormat, ParseArgs, ToolLoading};
 use crate::detect::flag;
 use crate::exit::{Outcome, Stop};
 use crate::input;
@@ -47,7 +47,7 @@ fn one(
     out: &mut dyn Write,
 ) -> Result<bool, Stop> {
     let answer = Answer::open(args, file)?;
-    let gate = input::gate(&args.gate, answer.about())?;
+    let gate = input::gate(&args.gate, answer.about(), ToolLoading::Strict)?;
     let mut session = gate.session();
     if let Some(tail) = &args.prompt_tail {
         session = session.with_prompt_tail(tail);
@@ -262,7 +262,7 @@ fn stream_line(out: &mut dyn Write, paint: Paint, event: &Event<'_>) -> Result<(
 }
 
 /// The last line of the JSON output: how the response as a whole ended.
-fn finish_line(name: Option<&str>, response: &Response, hint: Option<&Sighting>) -> Value {
+fn finish_line(name: Option<&str>, response: &Response, hint: Option<&Candidate>) -> Value {
     let mut line = serde_json::json!({
         "event": "finish",
         "finish_reason": response.finish_word(),

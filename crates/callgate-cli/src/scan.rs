@@ -8,7 +8,7 @@ use callgate::{Event, Response, Session};
 use callgate_agent::model::Body;
 use serde_json::Value;
 
-use crate::args::{OutputFormat, ScanArgs};
+use crate::args::{OutputFormat, ScanArgs, ToolLoading};
 use crate::exit::{Outcome, Stop};
 use crate::input::{self, About};
 use crate::lines::{self, Place};
@@ -18,11 +18,15 @@ use crate::progress::{Counting, Tally};
 
 pub(crate) fn run(args: &ScanArgs, paint: Paint, out: &mut dyn Write) -> Result<Outcome, Stop> {
     // Build the gate of the flags first: a mistake in them is reported once, not on every line.
-    let gate = input::gate(&args.gate, About::default())?;
+    let gate = input::gate(&args.gate, About::default(), ToolLoading::Tolerant)?;
     input::note_unknown_model(&args.gate);
     let form = Form { openai: args.output_format == OutputFormat::Openai, feedback: args.feedback };
     let mut gates =
         Gates::new(*gate.profile()).with_dialects(args.gate.dialect.clone()).with_form(form).with_hints();
+    gates = gates.with_knobs(args.gate.set.clone());
+    if args.gate.tool_loading == Some(ToolLoading::Strict) {
+        gates = gates.with_strict_tools();
+    }
     if let Some(model) = &args.gate.model {
         gates = gates.with_model(model);
     }
@@ -41,6 +45,9 @@ pub(crate) fn run(args: &ScanArgs, paint: Paint, out: &mut dyn Write) -> Result<
     let work = |file| ScanLines { gates: gates.clone(), field: args.input.field.clone(), file };
     lines::run(&args.files, &others, &args.lines, Counting::Calls, work, paint, out)
 }
+
+/// The most notes about the tools of one line that are shown.
+const NOTES: usize = 16;
 
 /// Each line a response, by the batch contract, or something that holds one or several.
 struct ScanLines {
@@ -71,6 +78,7 @@ impl LineWork for ScanLines {
             if let Some(dialect) = &outcome.hint {
                 *tally.hints.entry(dialect.clone()).or_default() += 1;
             }
+            tally.notes.extend(outcome.notes.iter().take(NOTES).cloned());
             lines::write(&place, &outcome, out, tally);
         }
     }
@@ -78,7 +86,7 @@ impl LineWork for ScanLines {
 
 /// Judges what a line holds.
 fn judge(text: &str, field: Option<&str>, gates: &mut Gates) -> Vec<batch::Outcome> {
-    let line = match batch::Line::parse(text) {
+    let line = match batch::BatchLine::parse(text) {
         Ok(line) => line,
         Err(_) if ["data:", "event:"].iter().any(|field| text.starts_with(field)) => {
             let problem =
@@ -110,7 +118,7 @@ fn judge(text: &str, field: Option<&str>, gates: &mut Gates) -> Vec<batch::Outco
 }
 
 fn judge_body(
-    line: &batch::Line<'_>,
+    line: &batch::BatchLine<'_>,
     body: &Body,
     choice: Option<usize>,
     gates: &mut Gates,

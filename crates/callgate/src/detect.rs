@@ -23,7 +23,7 @@ pub struct Detector {
 /// What one dialect reads in a text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Sighting {
+pub struct Candidate {
     /// The dialect.
     pub dialect: String,
     /// The dialects that read the same.
@@ -56,12 +56,12 @@ impl Detector {
 
     /// What each dialect reads in a text, the best first. Dialects that find neither a call nor a rejection are left out,
     /// and of those that read the same the first stands for all.
-    pub fn detect(&self, text: &str) -> Vec<Sighting> {
+    pub fn detect(&self, text: &str) -> Vec<Candidate> {
         self.ranked(text, |_| true)
     }
 
     /// The dialect to ask for by name, for a response in which nothing was read.
-    pub fn hint(&self, response: &Response) -> Option<Sighting> {
+    pub fn hint(&self, response: &Response) -> Option<Candidate> {
         let is_silent =
             response.calls.is_empty() && response.rejected.is_empty() && response.model_error.is_none();
         // Every call has the name of a tool, so a text without any of them needs no reading.
@@ -72,44 +72,45 @@ impl Detector {
         self.ranked(&response.text, |alone| !alone.is_heard).into_iter().find(|best| best.calls > 0)
     }
 
-    fn ranked(&self, text: &str, is_asked: impl Fn(&Alone) -> bool) -> Vec<Sighting> {
+    fn ranked(&self, text: &str, is_asked: impl Fn(&Alone) -> bool) -> Vec<Candidate> {
         let shared = Shared::get();
-        let mut sightings: Vec<Sighting> = Vec::new();
+        let mut candidates: Vec<Candidate> = Vec::new();
         // Where the names of tools are the markers, nothing is read without them.
         let can_read = |alone: &&Alone| self.tools.is_some() || !alone.needs_tools;
         for alone in shared.alone.iter().filter(can_read).filter(|alone| is_asked(alone)) {
-            let Some(sighting) = self.sighting(&self.with_tools(&alone.gate), text) else { continue };
-            match sightings.iter_mut().find(|other| other.reads_the_same(&sighting)) {
-                Some(other) => other.also.push(sighting.dialect),
-                None => sightings.push(sighting),
+            let Some(candidate) = self.candidate(&self.with_tools(&alone.gate), text) else { continue };
+            match candidates.iter_mut().find(|other| other.reads_the_same(&candidate)) {
+                Some(other) => other.also.push(candidate.dialect),
+                None => candidates.push(candidate),
             }
         }
-        if sightings.is_empty() {
-            return sightings;
+        if candidates.is_empty() {
+            return candidates;
         }
-        let claims = sightings.iter().filter(|one| one.calls > 0).flat_map(|one| one.claimed.iter().copied());
+        let claims =
+            candidates.iter().filter(|one| one.calls > 0).flat_map(|one| one.claimed.iter().copied());
         let claims: BTreeSet<Span> = claims.collect();
         let heard = self.with_tools(&shared.auto).parse(text);
         let heard: Vec<_> =
             heard.calls.into_iter().map(|call| (call.name, call.arguments, call.span)).collect();
-        for sighting in &mut sightings {
-            sighting.heard = sighting.calls > 0 && sighting.read.iter().all(|read| heard.contains(read));
-            sighting.left = claims.iter().map(|span| uncovered(*span, &sighting.claimed)).sum();
-            sighting.why = sighting.in_words(self.tools.is_some());
+        for candidate in &mut candidates {
+            candidate.heard = candidate.calls > 0 && candidate.read.iter().all(|read| heard.contains(read));
+            candidate.left = claims.iter().map(|span| uncovered(*span, &candidate.claimed)).sum();
+            candidate.why = candidate.in_words(self.tools.is_some());
         }
         // The sort is stable, so equals keep the order of the dialects, which is their rank.
-        sightings.sort_by_key(|one| {
+        candidates.sort_by_key(|one| {
             let good = (one.valid, one.known, one.calls);
             (std::cmp::Reverse(good), one.rejected, one.left)
         });
-        sightings
+        candidates
     }
 
     fn with_tools(&self, gate: &Gate) -> Gate {
         self.tools.as_ref().map_or_else(|| gate.clone(), |tools| gate.with_tools(tools.clone()))
     }
 
-    fn sighting(&self, gate: &Gate, text: &str) -> Option<Sighting> {
+    fn candidate(&self, gate: &Gate, text: &str) -> Option<Candidate> {
         let response = gate.parse(text);
         let dialect = gate.live().next()?.name.to_string();
         let read = |name: &str| name == dialect;
@@ -121,7 +122,7 @@ impl Detector {
         let is_known = |name: &str| self.tools.as_ref().is_some_and(|tools| tools.get(name).is_some());
         let names = calls.iter().map(|call| call.name.as_str());
         let names = names.chain(rejected.iter().filter_map(|one| one.name.as_deref()));
-        Some(Sighting {
+        Some(Candidate {
             also: Vec::new(),
             calls: calls.len(),
             known: names.filter(|name| is_known(name)).count(),
@@ -141,8 +142,8 @@ impl Detector {
     }
 }
 
-impl Sighting {
-    fn reads_the_same(&self, other: &Sighting) -> bool {
+impl Candidate {
+    fn reads_the_same(&self, other: &Candidate) -> bool {
         self.read == other.read && self.claimed == other.claimed
     }
 
@@ -244,10 +245,10 @@ mod tests {
                 [None, Some("c1")].into_iter().find_map(|id| record.render(&[call(id)], None, None).ok());
             // Some formats write only calls of one tool, or only with more than a name.
             let Some(written) = written else { continue };
-            let sightings = detector.detect(&written);
-            let all = || sightings.iter().flat_map(|one| [&one.dialect].into_iter().chain(&one.also));
-            assert!(all().any(|name| **name == *record.name), "{}: {written}: {sightings:?}", record.name);
-            let best = &sightings[0];
+            let candidates = detector.detect(&written);
+            let all = || candidates.iter().flat_map(|one| [&one.dialect].into_iter().chain(&one.also));
+            assert!(all().any(|name| **name == *record.name), "{}: {written}: {candidates:?}", record.name);
+            let best = &candidates[0];
             assert_eq!((best.calls, best.known, best.valid), (1, 1, 1), "{}: {best:?}", record.name);
             // Whatever is not heard by itself is hinted at.
             let open = crate::Gate::builder().tools(detector.tools.clone().unwrap()).build().unwrap();

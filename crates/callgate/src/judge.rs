@@ -35,6 +35,10 @@ pub(crate) fn judge(rules: &Rules, attempt: &mut Attempt, effort: &mut Effort) -
         Some((name, tool)) => (Some(name), tool),
         None => (None, None),
     };
+    if rules.policy.duplicate_keys == DuplicateKeys::KeepLast {
+        // Whichever format wrote a key twice, its last value is kept where the arguments are judged.
+        attempt.findings.retain(|finding| finding.code != Code::DuplicateKey);
+    }
     findings.append(&mut attempt.findings);
     judge_members(rules, attempt, name.as_deref(), &mut findings, &mut notes);
     judge_repairs(rules, attempt, 0, &mut findings);
@@ -343,12 +347,14 @@ fn judge_arguments(
             findings.push(finding);
             return None;
         }
+        let key = tape.key(&text, node).map(Cow::into_owned);
+        let place = attempt.place_of(&text, tape, node, key.as_deref());
         text = tape.without_duplicates(&text);
         attempt.tape = Tape::parse(&text)?;
         attempt.repairs.push(Repair {
             code: RepairCode::DuplicateKey,
             safety: Safety::Guess,
-            span: Span::new(0, 0),
+            span: place.or(attempt.span).unwrap_or_else(|| Span::new(0, 0)),
             late: true,
             count: 1,
         });

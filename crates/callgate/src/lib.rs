@@ -81,6 +81,7 @@ mod json;
 mod judge;
 mod ledger;
 mod native;
+mod nearest;
 mod policy;
 mod profile;
 mod reception;

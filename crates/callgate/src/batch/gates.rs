@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::{Form, bad};
-use crate::detect::{Detector, Sighting};
+use crate::detect::{Candidate, Detector};
 use crate::dialect::Record;
 use crate::finding::Finding;
 use crate::gate::Gate;
@@ -24,6 +24,10 @@ pub struct Gates {
     dialects: Vec<String>,
     model: Option<String>,
     records: Vec<Record>,
+    /// Knobs of all lines, as flags set them.
+    knobs: Vec<String>,
+    /// Whether tool lists of lines are read strictly.
+    strict_tools: bool,
     pub(super) form: Form,
     compiled: HashMap<String, Gate>,
     /// One gate per dialect and profile: others differ from it only in their tools.
@@ -40,6 +44,7 @@ pub(super) struct Asked<'l> {
     pub(super) tools: Option<&'l Value>,
     pub(super) dialect: Option<&'l Value>,
     pub(super) profile: Option<&'l Value>,
+    pub(super) policy: Option<&'l Value>,
     pub(super) model: Option<&'l str>,
 }
 
@@ -58,6 +63,8 @@ impl Gates {
             dialects: Vec::new(),
             model: None,
             records: Vec::new(),
+            knobs: Vec::new(),
+            strict_tools: false,
             form: Form::default(),
             compiled: HashMap::new(),
             kinds: HashMap::new(),
@@ -90,6 +97,18 @@ impl Gates {
         self
     }
 
+    /// Knobs that are set for all lines, each as `KNOB=VALUE`; what a line sets itself stands above them.
+    pub fn with_knobs(mut self, knobs: Vec<String>) -> Self {
+        self.knobs = knobs;
+        self
+    }
+
+    /// Rejects tool lists of lines that are not quite right, instead of reading them as they are meant.
+    pub fn with_strict_tools(mut self) -> Self {
+        self.strict_tools = true;
+        self
+    }
+
     /// How results are written.
     pub fn with_form(mut self, form: Form) -> Self {
         self.form = form;
@@ -103,7 +122,7 @@ impl Gates {
     }
 
     /// The dialect to ask for, if nothing came of a response.
-    pub(super) fn hint(&self, gate: &Gate, response: &Response) -> Option<Sighting> {
+    pub(super) fn hint(&self, gate: &Gate, response: &Response) -> Option<Candidate> {
         if !self.hints {
             return None;
         }
@@ -119,13 +138,13 @@ impl Gates {
     pub(super) fn get(&mut self, asked: Asked<'_>) -> Result<Gate, Finding> {
         let dialects = self.dialects(asked)?;
         let part = |value: Option<&Value>| value.map_or_else(String::new, Value::to_string);
-        let kind = format!("{}\u{0}{}", dialects.join("\u{1}"), part(asked.profile));
+        let kind = [dialects.join("\u{1}"), part(asked.profile), part(asked.policy)].join("\u{0}");
         let key = format!("{kind}\u{0}{}", part(asked.tools));
         if let Some(gate) = self.compiled.get(&key) {
             return Ok(gate.clone());
         }
         let gate = match (self.kinds.get(&kind), asked.tools) {
-            (Some(gate), Some(tools)) => gate.with_tools(own_tools(tools)?),
+            (Some(gate), Some(tools)) => gate.with_tools(self.own_tools(tools)?),
             _ => self.build(asked, &dialects)?,
         };
         if self.kinds.len() >= GATES {
@@ -165,6 +184,12 @@ impl Gates {
         found
     }
 
+    /// The tools that a line brings.
+    fn own_tools(&self, tools: &Value) -> Result<Registry, Finding> {
+        let read = if self.strict_tools { Registry::from_value } else { Registry::tolerant };
+        read(tools).map_err(|error| bad(error.to_string()))
+    }
+
     fn build(&self, asked: Asked<'_>, dialects: &[String]) -> Result<Gate, Finding> {
         let profile = match asked.profile {
             None => self.profile,
@@ -172,7 +197,12 @@ impl Gates {
                 bad(format!("there is no profile {name}; known are {}", Profile::NAMES.join(", ")))
             })?,
         };
-        let mut builder = Gate::builder().profile(profile);
+        let mut policy = profile.policy();
+        self.knobs.iter().try_for_each(|flag| policy.set_flag(flag)).map_err(bad)?;
+        if let Some(knobs) = asked.policy {
+            policy.set_all(knobs).map_err(|problem| bad(format!("`policy`: {problem}")))?;
+        }
+        let mut builder = Gate::builder().profile(profile).policy(policy);
         for record in &self.records {
             builder = builder.record(record.clone());
         }
@@ -180,7 +210,7 @@ impl Gates {
             builder = builder.dialect(name);
         }
         match asked.tools {
-            Some(tools) => builder = builder.tools(own_tools(tools)?),
+            Some(tools) => builder = builder.tools(self.own_tools(tools)?),
             None => {
                 if let Some(tools) = &self.tools {
                     builder = builder.tools(tools.clone());
@@ -193,9 +223,4 @@ impl Gates {
 
 fn dialect_of(model: &str) -> Option<String> {
     Record::for_model(model).map(|record| record.name.to_string())
-}
-
-/// The tools that a line brings.
-fn own_tools(tools: &Value) -> Result<Registry, Finding> {
-    Registry::from_value(tools).map_err(|error| bad(error.to_string()))
 }

@@ -1,7 +1,7 @@
 //! Batch: one line of JSON in, one line of JSON out, by a contract that others build on.
 //!
 //! In: `{"id", "text" | "chunks" | "tool_calls", "tools"?, "dialect"?, "model"?, "profile"?, "finish_reason"?,
-//! "prompt_tail"?, "untrusted"?}`. Out: the id and the [`Response`]. A line that is none of this gives
+//! "prompt_tail"?, "untrusted"?, "policy"?}`. Out: the id and the [`Response`]. A line that is none of this gives
 //! `{"id", "error": finding}`. What a line holds may also be read by somebody else and judged here as an [`Answer`].
 
 mod form;
@@ -38,20 +38,22 @@ pub struct Outcome {
     pub response: Option<Response>,
     /// The dialect to ask for, where nothing was read that it would read.
     pub hint: Option<String>,
+    /// What was forgiven in the tool list that the line brought.
+    pub notes: Vec<String>,
 }
 
 /// A line of a batch: an object, and its text for whatever has to be kept as it was written.
 #[derive(Clone, Debug)]
-pub struct Line<'t> {
+pub struct BatchLine<'t> {
     text: &'t str,
     value: Value,
 }
 
-impl<'t> Line<'t> {
+impl<'t> BatchLine<'t> {
     /// Reads a line, which must be an object.
     pub fn parse(text: &'t str) -> Result<Self, Finding> {
         match serde_json::from_str(text) {
-            Ok(value @ Value::Object(_)) => Ok(Line { text, value }),
+            Ok(value @ Value::Object(_)) => Ok(BatchLine { text, value }),
             Ok(_) => Err(bad("the line is not a JSON object".to_owned())),
             Err(error) => Err(bad(format!("the line is not JSON: {error}"))),
         }
@@ -108,6 +110,7 @@ impl<'t> Line<'t> {
             tools: answer.tools,
             dialect: self.get("dialect"),
             profile: self.get("profile"),
+            policy: self.get("policy"),
             model: answer.model,
         })?;
         let (word, reason) = match self.get("finish_reason") {
@@ -138,7 +141,9 @@ impl<'t> Line<'t> {
             line.push_str(&format!(",\"hint\":{}}}", json!({"dialect": hint.dialect, "why": hint.why})));
         }
         let hint = hint.map(|hint| hint.dialect);
-        Ok(Outcome { line, failed: false, response: Some(response), hint })
+        let brought = gate.registry().filter(|_| answer.tools.is_some());
+        let notes = brought.map_or_else(Vec::new, |tools| tools.notes().to_vec());
+        Ok(Outcome { line, failed: false, response: Some(response), hint, notes })
     }
 
     /// Gives the session the texts that are not to be trusted.
@@ -235,7 +240,7 @@ pub fn finish_reason(word: &str) -> Result<FinishReason, String> {
 
 /// Reads one line of the batch contract.
 pub fn scan_line(line: &str, gates: &mut Gates) -> Outcome {
-    match Line::parse(line) {
+    match BatchLine::parse(line) {
         Ok(line) => line.judge(gates),
         Err(finding) => failed(&Value::Null, &finding),
     }
@@ -243,7 +248,7 @@ pub fn scan_line(line: &str, gates: &mut Gates) -> Outcome {
 
 /// Repairs one line: in `{"id", "input"}`, out `{"id", "output", "repairs"}` or `{"id", "error"}`.
 pub fn repair_line(line: &str) -> Outcome {
-    let line = match Line::parse(line) {
+    let line = match BatchLine::parse(line) {
         Ok(line) => line,
         Err(finding) => return failed(&Value::Null, &finding),
     };
@@ -256,7 +261,7 @@ pub fn repair_line(line: &str) -> Outcome {
             let repairs = serde_json::to_string(&repaired.repairs).unwrap_or_default();
             let output = repaired.text.trim();
             let line = one_line(format!("{{\"id\":{id},\"output\":{output},\"repairs\":{repairs}}}"));
-            Outcome { line, failed: false, response: None, hint: None }
+            Outcome { line, failed: false, response: None, hint: None, notes: Vec::new() }
         }
         Err(finding) => line.failed(finding),
     }
@@ -270,5 +275,5 @@ pub fn bad(message: String) -> Finding {
 /// The outcome of a line that gives no result.
 pub fn failed(id: &Value, finding: &Finding) -> Outcome {
     let line = json!({"id": id, "error": finding}).to_string();
-    Outcome { line, failed: true, response: None, hint: None }
+    Outcome { line, failed: true, response: None, hint: None, notes: Vec::new() }
 }

@@ -2,7 +2,7 @@
 
 /// The modules by layer, the lowest first. A module knows its own layer and those below it.
 pub(crate) const LAYERS: &[(&str, &[&str])] = &[
-    ("words: what is said and what is allowed", &["bytes", "finding", "policy", "shortcuts"]),
+    ("words: what is said and what is allowed", &["bytes", "finding", "nearest", "policy", "shortcuts"]),
     ("decoding: JSON of any kind", &["json"]),
     ("events and validation", &["effort", "event", "registry", "schema"]),
     ("formats as data", &["dialect"]),
