@@ -9,7 +9,8 @@ use serde_json::json;
 
 #[test]
 fn every_knob_is_a_key_and_every_key_a_knob_with_the_same_values() {
-    let keys: Vec<String> = rows().filter_map(|row| row.key.strip_prefix("policy.").map(str::to_owned)).collect();
+    let keys: Vec<String> =
+        rows().filter_map(|row| row.key.strip_prefix("policy.").map(str::to_owned)).collect();
     let mut knobs = Policy::knobs();
     let mut sorted = keys.clone();
     knobs.sort();

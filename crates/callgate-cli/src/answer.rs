@@ -23,7 +23,7 @@ pub(crate) enum Answer {
     /// A body, whole or as it was recorded.
     Body(Box<Body>),
     /// What arrives, as the model's own text or as the stream of a body, with what has come already.
-    Live(Live),
+    Live(Box<Live>),
 }
 
 /// Something that is still coming.
@@ -62,10 +62,11 @@ impl Answer {
             }
             match beginning {
                 Beginning::Text => {
-                    return Ok(Answer::Live(Live { reader, start: bytes, stream: None }));
+                    return Ok(Answer::Live(Box::new(Live { reader, start: bytes, stream: None })));
                 }
                 Beginning::Stream(stream) => {
-                    return Ok(Answer::Live(Live { reader, start: bytes, stream: Some(*stream) }));
+                    let stream = Some(*stream);
+                    return Ok(Answer::Live(Box::new(Live { reader, start: bytes, stream })));
                 }
                 Beginning::Value | Beginning::Unknown => {}
             }

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use callgate::Finding;
 use callgate::internal::batch;
 use serde_json::Value;
 
@@ -71,8 +72,8 @@ pub(crate) fn run<W: LineWork<Tally = Tally>>(
     Ok(Outcome::rejected_if(total.errors > 0))
 }
 
-/// A line as text, or what becomes of a line that is none.
-pub(crate) fn text<'l>(line: &Line<'l>) -> Result<&'l str, batch::Outcome> {
+/// A line as text, or what is wrong with a line that is none.
+pub(crate) fn text<'l>(line: &Line<'l>) -> Result<&'l str, Finding> {
     let problem = match line {
         Line::Whole(bytes) => match str::from_utf8(bytes) {
             Ok(text) => return Ok(text),
@@ -82,7 +83,7 @@ pub(crate) fn text<'l>(line: &Line<'l>) -> Result<&'l str, batch::Outcome> {
         },
         Line::TooLong => format!("the line is longer than {} MiB", MAX_LINE >> 20),
     };
-    Err(batch::failed(&Value::Null, &batch::bad(problem)))
+    Err(batch::bad(problem))
 }
 
 /// Where a line stands: its number, and its file where there are several.

@@ -17,7 +17,7 @@ use crate::input;
 use crate::json_text::{Strings, on_one_line};
 use crate::paint::{Breaks, Paint, Tone, one_line, padded, visible};
 use crate::source::Source;
-use crate::view::{self, Observer, join};
+use crate::view::{self, Observer, Reading, join};
 
 pub(crate) fn run(args: &ParseArgs, paint: Paint, out: &mut dyn Write) -> Result<Outcome, Stop> {
     input::finish_reason(&args.finish_reason)?;
@@ -53,24 +53,22 @@ fn one(
         session = session.with_prompt_tail(tail);
     }
     answer.untrusted().iter().for_each(|text| session.untrusted(text));
-    let show = Show::new(args);
-    let mut watch = Watch { out, paint, show, observer: Observer::new(), chunks: 0, events: Vec::new() };
     let shows_text = !args.feedback && !args.json && args.output_format.is_none();
     let kind = answer.kind().filter(|_| shows_text);
-    let model = answer.about().model.map(str::to_owned);
     if let Some(kind) = kind {
-        heading(watch.out, paint, kind, model.as_deref())?;
+        heading(out, paint, kind, answer.about().model)?;
     }
-    let mut text = Vec::new();
-    let mut thoughts = String::new();
+    let observer = Observer::new();
+    let mut watch = Watch { out, paint, show: Show::new(args), observer, chunks: 0, events: Vec::new() };
+    let mut read = Read { kind, text: Vec::new(), thoughts: String::new() };
     let ending = answer.feed(args, file, |given| match given {
         Given::Bytes(bytes) => {
-            text.extend_from_slice(bytes);
+            read.text.extend_from_slice(bytes);
             watch.push(&mut session, bytes)
         }
         Given::Chunk(chunk) => {
             if let ModelChunk::Reasoning(thought) = chunk {
-                thoughts.push_str(thought);
+                read.thoughts.push_str(thought);
             }
             watch.chunk(&mut session, chunk)
         }
@@ -83,32 +81,60 @@ fn one(
     let Watch { out, mut observer, .. } = watch;
     observer.said(&word);
     let reading = observer.finish(reason);
-    let source = Source::new(&text);
-    let hint = Detector::new(gate.registry().cloned()).hint(&reading.response);
+    result(args, name, &gate, &read, &reading, paint, out)?;
+    out.flush()?;
+    Ok(reading.response.has_errors())
+}
+
+/// What was read of an answer.
+struct Read {
+    /// Whose form it has, if it is a body and its text is shown.
+    kind: Option<BodyKind>,
+    text: Vec<u8>,
+    /// What the model thought, where that was sent apart from the text.
+    thoughts: String,
+}
+
+/// Shows what came of an answer, as far as it was not shown while it was read.
+fn result(
+    args: &ParseArgs,
+    name: Option<&str>,
+    gate: &Gate,
+    read: &Read,
+    reading: &Reading,
+    paint: Paint,
+    out: &mut dyn Write,
+) -> Result<(), Stop> {
+    let response = &reading.response;
+    let hint = Detector::new(gate.registry().cloned()).hint(response);
     if args.feedback {
-        feedback(out, paint, &gate, &reading.response)?;
-    } else if let Some(format) = args.output_format {
+        return feedback(out, paint, gate, response);
+    }
+    if let Some(format) = args.output_format {
         let form = Form { openai: format == OutputFormat::Openai, feedback: false };
         let name = name.map(Value::from);
         let names: Vec<(&str, &Value)> = name.iter().map(|name| ("file", name)).collect();
-        writeln!(out, "{}", paint.json(&form.write(&names, &gate, &reading.response)))?;
-    } else if args.json {
-        writeln!(out, "{}", finish_line(name, &reading.response, hint.as_ref()))?;
-    } else {
-        if !args.stream && !thoughts.trim().is_empty() {
-            writeln!(out, "{}", paint.tone(Tone::Dim, visible(thoughts.trim(), Breaks::Keep)))?;
-        }
-        if !args.stream && (kind.is_none() || !text.is_empty()) {
-            view::text(out, paint, &source, &reading)?;
-        }
-        view::report(out, paint, &source, &reading.response)?;
-        if let Some(hint) = &hint {
-            let flag = paint.tone(Tone::Good, flag(&hint.dialect));
-            writeln!(out, "This looks like {} ({}); read it with {flag}", hint.dialect, hint.why)?;
-        }
+        writeln!(out, "{}", paint.json(&form.write(&names, gate, response)))?;
+        return Ok(());
     }
-    out.flush()?;
-    Ok(reading.response.has_errors())
+    if args.json {
+        writeln!(out, "{}", finish_line(name, response, hint.as_ref()))?;
+        return Ok(());
+    }
+    let source = Source::new(&read.text);
+    let thoughts = read.thoughts.trim();
+    if !args.stream && !thoughts.is_empty() {
+        writeln!(out, "{}", paint.tone(Tone::Dim, visible(thoughts, Breaks::Keep)))?;
+    }
+    if !args.stream && (read.kind.is_none() || !read.text.is_empty()) {
+        view::text(out, paint, &source, reading)?;
+    }
+    view::report(out, paint, &source, response)?;
+    if let Some(hint) = &hint {
+        let flag = paint.tone(Tone::Good, flag(&hint.dialect));
+        writeln!(out, "This looks like {} ({}); read it with {flag}", hint.dialect, hint.why)?;
+    }
+    Ok(())
 }
 
 /// What kind of body it is, and whose.

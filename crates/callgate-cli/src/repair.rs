@@ -112,7 +112,10 @@ impl LineWork for RepairLines {
     fn state(&self) {}
 
     fn line(&self, (): &mut (), number: u64, line: Line<'_>, out: &mut Vec<u8>, tally: &mut Tally) {
-        let mut outcome = lines::text(&line).map_or_else(|outcome| outcome, batch::repair_line);
+        let mut outcome = match lines::text(&line) {
+            Ok(text) => batch::repair_line(text),
+            Err(finding) => batch::failed(&Value::Null, &finding),
+        };
         if let Ok(repaired) = serde_json::from_str::<RepairedLine>(&outcome.line) {
             let guess = repaired.repairs.iter().find(|repair| repair.safety == Safety::Guess.to_string());
             match guess.filter(|_| self.strict) {

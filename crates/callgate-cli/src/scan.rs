@@ -68,7 +68,7 @@ impl LineWork for ScanLines {
     fn line(&self, gates: &mut Gates, number: u64, line: Line<'_>, out: &mut Vec<u8>, tally: &mut Tally) {
         let outcomes = match lines::text(&line) {
             Ok(text) => judge(text, self.field.as_deref(), gates),
-            Err(outcome) => vec![outcome],
+            Err(finding) => vec![batch::failed(&Value::Null, &finding)],
         };
         let place = Place { file: self.file.as_deref(), line: number };
         for outcome in outcomes {

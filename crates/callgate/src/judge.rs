@@ -337,29 +337,37 @@ fn judge_arguments(
     if tool.is_some_and(|tool| tool.fits_at_sight(&text, tape)) {
         return Some((text, true));
     }
-    if let Some(node) = tape.duplicate(&text) {
-        let pointer = tape.pointer(&text, node);
-        if rules.policy.duplicate_keys == DuplicateKeys::Reject {
-            let key = tape.key(&text, node).map_or_else(String::new, Cow::into_owned);
-            let message = format!("the key `{}` stands twice in one object", shortened(&key));
-            let mut finding = Finding::new(Code::DuplicateKey).path(pointer).message(message);
-            finding.span = attempt.place_of(&text, tape, node, None);
-            findings.push(finding);
-            return None;
-        }
-        let key = tape.key(&text, node).map(Cow::into_owned);
-        let place = attempt.place_of(&text, tape, node, key.as_deref());
-        text = tape.without_duplicates(&text);
-        attempt.tape = Tape::parse(&text)?;
-        attempt.repairs.push(Repair {
-            code: RepairCode::DuplicateKey,
-            safety: Safety::Guess,
-            span: place.or(attempt.span).unwrap_or_else(|| Span::new(0, 0)),
-            late: true,
-            count: 1,
-        });
+    Some((judge_duplicate(rules, attempt, text, findings)?, false))
+}
+
+/// What a key means that stands twice: the arguments without it, or a finding.
+fn judge_duplicate(
+    rules: &Rules,
+    attempt: &mut Attempt,
+    text: String,
+    findings: &mut Vec<Finding>,
+) -> Option<String> {
+    let tape = &attempt.tape;
+    let Some(node) = tape.duplicate(&text) else { return Some(text) };
+    let key = tape.key(&text, node).map_or_else(String::new, Cow::into_owned);
+    let place = attempt.place_of(&text, tape, node, Some(&key));
+    if rules.policy.duplicate_keys == DuplicateKeys::Reject {
+        let message = format!("the key `{}` stands twice in one object", shortened(&key));
+        let mut finding = Finding::new(Code::DuplicateKey).path(tape.pointer(&text, node)).message(message);
+        finding.span = place;
+        findings.push(finding);
+        return None;
     }
-    Some((text, false))
+    let text = tape.without_duplicates(&text);
+    attempt.tape = Tape::parse(&text)?;
+    attempt.repairs.push(Repair {
+        code: RepairCode::DuplicateKey,
+        safety: Safety::Guess,
+        span: place.or(attempt.span).unwrap_or_else(|| Span::new(0, 0)),
+        late: true,
+        count: 1,
+    });
+    Some(text)
 }
 
 /// Whether arguments are written as nothing: an empty string or an empty list.

@@ -1,27 +1,26 @@
 //! Places: what a finding about the arguments points at: the value itself, or what lacks one, wherever that can be told.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on says so by panicking")]
 
 use callgate::{Gate, Registry};
 
-fn gate(dialect: Option<&str>) -> Gate {
+fn gate() -> Gate {
     let tools = r#"[{"name": "lend", "parameters": {"type": "object", "required": ["book"], "properties": {
         "book": {"type": "string"}, "days": {"type": "integer"}, "to": {"type": "object", "required": ["card"],
             "properties": {"card": {"type": "integer"}}}, "shelf": {"enum": ["a", "b"]}}}}]"#;
-    let builder = Gate::builder().tools(Registry::from_json(tools).unwrap());
-    dialect.map_or(builder.clone(), |name| builder.dialect(name)).build().unwrap()
+    Gate::builder().tools(Registry::from_json(tools).unwrap()).build().unwrap()
 }
 
 /// The codes of the rejection with the text that each points at.
-fn pointed(dialect: Option<&str>, text: &str) -> Vec<(&'static str, String)> {
-    let response = gate(dialect).parse(text);
+fn pointed(text: &str) -> Vec<(&'static str, String)> {
+    let response = gate().parse(text);
     let findings = &response.rejected.first().unwrap_or_else(|| panic!("{text}: {response:?}")).findings;
     let at = |span: Option<callgate::Span>| span.map_or(String::new(), |s| text[s.start..s.end].to_owned());
     findings.iter().map(|finding| (finding.code.word(), at(finding.span))).collect()
 }
 
 fn assert_pointed(text: &str, wanted: &[(&str, &str)]) {
-    let found = pointed(None, text);
+    let found = pointed(text);
     let found: Vec<(&str, &str)> = found.iter().map(|(code, at)| (*code, at.as_str())).collect();
     assert_eq!(found, wanted, "{text}");
 }
@@ -50,7 +49,7 @@ fn values_in_tags_are_pointed_at_once() {
 fn what_cannot_be_told_is_the_frame() {
     // The same text stands twice behind the key, in a value that was put together.
     let text = "<tool_call>\n<function=lend>\n<parameter=days>\nten\n</parameter>\n<parameter=book>\nten\n</parameter>\n</function>\n</tool_call>";
-    let found = pointed(None, text);
+    let found = pointed(text);
     assert_eq!(found.len(), 1, "{found:?}");
     assert!(found[0].1.contains("ten"), "{found:?}");
 }
