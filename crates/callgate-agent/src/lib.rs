@@ -45,7 +45,7 @@
 //! - [`config`]: the user's file, the folder's, environment and flags, every value with its origin; what a folder may set.
 //! - [`history`]: the conversation as typed messages, made valid before it is sent.
 //! - [`id`]: ids that nobody can guess.
-//! - [`model`]: clients of model servers, and a scripted model.
+//! - [`model`]: clients of model servers, answers that somebody kept, and a scripted model.
 //! - [`retry`]: what was rejected is asked for again; an engine without I/O, and its driver.
 //! - [`tools`]: files of one folder, and running what was approved.
 //! - [`visible`]: text made safe to look at.

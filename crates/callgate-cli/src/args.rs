@@ -43,6 +43,8 @@ pub(crate) enum Command {
     Parse(ParseArgs),
     /// Judge many responses: JSON lines in, one JSON line out for each, in order
     Scan(ScanArgs),
+    /// Say in which dialect a text is written, and which flag reads it
+    Detect(DetectArgs),
     /// Repair any JSON: the repaired text on standard output, the repairs on standard error
     Repair(RepairArgs),
     /// List, show and try out dialects: the formats in which models write calls
@@ -84,30 +86,55 @@ pub(crate) struct GateArgs {
     /// The bundle of dialects and policy to read with [default: standard]
     #[arg(long, value_name = "NAME")]
     pub(crate) profile: Option<String>,
+    /// A knob of the policy to set above the profile's, as in repair=off; may be given more than once
+    #[arg(long, value_name = "KNOB=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// How tool lists are read: `strict` rejects what is not quite right, `tolerant` reads it as it is meant and says so
+    /// [default: tolerant for scan, else strict]
+    #[arg(long, value_name = "MODE")]
+    pub(crate) tool_loading: Option<ToolLoading>,
+}
+
+/// How tool lists are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ToolLoading {
+    Strict,
+    Tolerant,
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
+FILE is what the model wrote, or the body that a server sent: an OpenAI chat completion or response, an Anthropic message,
+an Ollama answer, whole or as a recorded stream (server-sent events, a value per line), or a conversation, whose last turn
+is read. Text and structured calls of an answer are judged together. Packed files (gzip, zstd) are unpacked.
+
 Examples:
   callgate parse out.txt --tools tools.json
   ollama run qwen3 'What is the weather?' | callgate parse --stream -
+  curl -sN $URL -d @request.json | callgate parse --stream -
   callgate parse out.txt --model qwen3-coder-30b --json | jq 'select(.event == \"call\")'
+  callgate parse body.json --output-format openai | jq .message.tool_calls
   callgate parse out.txt --tools tools.json --feedback    what to tell the model
 
 With --json each line is one event: text, reasoning, markup, call_started, arguments_delta, call, rejected, model_error,
 finding; the last line is {\"event\":\"finish\", …}. Only `call` authorises execution.")]
 pub(crate) struct ParseArgs {
-    /// The model's output; `-` or nothing is standard input
+    /// The model's output, or the body of a server's answer; `-` or nothing is standard input
     #[arg(value_name = "FILE", default_value = "-", hide_default_value = true)]
-    pub(crate) file: PathBuf,
+    pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) gate: GateArgs,
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+    /// Read the input as the model's own text, whatever it looks like
+    #[arg(long, conflicts_with = "field")]
+    pub(crate) text: bool,
     /// What the prompt ended with, where that decides the reading (an already opened `<think>`)
     #[arg(long, value_name = "TEXT")]
     pub(crate) prompt_tail: Option<String>,
-    /// The provider's word for how the output ended: stop, length, end_turn, max_tokens, … Without it nobody said, and a
-    /// call that is not closed is cut off
-    #[arg(long, value_name = "WORD", default_value = "")]
+    /// The provider's word for how the output ended: stop, length, end_turn, max_tokens, … Without it a body says so
+    /// itself; of a text nobody said, and a call that is not closed is cut off
+    #[arg(long, value_name = "WORD", default_value = "", hide_default_value = true)]
     pub(crate) finish_reason: String,
     /// Print the events, one JSON object per line
     #[arg(long)]
@@ -115,12 +142,30 @@ pub(crate) struct ParseArgs {
     /// Watch it happen: each chunk and the events it caused
     #[arg(long)]
     pub(crate) stream: bool,
-    /// Feed chunks of N bytes, cut anywhere [default: all at once; with --stream 16, or as standard input delivers]
+    /// Feed chunks of N bytes, cut anywhere [default: all at once; with --stream 16, or as they were recorded or arrive]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) chunk: Option<u32>,
     /// Print only the message that tells the model what to fix
     #[arg(long, conflicts_with_all = ["json", "stream"])]
     pub(crate) feedback: bool,
+    /// Print one JSON object instead: `callgate` as `scan` writes it, `openai` as a choice of a chat completion
+    #[arg(long, value_name = "FORMAT", conflicts_with_all = ["json", "stream", "feedback"])]
+    pub(crate) output_format: Option<OutputFormat>,
+}
+
+/// Where in the input the answer is: the flag that `parse` and `scan` share.
+#[derive(Debug, Args)]
+pub(crate) struct InputArgs {
+    /// Where in a JSON object the text, the message or the messages are, as in `output.text` or `turns.-1`
+    #[arg(long, value_name = "PATH")]
+    pub(crate) field: Option<String>,
+}
+
+/// The form of a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OutputFormat {
+    Callgate,
+    Openai,
 }
 
 /// How lines are worked on: the flags that `scan` and `repair --jsonl` share.
@@ -141,23 +186,56 @@ pub(crate) struct LineArgs {
 #[command(after_help = "\
 Each input line is an object:
   {\"id\": any, \"text\": str | \"chunks\": [str] | \"tool_calls\": [provider form],
-   \"tools\"?, \"dialect\"?, \"profile\"?, \"finish_reason\"?, \"prompt_tail\"?, \"untrusted\"?}
-and gives one line with the same id: text, reasoning, calls, rejected, model_error, findings, finish_reason.
-What a line says itself wins over the flags. A line that cannot be read gives
+   \"tools\"?, \"dialect\"?, \"model\"?, \"profile\"?, \"finish_reason\"?, \"prompt_tail\"?, \"untrusted\"?,
+   \"policy\"?: {knob: value}}
+or the body of a server's answer (OpenAI, Anthropic, Ollama), or has `messages` (the last turn of the assistant is
+judged), `choices`, `content`, `message` or `response`; --field says where else. Blank lines are skipped.
+Each gives one line with the same id: text, reasoning, calls, rejected, model_error, findings, finish_reason; a body with
+several choices gives one for each.
+What a line says itself wins over the flags, except that --dialect wins over its model. A line that cannot be read gives
   {\"line\": n, \"id\": null, \"error\": {finding}}
-and the run goes on; the exit code is then 1. A line may be 256 MiB long.
+and the run goes on; the exit code is then 1. A line may be 256 MiB long. Packed files (gzip, zstd) are unpacked.
 
 Examples:
   callgate scan transcripts.jsonl --tools tools.json -o judged.jsonl
-  zstdcat big.jsonl.zst | callgate scan - --jobs 8 | jq -c 'select(.rejected != [])'")]
+  callgate scan logs/*.jsonl.zst --field response.body --jobs 8 | jq -c 'select(.rejected != [])'
+  callgate scan bodies.jsonl --output-format openai")]
 pub(crate) struct ScanArgs {
     /// JSON lines; `-` or nothing is standard input
     #[arg(value_name = "FILE", default_value = "-", hide_default_value = true)]
-    pub(crate) file: PathBuf,
+    pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) gate: GateArgs,
     #[command(flatten)]
+    pub(crate) input: InputArgs,
+    /// The form of the results: `callgate`, or `openai` for choices of chat completions
+    #[arg(long, value_name = "FORMAT", default_value = "callgate")]
+    pub(crate) output_format: OutputFormat,
+    /// Add to each result the message that tells the model what to fix, or null
+    #[arg(long)]
+    pub(crate) feedback: bool,
+    #[command(flatten)]
     pub(crate) lines: LineArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The text is read in every dialect, also in those that listen only by name. They are ranked by what they read: valid
+arguments, names of the tool list, calls, then what was rejected and what of other calls stays text. Nothing is run.
+The exit code is 1 if no dialect reads a call.
+
+Example:
+  callgate detect out.txt --tools tools.json")]
+pub(crate) struct DetectArgs {
+    /// The model's output, or the body of a server's answer; `-` or nothing is standard input
+    #[arg(value_name = "FILE", default_value = "-", hide_default_value = true)]
+    pub(crate) file: PathBuf,
+    /// The tools that may be called: without them nobody can say whether names and arguments are right
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tools: Option<PathBuf>,
+    /// Print JSON instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -326,7 +404,7 @@ pub(crate) struct ChatArgs {
     /// The configuration to read above your own [default: .agent/config.yml, if it is there and you agreed to it]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// A setting to take instead of the configured one; may be given more than once
+    /// A setting to take instead of the configured one, or a knob of the policy; may be given more than once
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
 }

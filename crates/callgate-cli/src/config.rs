@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use callgate::{Gate, GateBuilder, Record};
+use callgate::{Gate, GateBuilder, Policy, Record};
 use callgate_agent::config::{
     Config, ConfigBuilder, ConfigErrors, FILE, FolderFile, KeySetting, Kind, Places, Row, Value, rows,
 };
@@ -125,7 +125,10 @@ impl Sources<'_> {
             let Some((key, value)) = set.split_once('=') else {
                 return Err(Stop::usage(format!("`{set}` sets nothing"), "write --set KEY=VALUE"));
             };
-            builder = builder.flag("--set", key, value);
+            // A knob may be set by its own name, as `parse` and `scan` take it.
+            let is_knob = Policy::knobs().iter().any(|knob| knob == key);
+            let key = if is_knob { format!("policy.{key}") } else { key.to_owned() };
+            builder = builder.flag("--set", &key, value);
         }
         Ok(builder)
     }

@@ -33,26 +33,38 @@ fn list(as_json: bool, paint: Paint, out: &mut dyn Write) -> Result<Outcome, Sto
         writeln!(out, "{}", paint.json(&format!("{:#}", Value::Array(all))))?;
         return Ok(Outcome::Fine);
     }
-    let row = |name: &str, family: &str, auto: &str, opener: &str, models: &str| {
-        let line = format!("{}{}{}", padded(family, 8), padded(auto, 6), padded(opener, 42));
+    let row = |name: &str, family: &str, listens: &str, opener: &str, models: &str| {
+        let line = format!("{}{}{}", padded(family, 8), padded(listens, 9), padded(opener, 42));
         (padded(name, 24), line, models.to_owned())
     };
-    let (name, middle, models) = row("dialect", "family", "auto", "opener", "models");
+    let (name, middle, models) = row("dialect", "family", "listens", "opener", "models");
     writeln!(out, "{}", paint.tone(Tone::Strong, format!("{name}{middle}{models}")))?;
-    let room = paint.columns().saturating_sub(24 + 8 + 6 + 42).clamp(12, 60);
+    let room = paint.columns().saturating_sub(24 + 8 + 9 + 42).clamp(12, 60);
     for record in Record::builtin() {
-        let auto = if record.auto { "yes" } else { "-" };
-        let opener = one_line(&first_opener(record), 40);
+        let openers = record.heads();
+        let shown = openers.iter().find(|(_, listens)| *listens).or(openers.first());
+        let opener = shown.map_or_else(String::new, |(opener, _)| one_line(opener, 40));
         let models = one_line(&record.models.join(", "), room);
-        let (name, middle, models) = row(&record.name, &record.family.to_string(), auto, &opener, &models);
+        let listens = listens(&openers);
+        let (name, middle, models) = row(&record.name, &record.family.to_string(), listens, &opener, &models);
         writeln!(out, "{}{middle}{}", paint.tone(Tone::Accent, name), paint.tone(Tone::Grey, models))?;
     }
     writeln!(
         out,
-        "\n{} dialects. `auto` listens without being named; `callgate dialects show NAME` explains one.",
+        "\n{} dialects. `listens`: whether its openers are heard without being named: yes, some of them (the one that is \
+         shown), or by name only. `callgate dialects show NAME` explains one, `callgate detect FILE` finds the right one.",
         Record::builtin().len()
     )?;
     Ok(Outcome::Fine)
+}
+
+/// How a dialect is heard by default.
+fn listens(openers: &[(String, bool)]) -> &'static str {
+    match openers.iter().filter(|(_, listens)| *listens).count() {
+        0 => "by name",
+        count if count == openers.len() => "yes",
+        _ => "some",
+    }
 }
 
 fn summary(record: &Record) -> Value {
@@ -60,19 +72,10 @@ fn summary(record: &Record) -> Value {
         "name": &*record.name,
         "family": record.family.to_string(),
         "auto": record.auto,
-        "opener": first_opener(record),
+        "listens": listens(&record.heads()),
+        "openers": record.heads().iter().map(|(opener, listens)| json!({"opener": opener, "listens": listens})).collect::<Vec<_>>(),
         "models": record.models,
     })
-}
-
-/// What a reader recognises the dialect by: the text up to the first slot, or the first slot itself.
-fn first_opener(record: &Record) -> String {
-    let openers = record.openers();
-    let Some(opener) = openers.first() else { return String::new() };
-    match opener.head().trim() {
-        "" => opener.to_string(),
-        head => head.to_owned(),
-    }
 }
 
 fn show(record: &Record, as_json: bool, paint: Paint, out: &mut dyn Write) -> Result<Outcome, Stop> {

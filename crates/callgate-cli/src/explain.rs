@@ -23,6 +23,10 @@ pub(crate) fn run(code: Option<&str>, paint: Paint, out: &mut dyn Write) -> Resu
     let Some(word) = code else { return list(paint, out) };
     // A few defects are both: repaired where the policy allows it, a finding where it does not.
     let (found, repaired) = (Code::from_word(word), RepairCode::from_word(word));
+    let aliased = aliased(word);
+    if found.is_none() && !aliased.is_empty() {
+        return alias(word, &aliased, paint, out);
+    }
     if found.is_none() && repaired.is_none() {
         let all =
             Code::ALL.iter().map(|code| code.word()).chain(RepairCode::ALL.iter().map(|code| code.word()));
@@ -36,6 +40,33 @@ pub(crate) fn run(code: Option<&str>, paint: Paint, out: &mut dyn Write) -> Resu
     }
     if let Some(code) = repaired {
         repair_code(code, paint, out)?;
+    }
+    Ok(Outcome::Fine)
+}
+
+/// The codes that a profile calls by this word, with the name of the profile.
+fn aliased(word: &str) -> Vec<(Code, &'static str)> {
+    let profiles = Profile::NAMES.iter().filter_map(|name| Profile::named(name));
+    let codes = |profile: Profile| {
+        let is_it =
+            move |code: &Code| profile.code(*code).is_some_and(|other| other.eq_ignore_ascii_case(word));
+        Code::ALL.iter().copied().filter(is_it).map(move |code| (code, profile.name()))
+    };
+    profiles.flat_map(codes).collect()
+}
+
+/// A word of a profile: the codes that it stands for, and the whole explanation where it is one.
+fn alias(word: &str, codes: &[(Code, &str)], paint: Paint, out: &mut dyn Write) -> Result<Outcome, Stop> {
+    let word = visible(word, Breaks::Show);
+    if let [(code, profile)] = codes {
+        writeln!(out, "{word} is what the profile {profile} calls this:\n")?;
+        finding(*code, paint, out)?;
+        return Ok(Outcome::Fine);
+    }
+    writeln!(out, "{word} stands for these findings; `callgate explain CODE` explains each:\n")?;
+    for (code, profile) in codes {
+        let name = paint.tone(Tone::Accent, padded(code.word(), 24));
+        writeln!(out, "  {name}{}  {}", padded(profile, 12), code.entry().message)?;
     }
     Ok(Outcome::Fine)
 }

@@ -5,12 +5,14 @@ use std::fs::File;
 use std::io::{self, IsTerminal, Read, Write};
 use std::path::Path;
 
-use callgate::{Gate, Profile, Record, Registry};
+use callgate::{FinishReason, Gate, Profile, Record, Registry};
+use serde_json::Value;
 
-use crate::args::GateArgs;
+use crate::args::{GateArgs, ToolLoading};
 use crate::exit::Stop;
 use crate::paint::{Breaks, visible};
 use crate::source::Source;
+use crate::unpack::unpacked;
 
 /// The path that means standard input.
 pub(crate) fn is_stdin(path: &Path) -> bool {
@@ -22,8 +24,14 @@ pub(crate) fn name_of(path: &Path) -> String {
     if is_stdin(path) { "standard input".to_owned() } else { path.display().to_string() }
 }
 
-/// Opens a file or standard input; the size where it is known.
+/// Opens a file or standard input and unpacks what is packed; the size of what can be read, where it is known.
 pub(crate) fn open(path: &Path) -> Result<(Box<dyn Read + Send>, Option<u64>), Stop> {
+    let (packed, size) = open_packed(path)?;
+    let (reader, was_packed) = unpacked(packed).map_err(|error| unreadable(path, &error))?;
+    Ok((reader, size.filter(|_| !was_packed)))
+}
+
+fn open_packed(path: &Path) -> Result<(Box<dyn Read + Send>, Option<u64>), Stop> {
     if is_stdin(path) {
         let stdin = io::stdin();
         if stdin.is_terminal() {
@@ -39,6 +47,14 @@ pub(crate) fn open(path: &Path) -> Result<(Box<dyn Read + Send>, Option<u64>), S
     }
     let size = metadata.is_file().then_some(metadata.len());
     Ok((Box::new(file), size))
+}
+
+/// Whether there is something to open. It is not opened: a pipe can be read only once.
+pub(crate) fn check(path: &Path) -> Result<(), Stop> {
+    match path.metadata() {
+        Err(error) if !is_stdin(path) => Err(unreadable(path, &error)),
+        _ => Ok(()),
+    }
 }
 
 pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>, Stop> {
@@ -74,10 +90,25 @@ pub(crate) fn unreadable(path: &Path, error: &io::Error) -> Stop {
     }
 }
 
-/// Reads a tool list.
+/// Reads a tool list strictly.
 pub(crate) fn tools(path: &Path) -> Result<Registry, Stop> {
+    tools_as(path, ToolLoading::Strict)
+}
+
+/// Reads a tool list, and says what was forgiven.
+fn tools_as(path: &Path, loading: ToolLoading) -> Result<Registry, Stop> {
     let text = read_text(path, "a JSON list of tools")?;
-    Registry::from_json(&text).map_err(|error| Stop::usage(format!("{}: {error}", name_of(path)), ""))
+    let read = match loading {
+        ToolLoading::Strict => Registry::from_json(&text),
+        ToolLoading::Tolerant => Registry::tolerant_json(&text),
+    };
+    let name = name_of(path);
+    let tools = read.map_err(|error| Stop::usage(format!("{name}: {error}"), ""))?;
+    for note in tools.notes() {
+        // A remark only: nothing is lost if it cannot be written.
+        let _ = writeln!(io::stderr(), "callgate: {name}: {}", visible(note, Breaks::Show));
+    }
+    Ok(tools)
 }
 
 /// Reads a file with one or more dialects.
@@ -129,12 +160,6 @@ pub(crate) fn unknown<'a>(
     Stop::usage(format!("there is no {what} `{name}`"), help)
 }
 
-/// The dialects that the flags name, by themselves or by a model. None stands for those of the profile.
-pub(crate) fn dialect_names(args: &GateArgs) -> Vec<String> {
-    let of_model = args.model.as_deref().and_then(Record::for_model).map(|record| record.name.to_string());
-    args.dialect.iter().cloned().chain(of_model).collect()
-}
-
 /// Says that a model is not in the tables, where that is so. The run goes on: unmistakable markers need no table.
 pub(crate) fn note_unknown_model(args: &GateArgs) {
     let Some(model) = args.model.as_deref().filter(|model| Record::for_model(model).is_none()) else {
@@ -148,17 +173,41 @@ pub(crate) fn note_unknown_model(args: &GateArgs) {
     );
 }
 
-/// The gate that the flags describe.
-pub(crate) fn gate(args: &GateArgs) -> Result<Gate, Stop> {
-    let mut builder = Gate::builder();
-    if let Some(name) = &args.profile {
-        builder = builder.profile(profile(name)?);
+/// What an answer says of itself. The flags stand above it.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct About<'a> {
+    pub(crate) model: Option<&'a str>,
+    pub(crate) tools: Option<&'a Value>,
+}
+
+/// The gate that the flags describe, for an answer that says this of itself. `loading` is how tool lists are read where
+/// no flag says so.
+pub(crate) fn gate(args: &GateArgs, about: About<'_>, loading: ToolLoading) -> Result<Gate, Stop> {
+    let profile = args.profile.as_deref().map_or_else(|| Ok(Profile::standard()), profile)?;
+    let mut policy = profile.policy();
+    for flag in &args.set {
+        policy
+            .set_flag(flag)
+            .map_err(|problem| Stop::usage(problem, "docs/policy.md explains every knob"))?;
     }
-    if let Some(path) = &args.tools {
-        builder = builder.tools(tools(path)?);
+    let mut builder = Gate::builder().profile(profile).policy(policy);
+    match (&args.tools, about.tools) {
+        (Some(path), _) => builder = builder.tools(tools_as(path, args.tool_loading.unwrap_or(loading))?),
+        (None, Some(list)) => {
+            // Whoever kept the answer did not write its tools for this program.
+            let list = match args.tool_loading {
+                Some(ToolLoading::Strict) => Registry::from_value(list),
+                _ => Registry::tolerant(list),
+            };
+            let list = list.map_err(|error| Stop::usage(format!("the tools of the answer: {error}"), ""))?;
+            builder = builder.tools(list);
+        }
+        (None, None) => {}
     }
-    for name in dialect_names(args) {
-        builder = builder.dialect(&name);
+    let model = args.model.as_deref().or(about.model).filter(|_| args.dialect.is_empty());
+    let of_model = model.and_then(Record::for_model).map(|record| &*record.name);
+    for name in args.dialect.iter().map(String::as_str).chain(of_model) {
+        builder = builder.dialect(name);
     }
     for path in &args.dialect_file {
         for record in records(path)? {
@@ -166,4 +215,9 @@ pub(crate) fn gate(args: &GateArgs) -> Result<Gate, Stop> {
         }
     }
     builder.build().map_err(|error| Stop::usage(error.message, error.help))
+}
+
+/// The reason that a flag's word stands for.
+pub(crate) fn finish_reason(word: &str) -> Result<FinishReason, Stop> {
+    callgate::internal::batch::finish_reason(word).map_err(|problem| Stop::usage(problem, ""))
 }

@@ -2,11 +2,11 @@
 
 use std::fs::File;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use callgate::Finding;
 use callgate::internal::batch;
-use callgate::{Code, Finding};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::args::LineArgs;
 use crate::exit::{Outcome, Stop};
@@ -15,42 +15,51 @@ use crate::paint::Paint;
 use crate::pipeline::{self, Broken, Line, LineWork, MAX_LINE};
 use crate::progress::{Counting, Progress, Tally};
 
-/// Works on all lines of a file, shows progress and a summary, and says how it went. `others` are the files that were
-/// read besides; none of them is written over either.
+/// Works on all lines of the files, one after the other, shows progress and a summary, and says how it went. `others` are
+/// the files that were read besides; none of them is written over either. `work` makes what is done with the lines of a
+/// file, whose name it gets where there are several.
 pub(crate) fn run<W: LineWork<Tally = Tally>>(
-    file: &Path,
+    files: &[PathBuf],
     others: &[&Path],
     args: &LineArgs,
     counting: Counting,
-    work: W,
+    work: impl Fn(Option<String>) -> W,
     paint: Paint,
     stdout: &mut dyn Write,
 ) -> Result<Outcome, Stop> {
-    let (reader, size) = input::open(file)?;
-    let mut output_file =
-        args.output.as_deref().map(|path| create(path, &[&[file], others].concat())).transpose()?;
+    // A file that is not there is found before any work is done.
+    files.iter().skip(1).try_for_each(|file| input::check(file))?;
+    let [first, rest @ ..] = files else { return Ok(Outcome::Fine) };
+    let (reader, size) = input::open(first)?;
+    let mut reader = Some(reader);
+    let inputs: Vec<&Path> = files.iter().map(PathBuf::as_path).chain(others.iter().copied()).collect();
+    let mut output_file = args.output.as_deref().map(|path| create(path, &inputs)).transpose()?;
     let jobs = match args.jobs {
         Some(jobs) => jobs as usize,
         None => std::thread::available_parallelism().map_or(1, usize::from),
     };
-    let mut progress = Progress::start(counting, size, args.quiet);
+    let mut progress = Progress::start(counting, size.filter(|_| rest.is_empty()), args.quiet);
     let mut total = Tally::default();
-    let result = pipeline::run(reader, work, jobs, pipeline::Limits::default(), |output, tally, bytes| {
-        match &mut output_file {
-            Some(file) => file.write_all(output)?,
-            None if paint.is_terminal() => {
-                stdout.write_all(paint.json(&String::from_utf8_lossy(output)).as_bytes())?;
+    for file in files {
+        let reader = match reader.take() {
+            Some(reader) => reader,
+            None => input::open(file)?.0,
+        };
+        let work = work((files.len() > 1).then(|| input::name_of(file)));
+        let write = |output: &[u8], tally: Tally, bytes: u64| {
+            match &mut output_file {
+                Some(file) => file.write_all(output)?,
+                None if paint.is_terminal() => {
+                    stdout.write_all(paint.json(&String::from_utf8_lossy(output)).as_bytes())?;
+                }
+                None => stdout.write_all(output)?,
             }
-            None => stdout.write_all(output)?,
-        }
-        stdout.flush()?;
-        total.add(tally);
-        progress.advance(bytes, &total);
-        Ok(())
-    });
-    match result {
-        Ok(()) => {}
-        Err(broken) => {
+            stdout.flush()?;
+            total.add(tally);
+            progress.advance(bytes, &total);
+            Ok(())
+        };
+        if let Err(broken) = pipeline::run(reader, work, jobs, pipeline::Limits::default(), write) {
             progress.clear();
             return Err(match broken {
                 Broken::Write(stop) => stop,
@@ -63,32 +72,33 @@ pub(crate) fn run<W: LineWork<Tally = Tally>>(
     Ok(Outcome::rejected_if(total.errors > 0))
 }
 
-/// Judges a line, if it is text at all.
-pub(crate) fn judge(line: &Line<'_>, judge: impl FnOnce(&str) -> batch::Outcome) -> batch::Outcome {
+/// A line as text, or what is wrong with a line that is none.
+pub(crate) fn text<'l>(line: &Line<'l>) -> Result<&'l str, Finding> {
     let problem = match line {
         Line::Whole(bytes) => match str::from_utf8(bytes) {
-            Ok(text) => return judge(text),
+            Ok(text) => return Ok(text),
             Err(error) => {
                 format!("the line is not UTF-8: byte {} is part of no character", error.valid_up_to() + 1)
             }
         },
         Line::TooLong => format!("the line is longer than {} MiB", MAX_LINE >> 20),
     };
-    rejected(&Value::Null, &Finding::new(Code::BadLine).message(problem))
+    Err(batch::bad(problem))
 }
 
-/// A line that gives no result.
-pub(crate) fn rejected(id: &Value, finding: &Finding) -> batch::Outcome {
-    let line = json!({ "id": id, "error": finding }).to_string();
-    batch::Outcome { line, failed: true, response: None }
+/// Where a line stands: its number, and its file where there are several.
+pub(crate) struct Place<'a> {
+    pub(crate) file: Option<&'a str>,
+    pub(crate) line: u64,
 }
 
-/// Writes what became of a line; where it failed, with its number in front.
-pub(crate) fn write(number: u64, outcome: &batch::Outcome, out: &mut Vec<u8>, tally: &mut Tally) {
+/// Writes what became of a line; where it failed, with its place in front.
+pub(crate) fn write(place: &Place<'_>, outcome: &batch::Outcome, out: &mut Vec<u8>, tally: &mut Tally) {
     tally.lines += 1;
     if outcome.failed {
         tally.errors += 1;
-        out.extend_from_slice(format!("{{\"line\":{number},").as_bytes());
+        let file = place.file.map_or_else(String::new, |name| format!("\"file\":{},", Value::from(name)));
+        out.extend_from_slice(format!("{{{file}\"line\":{},", place.line).as_bytes());
         out.extend_from_slice(outcome.line.trim_start_matches('{').as_bytes());
     } else {
         out.extend_from_slice(outcome.line.as_bytes());

@@ -1,11 +1,13 @@
 //! The `callgate` command: which command runs, and how the process ends.
 
+mod answer;
 mod args;
 mod audit;
 mod chat;
 mod chat_view;
 mod config;
 mod demo;
+mod detect;
 mod dialects;
 mod exit;
 mod explain;
@@ -24,6 +26,7 @@ mod scan;
 mod source;
 mod trial;
 mod trust;
+mod unpack;
 mod view;
 
 use std::io::{self, BufWriter, Write};
@@ -66,6 +69,7 @@ fn run() -> Result<Outcome, Stop> {
         Command::Demo => demo::run(paint, out),
         Command::Parse(args) => parse::run(args, paint, out),
         Command::Scan(args) => scan::run(args, paint, out),
+        Command::Detect(args) => detect::run(args, paint, out),
         Command::Repair(args) => repair::run(args, paint, out),
         Command::Dialects(args) => dialects::run(args, paint, out),
         Command::Render(args) => render::run(args, paint, out),

@@ -1,78 +1,147 @@
 //! `callgate parse`: one response of a model, and what each part of it became.
 
-use std::io::{self, Read, Write};
+use std::io::Write;
+use std::path::Path;
 
+use callgate::internal::batch::Form;
+use callgate::internal::detect::{Candidate, Detector};
 use callgate::{Choice, Event, FinishReason, Gate, Response, Session};
+use callgate_agent::model::{BodyKind, ModelChunk};
+use serde_json::Value;
 
-use crate::args::ParseArgs;
+use crate::answer::{Answer, Given};
+use crate::args::{OutputFormat, ParseArgs, ToolLoading};
+use crate::detect::flag;
 use crate::exit::{Outcome, Stop};
 use crate::input;
 use crate::json_text::{Strings, on_one_line};
-use crate::paint::{Paint, Tone, one_line, padded};
+use crate::paint::{Breaks, Paint, Tone, one_line, padded, visible};
 use crate::source::Source;
-use crate::view::{self, Observer, join};
-
-/// Small enough to see markers being cut, large enough to read along.
-const STREAM_CHUNK: usize = 16;
-/// How much is read at a time where the cuts do not matter.
-const READ: usize = 64 << 10;
+use crate::view::{self, Observer, Reading, join};
 
 pub(crate) fn run(args: &ParseArgs, paint: Paint, out: &mut dyn Write) -> Result<Outcome, Stop> {
-    let gate = input::gate(&args.gate)?;
+    input::finish_reason(&args.finish_reason)?;
     input::note_unknown_model(&args.gate);
+    let several = args.files.len() > 1;
+    if several {
+        args.files.iter().try_for_each(|file| input::check(file))?;
+    }
+    let mut is_rejected = false;
+    for (place, file) in args.files.iter().enumerate() {
+        let name = several.then(|| input::name_of(file));
+        if let Some(name) = name.as_deref().filter(|_| !args.json && args.output_format.is_none()) {
+            let gap = if place > 0 { "\n" } else { "" };
+            writeln!(out, "{gap}{}", paint.tone(Tone::Strong, visible(name, Breaks::Show)))?;
+        }
+        is_rejected |= one(args, file, name.as_deref(), paint, out)?;
+    }
+    Ok(Outcome::rejected_if(is_rejected))
+}
+
+/// Reads and shows one answer; whether anything of it was rejected. Among several it has a name.
+fn one(
+    args: &ParseArgs,
+    file: &Path,
+    name: Option<&str>,
+    paint: Paint,
+    out: &mut dyn Write,
+) -> Result<bool, Stop> {
+    let answer = Answer::open(args, file)?;
+    let gate = input::gate(&args.gate, answer.about(), ToolLoading::Strict)?;
     let mut session = gate.session();
     if let Some(tail) = &args.prompt_tail {
         session = session.with_prompt_tail(tail);
     }
-    let show = Show::new(args);
-    let mut watch = Watch { out, paint, show, observer: Observer::new(), chunks: 0, events: Vec::new() };
-    let bytes = feed(args, &mut session, &mut watch)?;
-    let reason = FinishReason::from_word(&args.finish_reason);
+    answer.untrusted().iter().for_each(|text| session.untrusted(text));
+    let shows_text = !args.feedback && !args.json && args.output_format.is_none();
+    let kind = answer.kind().filter(|_| shows_text);
+    if let Some(kind) = kind {
+        heading(out, paint, kind, answer.about().model)?;
+    }
+    let observer = Observer::new();
+    let mut watch = Watch { out, paint, show: Show::new(args), observer, chunks: 0, events: Vec::new() };
+    let mut read = Read { kind, text: Vec::new(), thoughts: String::new() };
+    let ending = answer.feed(args, file, |given| match given {
+        Given::Bytes(bytes) => {
+            read.text.extend_from_slice(bytes);
+            watch.push(&mut session, bytes)
+        }
+        Given::Chunk(chunk) => {
+            if let ModelChunk::Reasoning(thought) = chunk {
+                read.thoughts.push_str(thought);
+            }
+            watch.chunk(&mut session, chunk)
+        }
+    })?;
+    let (reason, word) = match args.finish_reason.as_str() {
+        "" => (ending.reason, ending.word.unwrap_or_default()),
+        word => (FinishReason::from_word(word), word.to_owned()),
+    };
     watch.finish(session, reason)?;
     let Watch { out, mut observer, .. } = watch;
-    observer.said(&args.finish_reason);
+    observer.said(&word);
     let reading = observer.finish(reason);
-    let source = Source::new(&bytes);
-    if args.feedback {
-        feedback(out, paint, &gate, &reading.response)?;
-    } else if args.json {
-        writeln!(out, "{}", finish_line(&reading.response))?;
-    } else {
-        if !args.stream {
-            view::text(out, paint, &source, &reading)?;
-        }
-        view::report(out, paint, &source, &reading.response)?;
-    }
+    result(args, name, &gate, &read, &reading, paint, out)?;
     out.flush()?;
-    Ok(Outcome::rejected_if(reading.response.has_errors()))
+    Ok(reading.response.has_errors())
 }
 
-/// Reads the input and feeds it chunk by chunk; gives back all of it.
-fn feed(args: &ParseArgs, session: &mut Session, watch: &mut Watch<'_>) -> Result<Vec<u8>, Stop> {
-    let chunk_size = args.chunk.map(|size| size as usize);
-    let live = args.stream && input::is_stdin(&args.file) && chunk_size.is_none();
-    let (mut reader, _) = input::open(&args.file)?;
-    let mut bytes = Vec::new();
-    if live {
-        let mut buffer = vec![0; READ];
-        loop {
-            match reader.read(&mut buffer) {
-                Ok(0) => return Ok(bytes),
-                Ok(count) => {
-                    bytes.extend_from_slice(&buffer[..count]);
-                    watch.push(session, &buffer[..count])?;
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(input::unreadable(&args.file, &error)),
-            }
-        }
+/// What was read of an answer.
+struct Read {
+    /// Whose form it has, if it is a body and its text is shown.
+    kind: Option<BodyKind>,
+    text: Vec<u8>,
+    /// What the model thought, where that was sent apart from the text.
+    thoughts: String,
+}
+
+/// Shows what came of an answer, as far as it was not shown while it was read.
+fn result(
+    args: &ParseArgs,
+    name: Option<&str>,
+    gate: &Gate,
+    read: &Read,
+    reading: &Reading,
+    paint: Paint,
+    out: &mut dyn Write,
+) -> Result<(), Stop> {
+    let response = &reading.response;
+    let hint = Detector::new(gate.registry().cloned()).hint(response);
+    if args.feedback {
+        return feedback(out, paint, gate, response);
     }
-    reader.read_to_end(&mut bytes).map_err(|error| input::unreadable(&args.file, &error))?;
-    let default = if args.stream { STREAM_CHUNK } else { bytes.len().max(1) };
-    for chunk in bytes.chunks(chunk_size.unwrap_or(default)) {
-        watch.push(session, chunk)?;
+    if let Some(format) = args.output_format {
+        let form = Form { openai: format == OutputFormat::Openai, feedback: false };
+        let name = name.map(Value::from);
+        let names: Vec<(&str, &Value)> = name.iter().map(|name| ("file", name)).collect();
+        writeln!(out, "{}", paint.json(&form.write(&names, gate, response)))?;
+        return Ok(());
     }
-    Ok(bytes)
+    if args.json {
+        writeln!(out, "{}", finish_line(name, response, hint.as_ref()))?;
+        return Ok(());
+    }
+    let source = Source::new(&read.text);
+    let thoughts = read.thoughts.trim();
+    if !args.stream && !thoughts.is_empty() {
+        writeln!(out, "{}", paint.tone(Tone::Dim, visible(thoughts, Breaks::Keep)))?;
+    }
+    if !args.stream && (read.kind.is_none() || !read.text.is_empty()) {
+        view::text(out, paint, &source, reading)?;
+    }
+    view::report(out, paint, &source, response)?;
+    if let Some(hint) = &hint {
+        let flag = paint.tone(Tone::Good, flag(&hint.dialect));
+        writeln!(out, "This looks like {} ({}); read it with {flag}", hint.dialect, hint.why)?;
+    }
+    Ok(())
+}
+
+/// What kind of body it is, and whose.
+fn heading(out: &mut dyn Write, paint: Paint, kind: BodyKind, model: Option<&str>) -> Result<(), Stop> {
+    let of = model.map_or_else(String::new, |model| format!(" of {}", visible(model, Breaks::Show)));
+    writeln!(out, "{}", paint.tone(Tone::Grey, format!("{}{of}", kind.name())))?;
+    Ok(())
 }
 
 /// Feeds a session and shows what comes of it, as far as the flags ask.
@@ -116,6 +185,24 @@ impl Watch<'_> {
         let width = self.paint.columns().min(100) - 16;
         let shown = format!("“{}”", one_line(&String::from_utf8_lossy(chunk), width));
         self.step(&heading, &shown, |sink| session.push_bytes(chunk, sink))
+    }
+
+    /// What a server sent beside the text.
+    fn chunk(&mut self, session: &mut Session, chunk: &ModelChunk) -> Result<(), Stop> {
+        self.chunks += 1;
+        let heading = format!("chunk {}", self.chunks);
+        let width = self.paint.columns().min(100) - 16;
+        let shown = match chunk {
+            ModelChunk::Reasoning(text) => format!("reasoning “{}”", one_line(text, width)),
+            ModelChunk::Delta { name, arguments, .. } => {
+                let parts = [name, arguments].into_iter().flatten().map(|part| one_line(part, width));
+                format!("call “{}”", parts.collect::<Vec<_>>().join(" "))
+            }
+            ModelChunk::Calls(calls) => format!("calls {}", one_line(calls, width)),
+            ModelChunk::Text(text) => format!("“{}”", one_line(text, width)),
+            ModelChunk::End { .. } => String::new(),
+        };
+        self.step(&heading, &shown, |sink| chunk.feed(session, sink))
     }
 
     fn finish(&mut self, session: Session, reason: FinishReason) -> Result<(), Stop> {
@@ -201,13 +288,20 @@ fn stream_line(out: &mut dyn Write, paint: Paint, event: &Event<'_>) -> Result<(
 }
 
 /// The last line of the JSON output: how the response as a whole ended.
-fn finish_line(response: &Response) -> serde_json::Value {
-    serde_json::json!({
+fn finish_line(name: Option<&str>, response: &Response, hint: Option<&Candidate>) -> Value {
+    let mut line = serde_json::json!({
         "event": "finish",
         "finish_reason": response.finish_word(),
         "calls": response.calls.len(),
         "rejected": response.rejected.len(),
-    })
+    });
+    if let Some(name) = name {
+        line["file"] = Value::from(name);
+    }
+    if let Some(hint) = hint {
+        line["hint"] = serde_json::json!({"dialect": hint.dialect, "why": hint.why});
+    }
+    line
 }
 
 fn feedback(out: &mut dyn Write, paint: Paint, gate: &Gate, response: &Response) -> Result<(), Stop> {

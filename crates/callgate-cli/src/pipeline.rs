@@ -27,7 +27,7 @@ pub(crate) enum Line<'a> {
     TooLong,
 }
 
-/// What is done with each line. One value is shared by all threads; each thread has its own state.
+/// What is done with each line that is not blank. One value is shared by all threads; each thread has its own state.
 pub(crate) trait LineWork: Send + Sync + 'static {
     /// What a thread keeps from line to line.
     type State;
@@ -312,6 +312,10 @@ fn work_on_block<R, W: LineWork>(
         let line = &rest[..end];
         rest = rest.get(end + 1..).unwrap_or_default();
         let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if line.iter().all(u8::is_ascii_whitespace) {
+            number += 1;
+            continue;
+        }
         let line = if line.len() > shared.limits.line { Line::TooLong } else { Line::Whole(line) };
         shared.work.line(state, number, line, &mut output, &mut tally);
         number += 1;
@@ -448,8 +452,9 @@ mod tests {
         let input = b"a\r\n\nbb\n\n\nccc";
         for block in 1..16 {
             let (out, lines, bytes) = echo(input, 2, small(block, 1000, 4096), false).unwrap();
-            assert_eq!(out, "1:a\n2:\n3:bb\n4:\n5:\n6:ccc\n", "block {block}");
-            assert_eq!((lines, bytes), (6, input.len() as u64));
+            // Blank lines are counted and passed over.
+            assert_eq!(out, "1:a\n3:bb\n6:ccc\n", "block {block}");
+            assert_eq!((lines, bytes), (3, input.len() as u64));
         }
         assert_eq!(echo(b"", 2, small(4, 10, 10), false).unwrap().0, "");
     }

@@ -1,11 +1,16 @@
 //! Progress and summary of a long run, on standard error.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
+use crate::detect::flag;
+use crate::paint::{Breaks, visible};
+
 const REFRESH: Duration = Duration::from_millis(100);
 const BAR: usize = 24;
+/// The most notes that are kept.
+const NOTES: usize = 64;
 
 /// What a run has counted so far.
 #[derive(Clone, Debug, Default)]
@@ -18,6 +23,10 @@ pub(crate) struct Tally {
     pub(crate) repaired: u64,
     /// Rejections by their deciding code.
     pub(crate) rejected: BTreeMap<&'static str, u64>,
+    /// Lines in which no call was read, by the dialect that would read one.
+    pub(crate) hints: BTreeMap<String, u64>,
+    /// What was forgiven in the tool lists of lines, each once.
+    pub(crate) notes: BTreeSet<String>,
 }
 
 impl Tally {
@@ -28,6 +37,11 @@ impl Tally {
         self.repaired += other.repaired;
         for (code, count) in other.rejected {
             *self.rejected.entry(code).or_default() += count;
+        }
+        let room = NOTES.saturating_sub(self.notes.len());
+        self.notes.extend(other.notes.into_iter().take(room));
+        for (dialect, count) in other.hints {
+            *self.hints.entry(dialect).or_default() += count;
         }
     }
 
@@ -125,6 +139,14 @@ impl Progress {
         let seconds = self.started.elapsed().as_secs_f64();
         let rate = self.megabytes_per_second();
         table.push_str(&format!("{:<label$}  {seconds:.2} s, {rate:.1} MB/s\n", "time"));
+        for note in &tally.notes {
+            table.push_str(&format!("note: {}\n", visible(note, Breaks::Show)));
+        }
+        for (dialect, count) in &tally.hints {
+            let lines = if *count == 1 { "1 line".to_owned() } else { format!("{} lines", grouped(*count)) };
+            let flag = flag(dialect);
+            table.push_str(&format!("hint: {lines} without a call would be read with {flag}\n"));
+        }
         table
     }
 

@@ -11,7 +11,7 @@ use crate::args::RepairArgs;
 use crate::exit::{Outcome, Stop};
 use crate::input;
 use crate::json_text::{Strings, on_one_line};
-use crate::lines;
+use crate::lines::{self, Place};
 use crate::paint::{Breaks, Paint, visible};
 use crate::pipeline::{Line, LineWork};
 use crate::progress::{Counting, Tally};
@@ -22,8 +22,9 @@ pub(crate) const DEPTH: usize = 512;
 
 pub(crate) fn run(args: &RepairArgs, paint: Paint, out: &mut dyn Write) -> Result<Outcome, Stop> {
     if args.jsonl {
-        let work = RepairLines { strict: args.strict };
-        return lines::run(&args.file, &[], &args.lines, Counting::Documents, work, paint, out);
+        let work = |_| RepairLines { strict: args.strict };
+        let files = std::slice::from_ref(&args.file);
+        return lines::run(files, &[], &args.lines, Counting::Documents, work, paint, out);
     }
     let text = input::read_text(&args.file, "UTF-8 text")?;
     let result = repair(&text, DEPTH).and_then(|repaired| {
@@ -111,18 +112,21 @@ impl LineWork for RepairLines {
     fn state(&self) {}
 
     fn line(&self, (): &mut (), number: u64, line: Line<'_>, out: &mut Vec<u8>, tally: &mut Tally) {
-        let mut outcome = lines::judge(&line, batch::repair_line);
+        let mut outcome = match lines::text(&line) {
+            Ok(text) => batch::repair_line(text),
+            Err(finding) => batch::failed(&Value::Null, &finding),
+        };
         if let Ok(repaired) = serde_json::from_str::<RepairedLine>(&outcome.line) {
             let guess = repaired.repairs.iter().find(|repair| repair.safety == Safety::Guess.to_string());
             match guess.filter(|_| self.strict) {
                 Some(guess) => {
                     let [start, end] = guess.span;
                     let finding = rejected_guess(&guess.code, Span::new(start, end));
-                    outcome = lines::rejected(&repaired.id, &finding);
+                    outcome = batch::failed(&repaired.id, &finding);
                 }
                 None => tally.repaired += u64::from(!repaired.repairs.is_empty()),
             }
         }
-        lines::write(number, &outcome, out, tally);
+        lines::write(&Place { file: None, line: number }, &outcome, out, tally);
     }
 }

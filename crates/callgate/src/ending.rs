@@ -106,10 +106,21 @@ impl FinishReason {
         ("malformed_response", FinishReason::Failed),
         ("unexpected_tool_call", FinishReason::Failed),
         ("too_many_tool_calls", FinishReason::Failed),
+        // It does not say why.
+        ("unknown", FinishReason::Unknown),
+        ("unspecified", FinishReason::Unknown),
+        ("other", FinishReason::Unknown),
+        ("none", FinishReason::Unknown),
+        ("null", FinishReason::Unknown),
     ];
 
     /// The reason with this word; any other word is [`FinishReason::Unknown`].
     pub fn from_word(word: &str) -> Self {
+        FinishReason::known_word(word).unwrap_or_default()
+    }
+
+    /// The reason with this word, if it is a word that anybody uses; nothing said is no word.
+    pub fn known_word(word: &str) -> Option<Self> {
         let word = word.trim();
         // Some name the field in the word.
         let said = match word.get(..PREFIX.len()) {
@@ -117,7 +128,7 @@ impl FinishReason {
             _ => word,
         };
         let row = FinishReason::WORDS.iter().find(|(known, _)| letters(known).eq(letters(said)));
-        row.map_or(FinishReason::Unknown, |(_, reason)| *reason)
+        row.map(|(_, reason)| *reason)
     }
 
     /// The word; an unknown reason reads as `stop`.
@@ -200,8 +211,9 @@ mod tests {
                 assert_eq!(FinishReason::from_word(&spelling), *reason, "{spelling}");
             }
         }
-        for word in ["", "null", "other", "unknown", "unspecified", "stopped short", "FINISH_REASON_", "é"] {
+        for word in ["", "stopped short", "stp", "FINISH_REASON_", "é"] {
             assert_eq!(FinishReason::from_word(word), FinishReason::Unknown, "{word}");
+            assert_eq!(FinishReason::known_word(word), None, "{word}");
         }
     }
 
@@ -213,7 +225,7 @@ mod tests {
                 "{word} stands twice"
             );
         }
-        for (_, reason) in FinishReason::WORDS {
+        for (_, reason) in FinishReason::WORDS.iter().filter(|(_, reason)| *reason != FinishReason::Unknown) {
             assert_eq!(FinishReason::from_word(reason.word()), *reason);
         }
     }

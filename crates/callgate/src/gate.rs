@@ -49,6 +49,25 @@ impl Gate {
         }
     }
 
+    /// The gate of these records, and of no others.
+    pub(crate) fn of(
+        profile: Profile,
+        policy: Policy,
+        registry: Option<Registry>,
+        records: Vec<ActiveDialect>,
+    ) -> Gate {
+        let program = Arc::new(compile(&records));
+        let openers = Arc::new(Openers::new(&program));
+        let rules = Rules {
+            registry,
+            policy,
+            dialects: records.into(),
+            error_codes: profile.reasons(),
+            rejects_empty: profile.rejects_empty(),
+        };
+        Gate { inner: Arc::new(Compiled { program, openers, rules }), profile }
+    }
+
     /// The same gate for another tool list. The compiled dialects are shared, so this costs no more than the tools do.
     pub fn with_tools(&self, registry: Registry) -> Gate {
         let rules = Rules { registry: Some(registry), ..self.inner.rules.clone() };
@@ -205,16 +224,7 @@ impl GateBuilder {
                 }
             }
         }
-        let program = Arc::new(compile(&records));
-        let openers = Arc::new(Openers::new(&program));
-        let rules = Rules {
-            registry: self.registry,
-            policy,
-            dialects: records.into(),
-            error_codes: self.profile.reasons(),
-            rejects_empty: self.profile.rejects_empty(),
-        };
-        Ok(Gate { inner: Arc::new(Compiled { program, openers, rules }), profile: self.profile })
+        Ok(Gate::of(self.profile, policy, self.registry, records))
     }
 }
 

@@ -10,6 +10,11 @@ pub mod batch {
     pub use crate::batch::*;
 }
 
+/// Which dialect a text is written in.
+pub mod detect {
+    pub use crate::detect::*;
+}
+
 /// The parts that a dialect is made of.
 pub mod dialect {
     pub use crate::dialect::*;

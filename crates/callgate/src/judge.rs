@@ -35,6 +35,10 @@ pub(crate) fn judge(rules: &Rules, attempt: &mut Attempt, effort: &mut Effort) -
         Some((name, tool)) => (Some(name), tool),
         None => (None, None),
     };
+    if rules.policy.duplicate_keys == DuplicateKeys::KeepLast {
+        // Whichever format wrote a key twice, its last value is kept where the arguments are judged.
+        attempt.findings.retain(|finding| finding.code != Code::DuplicateKey);
+    }
     findings.append(&mut attempt.findings);
     judge_members(rules, attempt, name.as_deref(), &mut findings, &mut notes);
     judge_repairs(rules, attempt, 0, &mut findings);
@@ -333,25 +337,37 @@ fn judge_arguments(
     if tool.is_some_and(|tool| tool.fits_at_sight(&text, tape)) {
         return Some((text, true));
     }
-    if let Some(node) = tape.duplicate(&text) {
-        let pointer = tape.pointer(&text, node);
-        if rules.policy.duplicate_keys == DuplicateKeys::Reject {
-            let key = tape.key(&text, node).map_or_else(String::new, Cow::into_owned);
-            let message = format!("the key `{}` stands twice in one object", shortened(&key));
-            findings.push(Finding::new(Code::DuplicateKey).path(pointer).message(message));
-            return None;
-        }
-        text = tape.without_duplicates(&text);
-        attempt.tape = Tape::parse(&text)?;
-        attempt.repairs.push(Repair {
-            code: RepairCode::DuplicateKey,
-            safety: Safety::Guess,
-            span: Span::new(0, 0),
-            late: true,
-            count: 1,
-        });
+    Some((judge_duplicate(rules, attempt, text, findings)?, false))
+}
+
+/// What a key means that stands twice: the arguments without it, or a finding.
+fn judge_duplicate(
+    rules: &Rules,
+    attempt: &mut Attempt,
+    text: String,
+    findings: &mut Vec<Finding>,
+) -> Option<String> {
+    let tape = &attempt.tape;
+    let Some(node) = tape.duplicate(&text) else { return Some(text) };
+    let key = tape.key(&text, node).map_or_else(String::new, Cow::into_owned);
+    let place = attempt.place_of(&text, tape, node, Some(&key));
+    if rules.policy.duplicate_keys == DuplicateKeys::Reject {
+        let message = format!("the key `{}` stands twice in one object", shortened(&key));
+        let mut finding = Finding::new(Code::DuplicateKey).path(tape.pointer(&text, node)).message(message);
+        finding.span = place;
+        findings.push(finding);
+        return None;
     }
-    Some((text, false))
+    let text = tape.without_duplicates(&text);
+    attempt.tape = Tape::parse(&text)?;
+    attempt.repairs.push(Repair {
+        code: RepairCode::DuplicateKey,
+        safety: Safety::Guess,
+        span: place.or(attempt.span).unwrap_or_else(|| Span::new(0, 0)),
+        late: true,
+        count: 1,
+    });
+    Some(text)
 }
 
 /// Whether arguments are written as nothing: an empty string or an empty list.
@@ -450,7 +466,16 @@ fn fit_arguments(
     {
         return unwrapped;
     }
-    findings.extend(fit.findings);
+    for mut finding in fit.findings {
+        let place = attempt.place(outer.0, outer.1, &finding.path);
+        finding.span = place.or(finding.span);
+        let is_same = |told: &&mut Finding| told.code == finding.code && told.path == finding.path;
+        // A value that could not be typed while it was read is not told of twice.
+        match findings.iter_mut().find(is_same) {
+            Some(told) => told.span = place.or(told.span),
+            None => findings.push(finding),
+        }
+    }
     (fit.arguments, fit.coercions)
 }
 

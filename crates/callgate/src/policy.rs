@@ -1,6 +1,7 @@
 //! Policy: what the gate allows. Strictness is data, not code.
 
 mod knobs;
+mod setting;
 
 use serde::{Deserialize, Serialize};
 
@@ -317,6 +318,9 @@ pub struct Policy {
     /// Whether keys that stand twice keep the last value, as a guess.
     #[doc(hidden)]
     pub duplicate_keys: DuplicateKeys,
+    /// What a text value is of which no schema says the type.
+    #[doc(hidden)]
+    pub untyped: Untyped,
     /// Limits.
     #[doc(hidden)]
     pub limits: Limits,
@@ -330,6 +334,19 @@ pub enum DuplicateKeys {
     Reject,
     /// The last one wins, as a guess.
     KeepLast,
+}
+
+/// What a value is that its format writes as text, where no schema says its type.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Untyped {
+    /// JSON if it reads as such and is no string, else text.
+    #[default]
+    Json,
+    /// Text.
+    Text,
+    /// JSON or a Python literal if it reads as such, else text.
+    Python,
 }
 
 /// What a call in a dialect that was not chosen by name is.
@@ -370,6 +387,7 @@ impl Default for Policy {
             release: Release::AtEnd,
             echo: Echo::Report,
             duplicate_keys: DuplicateKeys::Reject,
+            untyped: Untyped::Json,
             limits: Limits::default(),
         }
     }

@@ -1,6 +1,6 @@
 //! The registry: the tools a model may call, one source for validation, prompts, messages and examples.
 
-mod nearest;
+mod tolerant;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::schema::CompiledTool;
 
-pub use nearest::nearest;
+pub use crate::nearest::nearest;
 
 /// A tool as its author describes it.
 #[derive(Clone, Debug, PartialEq)]
@@ -137,6 +137,8 @@ pub struct Registry {
 struct Shelf {
     tools: Vec<Arc<CompiledTool>>,
     places: BTreeMap<String, usize>,
+    /// What was forgiven when they were loaded.
+    notes: Vec<String>,
 }
 
 impl Registry {
@@ -162,13 +164,7 @@ impl Registry {
 
     /// The tools of a list in JSON text; see [`Registry::from_value`].
     pub fn from_json(text: &str) -> Result<Self, RegistryError> {
-        let value: Value = serde_json::from_str(text).map_err(|error| {
-            let mut rejection =
-                RegistryError::new(RegistryErrorCode::BadJson, "the tool list is not valid JSON");
-            rejection.line_column = Some((error.line(), error.column()));
-            rejection
-        })?;
-        Registry::from_value(&value)
+        Registry::from_value(&parse(text)?)
     }
 
     /// The tools of a list: an array, or an object with the array `tools`. The entries may be in the form of OpenAI
@@ -177,16 +173,7 @@ impl Registry {
     /// Descriptions may be missing, since lists of others often lack them and the gate does not need them. A name that
     /// stands twice is an error: whoever reads the list could take either entry for the tool.
     pub fn from_value(list: &Value) -> Result<Self, RegistryError> {
-        let entries = match list {
-            Value::Object(fields) => fields.get("tools").and_then(Value::as_array),
-            other => other.as_array(),
-        };
-        let entries = entries.ok_or_else(|| {
-            RegistryError::new(
-                RegistryErrorCode::BadShape,
-                "a tool list must be an array of tools, or an object with the array `tools`",
-            )
-        })?;
+        let entries = entries(list)?;
         let mut registry = Registry::new();
         for (index, entry) in entries.iter().enumerate() {
             Tool::from_value(entry).and_then(|tool| registry.put(tool)).map_err(|mut error| {
@@ -261,12 +248,38 @@ impl Registry {
             let message = format!("the name is taken by tool {place}");
             return Err(RegistryError::new(RegistryErrorCode::NameTaken, message).named(&name));
         }
-        let compiled = Arc::new(CompiledTool::compile(tool).map_err(|error| error.named(&name))?);
-        let shelf = Arc::make_mut(&mut self.shared);
-        shelf.places.insert(name, shelf.tools.len());
-        shelf.tools.push(compiled);
+        self.shelve(CompiledTool::compile(tool).map_err(|error| error.named(&name))?);
         Ok(())
     }
+
+    fn shelve(&mut self, tool: CompiledTool) {
+        let shelf = Arc::make_mut(&mut self.shared);
+        shelf.places.insert(tool.tool.name.clone(), shelf.tools.len());
+        shelf.tools.push(Arc::new(tool));
+    }
+}
+
+/// The JSON of a tool list.
+fn parse(text: &str) -> Result<Value, RegistryError> {
+    serde_json::from_str(text).map_err(|error| {
+        let mut rejection = RegistryError::new(RegistryErrorCode::BadJson, "the tool list is not valid JSON");
+        rejection.line_column = Some((error.line(), error.column()));
+        rejection
+    })
+}
+
+/// The entries of a tool list.
+fn entries(list: &Value) -> Result<&Vec<Value>, RegistryError> {
+    let entries = match list {
+        Value::Object(fields) => fields.get("tools").and_then(Value::as_array),
+        other => other.as_array(),
+    };
+    entries.ok_or_else(|| {
+        RegistryError::new(
+            RegistryErrorCode::BadShape,
+            "a tool list must be an array of tools, or an object with the array `tools`",
+        )
+    })
 }
 
 /// Why a tool or a tool list was rejected: what, where, and the way out.

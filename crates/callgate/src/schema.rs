@@ -4,6 +4,7 @@ mod coerce;
 mod exact;
 mod example;
 mod graph;
+mod nullable;
 pub(crate) mod outline;
 mod problem;
 mod quick;
@@ -56,6 +57,9 @@ impl CompiledTool {
     /// Compiles the schema of a tool. Fails, and never panics, on a schema that is malformed, refers to anything
     /// outside itself, has a pattern that cannot run in linear time, or asks for unbounded work.
     pub fn compile(tool: Tool) -> Result<Self, RegistryError> {
+        let mut tool = tool;
+        graph::measure(&tool.parameters)?;
+        nullable::spell_out(&mut tool.parameters);
         let schema = &tool.parameters;
         if !schema.is_object() {
             return Err(bad_schema("the schema of the arguments must be an object"));

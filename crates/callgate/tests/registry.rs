@@ -9,7 +9,7 @@ mod guard;
 use callgate::internal::json::Tape;
 use callgate::internal::policy::{Coerce, ExtraArgs};
 use callgate::internal::schema::{CompiledTool, TypeSet};
-use callgate::{Code, Registry, RegistryError, Tool};
+use callgate::{Code, Registry, RegistryError, RegistryErrorCode, Tool};
 use guard::watched;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -437,4 +437,63 @@ mod schemas_are_untrusted {
             }
         }
     }
+}
+
+#[test]
+fn tolerant_loading_reads_lists_as_people_write_them() {
+    let list = json!([
+        {"name": "lend", "parameters": {"type": "dict", "required": ["book"], "properties": {
+            "book": {"type": "str"}, "days": {"type": "uint"}, "late": {"type": "bool"}, "tags": {"type": "list"},
+            "fee": {"type": "float"}, "of": {"type": ["int", "none"]}, "any": {"type": "any"}, "odd": {"type": "frob"},
+            "note": {"type": "STRING", "nullable": true}, "code": {"type": "string", "pattern": "(?=a)b"},
+            "far": {"$ref": "https://example.org/far.json"}, "lost": {"$ref": "#/$defs/lost"},
+            "type": {"enum": [{"type": "int"}]}}}},
+        {"name": "bare"},
+        {"type": "web_search"},
+        "no tool",
+        {"name": "words", "parameters": "any"},
+        {"name": "text", "parameters": {"type": "string"}},
+    ]);
+    assert!(Registry::from_value(&list).is_err());
+    let tools = Registry::tolerant(&list).unwrap();
+    assert_eq!(tools.names().collect::<Vec<_>>(), ["lend", "bare", "words", "text"]);
+    for part in
+        ["`dict`", "uint", "frob", "far.json", "#/$defs/lost", "(?=a)b", "tool 2: ", "tool 3: ", "no schema"]
+    {
+        let part = part.trim_matches('`');
+        assert!(tools.notes().iter().any(|note| note.contains(part)), "{part}: {:#?}", tools.notes());
+    }
+    let lend = tools.compiled("lend").unwrap();
+    let problems = |arguments: Value| lend.check(&arguments, ExtraArgs::Reject);
+    let all = json!({"book": "Emma", "days": 3, "late": true, "tags": [], "fee": 1.5, "of": null, "any": {}, "odd": 1,
+        "note": null, "code": "zz", "far": 1, "lost": [], "type": {"type": "int"}});
+    assert_eq!(problems(all), []);
+    for wrong in [
+        json!({}),
+        json!({"book": 1}),
+        json!({"book": "a", "days": -1}),
+        json!({"book": "a", "late": "x"}),
+        json!({"book": "a", "of": "x"}),
+        json!({"book": "a", "note": 1}),
+        json!({"book": "a", "type": {"type": "integer"}}),
+    ] {
+        assert_ne!(problems(wrong.clone()), [], "{wrong}");
+    }
+    let twice = json!([{"name": "a"}, {"name": "a"}]);
+    assert_eq!(Registry::tolerant(&twice).unwrap_err().code, RegistryErrorCode::NameTaken);
+    assert!(Registry::tolerant(&json!(3)).is_err() && Registry::tolerant_json("[").is_err());
+    assert_eq!(Registry::tolerant_json("[]").unwrap().notes(), [""; 0]);
+}
+
+#[test]
+fn a_schema_that_cannot_be_used_at_all_constrains_nothing() {
+    let mut deep = json!({"type": "integer"});
+    for _ in 0..100 {
+        deep = json!({"properties": {"a": deep}});
+    }
+    let tools = Registry::tolerant(&json!([{"name": "deep", "parameters": deep}, {"name": "next"}])).unwrap();
+    assert_eq!(tools.names().collect::<Vec<_>>(), ["deep", "next"]);
+    assert!(!tools.notes().is_empty());
+    let compiled = tools.compiled("deep").unwrap();
+    assert_eq!(compiled.check(&json!({"a": 1}), ExtraArgs::Reject), []);
 }

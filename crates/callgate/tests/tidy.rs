@@ -29,6 +29,7 @@ const ORDINARY: &[(&str, &str)] = &[
     // The language of literals: a word of the key `syntax`.
     ("callgate/src/dialect/load.rs", "python"),
     ("callgate/src/dialect/keys.rs", "python"),
+    ("callgate-agent/src/config/table/policy.rs", "python"),
 ];
 
 /// A Rust file, by its path below `crates`.

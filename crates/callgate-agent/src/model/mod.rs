@@ -1,12 +1,17 @@
 //! Models: what is asked, what comes back in chunks, and how the chunks go through the gate.
 
 mod address;
+mod anthropic;
+mod body;
+mod conversation;
 mod fault;
 mod http;
 mod lines;
+mod message;
 mod ollama;
 mod openai;
 mod reading;
+mod responses;
 mod rules;
 mod scripted;
 
@@ -14,11 +19,12 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use callgate::{Event, FinishReason, Gate, NativeDelta, Response};
+use callgate::{Event, FinishReason, Gate, NativeDelta, Response, Session};
 use serde::Serialize;
 use serde_json::Value;
 
 pub use address::Address;
+pub use body::{Body, BodyKind, BodyStream};
 pub use fault::{FaultCode, ModelFault};
 use http::Http;
 pub use http::{Connect, Connection, Network, Secret, Timeouts};
@@ -147,6 +153,28 @@ pub enum ModelChunk {
     },
 }
 
+impl ModelChunk {
+    /// Lets a session read the chunk. The end is not read: it is what the session is finished with.
+    pub fn feed(&self, session: &mut Session, sink: &mut dyn FnMut(Event<'_>)) {
+        match self {
+            ModelChunk::Text(text) => session.push(text, sink),
+            ModelChunk::Reasoning(text) => session.reasoning(text, sink),
+            ModelChunk::Calls(calls) => session.native_calls_text(calls, sink),
+            ModelChunk::Delta { index, id, name, arguments } => {
+                let delta = NativeDelta {
+                    index: *index,
+                    id: id.as_deref(),
+                    name: name.as_deref(),
+                    arguments: arguments.as_deref(),
+                    done: false,
+                };
+                session.native(delta, sink);
+            }
+            ModelChunk::End { .. } => {}
+        }
+    }
+}
+
 /// A model that can be asked.
 pub trait Model: Send + Sync {
     /// Sends a request; the answer comes in chunks.
@@ -192,28 +220,13 @@ pub async fn respond(
     let mut usage = Usage::default();
     let mut finish = None;
     while let Some(chunk) = chunks.next().await? {
-        let mut take = |event: Event<'_>| {
+        chunk.feed(&mut session, &mut |event| {
             sink(event.clone());
             collector.push(event);
-        };
-        match chunk {
-            ModelChunk::Text(text) => session.push(&text, &mut take),
-            ModelChunk::Reasoning(text) => session.reasoning(&text, &mut take),
-            ModelChunk::Calls(calls) => session.native_calls_text(&calls, &mut take),
-            ModelChunk::Delta { index, id, name, arguments } => {
-                let delta = NativeDelta {
-                    index,
-                    id: id.as_deref(),
-                    name: name.as_deref(),
-                    arguments: arguments.as_deref(),
-                    done: false,
-                };
-                session.native(delta, &mut take);
-            }
-            ModelChunk::End { reason, usage: cost } => {
-                finish = Some(reason);
-                usage += cost;
-            }
+        });
+        if let ModelChunk::End { reason, usage: cost } = chunk {
+            finish = Some(reason);
+            usage += cost;
         }
     }
     let Some(reason) = finish else {

@@ -6,6 +6,7 @@ use callgate::FinishReason;
 use serde_json::{Value, json};
 
 use super::http::Http;
+use super::message::message;
 use super::reading::{Format, Framing, Part, Reading};
 use super::{BoxFuture, ChatRequest, Model, ModelChunk, ModelChunks, ModelFault, Server, Usage};
 use crate::history::{Wire, to_wire};
@@ -65,35 +66,34 @@ fn body(request: &ChatRequest) -> Written {
 }
 
 #[derive(Debug, Default)]
-struct OllamaFormat {
-    end: Option<(FinishReason, Usage)>,
+pub(super) struct OllamaFormat {
+    word: Option<String>,
+    /// What it cost, once it is over.
+    usage: Option<Usage>,
 }
 
 impl Format for OllamaFormat {
     fn value(&mut self, part: &Part<'_>, chunks: &mut VecDeque<ModelChunk>) {
-        let value = &part.value;
-        let message = &value["message"];
-        let text = |key: &str| message[key].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+        let value = part.value;
+        message(part, "/message", chunks);
+        // `/api/generate` knows no messages.
+        let text = |key: &str| value[key].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
         chunks.extend(text("thinking").map(ModelChunk::Reasoning));
-        chunks.extend(text("content").map(ModelChunk::Text));
-        if let Some(calls) = message.get("tool_calls").filter(|calls| !calls.is_null()) {
-            let written = part.written("/message/tool_calls");
-            chunks.push_back(ModelChunk::Calls(written.unwrap_or_else(|| calls.to_string())));
-        }
+        chunks.extend(text("response").map(ModelChunk::Text));
         if value["done"] == true {
             // `done: true` without a reason means that the answer is complete.
-            let reason = FinishReason::from_word(value["done_reason"].as_str().unwrap_or("done"));
+            self.word = Some(value["done_reason"].as_str().unwrap_or("done").to_owned());
             let count = |key: &str| value[key].as_u64().unwrap_or(0);
-            let usage = Usage { prompt: count("prompt_eval_count"), completion: count("eval_count") };
-            self.end = Some((reason, usage));
+            self.usage = Some(Usage { prompt: count("prompt_eval_count"), completion: count("eval_count") });
         }
     }
 
     fn end(&self, _closed: bool) -> Option<ModelChunk> {
-        self.end.map(|(reason, usage)| ModelChunk::End { reason, usage })
+        let reason = FinishReason::from_word(self.word.as_deref().unwrap_or_default());
+        self.usage.map(|usage| ModelChunk::End { reason, usage })
     }
 
-    fn closed_by(&self, _data: &str) -> bool {
-        false
+    fn word(&self) -> Option<&str> {
+        self.word.as_deref()
     }
 }

@@ -1,11 +1,12 @@
 //! The API that most servers speak: `/v1/chat/completions`, server-sent events with deltas by index.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use callgate::FinishReason;
 use serde_json::{Value, json};
 
 use super::http::Http;
+use super::message::{message, words};
 use super::reading::{Format, Framing, Part, Reading};
 use super::{BoxFuture, ChatRequest, Model, ModelChunk, ModelChunks, ModelFault, Server, Usage};
 use crate::history::{Wire, to_wire};
@@ -64,72 +65,77 @@ fn body(request: &ChatRequest) -> Written {
     Written::from(body).with("messages", Written::Array(messages))
 }
 
+/// Only one answer is asked for, so the first is read; of answers that were kept, the one that is wanted.
 #[derive(Debug, Default)]
-struct OpenAiFormat {
-    reason: Option<FinishReason>,
+pub(super) struct OpenAiFormat {
+    /// Which of the choices is read.
+    choice: u64,
+    /// The choices that have been seen.
+    pub(super) choices: BTreeSet<u64>,
+    word: Option<String>,
     usage: Usage,
+}
+
+impl OpenAiFormat {
+    /// Reads this choice of an answer.
+    pub(super) fn of_choice(choice: u64) -> Self {
+        OpenAiFormat { choice, ..OpenAiFormat::default() }
+    }
 }
 
 impl Format for OpenAiFormat {
     fn value(&mut self, part: &Part<'_>, chunks: &mut VecDeque<ModelChunk>) {
-        let value = &part.value;
+        let value = part.value;
         let count = |key: &str| value["usage"][key].as_u64();
         if let (Some(prompt), Some(completion)) = (count("prompt_tokens"), count("completion_tokens")) {
             self.usage = Usage { prompt, completion };
         }
-        // Only one answer was asked for, so only one is read.
-        let choices = value["choices"].as_array().into_iter().flatten().enumerate();
-        for (number, choice) in choices.filter(|(_, choice)| choice["index"].as_u64().unwrap_or(0) == 0) {
-            if let Some(message) = choice.get("message").filter(|message| message.is_object()) {
-                words(message, chunks);
-                if let Some(calls) = message.get("tool_calls").filter(|calls| !calls.is_null()) {
-                    let written = part.written(&format!("/choices/{number}/message/tool_calls"));
-                    chunks.push_back(ModelChunk::Calls(written.unwrap_or_else(|| calls.to_string())));
-                }
+        for (number, choice) in value["choices"].as_array().into_iter().flatten().enumerate() {
+            let index = choice["index"].as_u64().unwrap_or(number as u64);
+            self.choices.insert(index);
+            if index != self.choice {
+                continue;
+            }
+            if choice.get("message").is_some_and(|message| message.is_object()) {
+                message(part, &format!("/choices/{number}/message"), chunks);
             } else {
                 words(&choice["delta"], chunks);
                 let calls = choice["delta"]["tool_calls"].as_array().into_iter().flatten();
                 chunks.extend(calls.enumerate().map(|(call_number, call)| {
                     let function = format!("/choices/{number}/delta/tool_calls/{call_number}/function");
-                    delta(call, || part.written(&format!("{function}/arguments")))
+                    delta(call, &call["function"], || part.written(&format!("{function}/arguments")))
                 }));
+                // The forms that came before lists of calls, and before messages.
+                if let Some(function) = choice["delta"].get("function_call").filter(|call| call.is_object()) {
+                    chunks.push_back(delta(&Value::Null, function, || None));
+                }
+                let text = choice["text"].as_str().filter(|text| !text.is_empty());
+                chunks.extend(text.map(|text| ModelChunk::Text(text.to_owned())));
             }
             if let Some(word) = choice["finish_reason"].as_str() {
-                self.reason = Some(FinishReason::from_word(word));
+                self.word = Some(word.to_owned());
             }
         }
     }
 
     fn end(&self, closed: bool) -> Option<ModelChunk> {
         // The count of tokens comes after the reason, so the reason alone does not end the answer.
-        let reason = self.reason.filter(|_| closed)?;
+        let reason = FinishReason::from_word(self.word.as_deref().filter(|_| closed)?);
         Some(ModelChunk::End { reason, usage: self.usage })
     }
 
     fn closed_by(&self, data: &str) -> bool {
         data == "[DONE]"
     }
-}
 
-/// Thought and text of a message or a delta.
-fn words(message: &Value, chunks: &mut VecDeque<ModelChunk>) {
-    let thought = ["reasoning_content", "reasoning", "thinking"];
-    let thought = thought.iter().find_map(|key| message[*key].as_str()).filter(|text| !text.is_empty());
-    chunks.extend(thought.map(|text| ModelChunk::Reasoning(text.to_owned())));
-    match &message["content"] {
-        Value::String(text) if !text.is_empty() => chunks.push_back(ModelChunk::Text(text.clone())),
-        Value::Array(parts) => {
-            let texts = parts.iter().filter_map(|part| part["text"].as_str());
-            chunks.extend(texts.map(|text| ModelChunk::Text(text.to_owned())));
-        }
-        _ => {}
+    fn word(&self) -> Option<&str> {
+        self.word.as_deref()
     }
 }
 
 /// One delta of a structured call. Arguments that come as an object are taken as they were written.
-fn delta(call: &Value, written: impl FnOnce() -> Option<String>) -> ModelChunk {
+fn delta(call: &Value, function: &Value, written: impl FnOnce() -> Option<String>) -> ModelChunk {
     let text = |value: &Value| value.as_str().map(str::to_owned);
-    let function = &call["function"];
     ModelChunk::Delta {
         index: call["index"].as_u64().and_then(|index| usize::try_from(index).ok()),
         id: text(&call["id"]),

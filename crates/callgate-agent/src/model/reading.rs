@@ -1,5 +1,6 @@
 //! Reading an answer: bytes become lines, events or one document, and these become chunks by the server's format.
 
+use std::cell::OnceCell;
 use std::collections::VecDeque;
 
 use callgate::internal::json::{Kind, Tape};
@@ -19,20 +20,43 @@ pub(crate) trait Format: Send {
     fn end(&self, closed: bool) -> Option<ModelChunk>;
 
     /// The server says in its own words that nothing more will come.
-    fn closed_by(&self, data: &str) -> bool;
+    fn closed_by(&self, data: &str) -> bool {
+        let _ = data;
+        false
+    }
+
+    /// The word in which the server said why the answer ended.
+    fn word(&self) -> Option<&str>;
 }
 
 /// One JSON value of an answer, and its text for whatever has to be kept as it was written.
 pub(crate) struct Part<'t> {
-    pub(crate) value: Value,
+    pub(crate) value: &'t Value,
     text: &'t str,
+    /// Where the values stand in the text, worked out when that is first asked for.
+    tape: OnceCell<Option<Tape>>,
 }
 
-impl Part<'_> {
+impl<'t> Part<'t> {
+    pub(crate) fn new(value: &'t Value, text: &'t str) -> Self {
+        Part { value, text, tape: OnceCell::new() }
+    }
+
     /// The text of the value at a JSON pointer without escapes. A `Value` has lost the digits of long numbers, the order
     /// of keys and those that came twice, so what holds arguments is taken from here.
     pub(crate) fn written(&self, pointer: &str) -> Option<String> {
-        let tape = Tape::parse(self.text)?;
+        let (tape, node) = self.find(pointer)?;
+        Some(tape.raw(self.text, node).to_owned())
+    }
+
+    /// The texts of all items of the list at a pointer.
+    pub(crate) fn items(&self, pointer: &str) -> Vec<&'t str> {
+        let Some((tape, node)) = self.find(pointer) else { return Vec::new() };
+        tape.children(node).map(|item| tape.raw(self.text, item)).collect()
+    }
+
+    fn find(&self, pointer: &str) -> Option<(&Tape, usize)> {
+        let tape = self.tape.get_or_init(|| Tape::parse(self.text)).as_ref()?;
         let mut node = 0;
         for step in pointer.split('/').skip(1) {
             node = match tape.nodes().get(node)?.kind {
@@ -40,7 +64,7 @@ impl Part<'_> {
                 _ => tape.member(self.text, node, step)?,
             };
         }
-        Some(tape.raw(self.text, node).to_owned())
+        Some((tape, node))
     }
 }
 
@@ -55,11 +79,38 @@ pub(crate) enum Framing {
     Whole,
 }
 
-/// An answer that is being read.
+/// An answer of a server that is being read.
 pub(crate) struct Reading<F> {
     answer: HttpAnswer,
+    parser: Parser<F>,
+}
+
+impl<F: Format> Reading<F> {
+    pub(crate) fn new(answer: HttpAnswer, framing: Framing, format: F) -> Self {
+        Reading { answer, parser: Parser::new(framing, format) }
+    }
+
+    async fn advance(&mut self) -> Result<Option<ModelChunk>, ModelFault> {
+        loop {
+            if let Some(chunk) = self.parser.next() {
+                return Ok(Some(chunk));
+            }
+            if self.parser.is_over {
+                return Ok(None);
+            }
+            let step = match self.answer.next().await? {
+                Some(bytes) => self.parser.take(&bytes),
+                None => self.parser.close(),
+            };
+            step.map_err(|fault| self.answer.fault(fault))?;
+        }
+    }
+}
+
+/// The bytes of an answer on their way to chunks, wherever they come from.
+pub(crate) struct Parser<F> {
     framing: Framing,
-    format: F,
+    pub(crate) format: F,
     lines: Lines,
     /// The data of the event that is being read.
     event: String,
@@ -67,10 +118,9 @@ pub(crate) struct Reading<F> {
     is_over: bool,
 }
 
-impl<F: Format> Reading<F> {
-    pub(crate) fn new(answer: HttpAnswer, framing: Framing, format: F) -> Self {
-        Reading {
-            answer,
+impl<F: Format> Parser<F> {
+    pub(crate) fn new(framing: Framing, format: F) -> Self {
+        Parser {
             framing,
             format,
             lines: Lines::default(),
@@ -80,26 +130,13 @@ impl<F: Format> Reading<F> {
         }
     }
 
-    async fn advance(&mut self) -> Result<Option<ModelChunk>, ModelFault> {
-        loop {
-            if let Some(chunk) = self.chunks.pop_front() {
-                return Ok(Some(chunk));
-            }
-            if self.is_over {
-                return Ok(None);
-            }
-            match self.answer.next().await? {
-                Some(bytes) => {
-                    self.take(&bytes).map_err(|fault| self.answer.fault(fault))?;
-                }
-                None => {
-                    self.close().map_err(|fault| self.answer.fault(fault))?;
-                }
-            }
-        }
+    /// The next chunk that the bytes so far hold.
+    pub(crate) fn next(&mut self) -> Option<ModelChunk> {
+        self.chunks.pop_front()
     }
 
-    fn take(&mut self, bytes: &[u8]) -> Result<(), ModelFault> {
+    /// Takes the next bytes.
+    pub(crate) fn take(&mut self, bytes: &[u8]) -> Result<(), ModelFault> {
         self.lines.push(bytes)?;
         if self.framing == Framing::Whole {
             return Ok(());
@@ -153,27 +190,32 @@ impl<F: Format> Reading<F> {
         let values =
             serde_json::Deserializer::from_str(text.trim_start_matches('\u{feff}')).into_iter::<&RawValue>();
         for raw in values {
-            let part =
-                raw.and_then(|raw| Ok(Part { value: serde_json::from_str(raw.get())?, text: raw.get() }));
-            let part = part.map_err(|error| match (self.framing, error.is_eof()) {
+            let read = raw.and_then(|raw| Ok((serde_json::from_str::<Value>(raw.get())?, raw.get())));
+            let (value, written) = read.map_err(|error| match (self.framing, error.is_eof()) {
                 (Framing::Whole, true) => {
                     ModelFault::new(FaultCode::EndedEarly, "the answer stops inside its JSON")
                 }
                 _ => unreadable(text, &format!("no JSON: {error}")),
             })?;
-            if let Some(message) = error_message(&part.value) {
-                return Err(ModelFault::new(FaultCode::ServerError, message));
-            }
-            if !part.value.is_object() {
-                return Err(unreadable(text, "no object"));
-            }
-            self.format.value(&part, &mut self.chunks);
+            self.value(&Part::new(&value, written))?;
         }
         self.finish(false)
     }
 
+    /// Takes one value of the answer.
+    pub(crate) fn value(&mut self, part: &Part<'_>) -> Result<(), ModelFault> {
+        if let Some(message) = error_message(part.value) {
+            return Err(ModelFault::new(FaultCode::ServerError, message));
+        }
+        if !part.value.is_object() {
+            return Err(unreadable(part.text, "no object"));
+        }
+        self.format.value(part, &mut self.chunks);
+        Ok(())
+    }
+
     /// The stream is at its end. What was cut in the middle of a line is an answer that ended early.
-    fn close(&mut self) -> Result<(), ModelFault> {
+    pub(crate) fn close(&mut self) -> Result<(), ModelFault> {
         let early = |message: &str| ModelFault::new(FaultCode::EndedEarly, message);
         let rest = self.lines.rest().map_err(|_| early("the answer stops inside a character"))?;
         let inside = |fault: ModelFault| match fault.code {
@@ -195,7 +237,8 @@ impl<F: Format> Reading<F> {
         if self.is_over { Ok(()) } else { Err(early("the answer stops without saying that it is over")) }
     }
 
-    fn finish(&mut self, closed: bool) -> Result<(), ModelFault> {
+    /// Ends the answer, if its format says so.
+    pub(crate) fn finish(&mut self, closed: bool) -> Result<(), ModelFault> {
         if !self.is_over
             && let Some(end) = self.format.end(closed)
         {

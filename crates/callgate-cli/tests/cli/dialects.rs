@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{GOOD, Scratch, TOOLS, assert_usage_error, callgate, json_lines};
+use super::{BAD, GOOD, Scratch, TOOLS, assert_usage_error, callgate, json_lines};
 
 #[test]
 fn dialects_are_listed_and_each_can_be_shown() {
@@ -213,4 +213,88 @@ fn what_is_rendered_parses_back() {
     let exact = "{\"calls\": [{\"name\": \"look\", \"arguments\": {\"n\": 1.00}}]}";
     let rendered = callgate(&["render", "--dialect-file", own.path()], exact);
     assert_eq!(rendered.stdout, "<my_call>{\"name\": \"look\", \"arguments\": {\"n\": 1.00}}</my_call>");
+}
+
+#[test]
+fn the_table_says_which_openers_are_heard_without_being_named() {
+    let run = callgate(&["dialects", "--json"], "");
+    let all: Value = serde_json::from_str(&run.stdout).unwrap();
+    let mut heard = 0;
+    for dialect in all.as_array().unwrap() {
+        let name = dialect["name"].as_str().unwrap();
+        let openers = dialect["openers"].as_array().unwrap();
+        let listening = openers.iter().filter(|opener| opener["listens"] == true).count();
+        let word = if listening == 0 {
+            "by name"
+        } else if listening == openers.len() {
+            "yes"
+        } else {
+            "some"
+        };
+        assert_eq!(dialect["listens"], word, "{name}");
+        // What is written with an opener that listens is read where nothing is named.
+        let input = r#"{"calls": [{"name": "look", "arguments": {"q": "cats"}, "id": "c1"}]}"#;
+        let written = callgate(&["render", "--dialect", name], input);
+        if word != "yes" || written.code != 0 {
+            continue;
+        }
+        let read = callgate(&["parse", "--output-format", "callgate"], &written.stdout);
+        let response: Value = serde_json::from_str(&read.stdout).unwrap();
+        assert_eq!(response["calls"][0]["name"], "look", "{name}: {} {response}", written.stdout);
+        heard += 1;
+    }
+    assert!(heard > 40, "{heard}");
+}
+
+#[test]
+fn detect_ranks_the_dialects_and_names_the_flag() {
+    let tools = Scratch::new("tools.json", TOOLS);
+    let bare = r#"{"name": "look", "parameters": {"q": "cats"}}"#;
+    let run = callgate(&["detect", "--tools", tools.path(), "--json"], bare);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let rows: Value = serde_json::from_str(&run.stdout).unwrap();
+    let flag = rows[0]["flag"].as_str().unwrap();
+    assert_eq!(
+        (&rows[0]["calls"], &rows[0]["valid"], &rows[0]["heard"]),
+        (&json!(1), &json!(1), &json!(false))
+    );
+    let shown = callgate(&["detect", "--tools", tools.path()], bare);
+    assert!(shown.stdout.contains(&format!("Read it with: {flag}")), "{}", shown.stdout);
+    // The hints of `parse` and `scan` give the same flag, and it reads the call.
+    let run = callgate(&["parse", "--tools", tools.path()], bare);
+    assert!(run.stdout.contains(flag) && run.stdout.contains("0 calls"), "{}", run.stdout);
+    let run = callgate(&["parse", "--tools", tools.path(), "--json"], bare);
+    let last = json_lines(&run.stdout).pop().unwrap();
+    assert_eq!(format!("--dialect {}", last["hint"]["dialect"].as_str().unwrap()), flag);
+    let line = json!({"id": 1, "text": bare}).to_string();
+    let run = callgate(&["scan", "--tools", tools.path()], &line);
+    let result = &json_lines(&run.stdout)[0];
+    assert_eq!((&result["calls"], &result["hint"]["dialect"]), (&json!([]), &rows[0]["dialect"]));
+    assert!(
+        run.stderr.contains(&format!("1 line without a call would be read with {flag}")),
+        "{}",
+        run.stderr
+    );
+    let words: Vec<&str> = flag.split(' ').collect();
+    let run = callgate(&[&["scan", "-q", "--tools", tools.path()], &words[..]].concat(), &line);
+    let result = &json_lines(&run.stdout)[0];
+    assert_eq!((result["calls"][0]["name"].as_str(), result.get("hint")), (Some("look"), None));
+}
+
+#[test]
+fn detect_says_what_is_heard_anyway_and_when_there_is_nothing() {
+    let tools = Scratch::new("tools.json", TOOLS);
+    let run = callgate(&["detect", "--tools", tools.path()], GOOD);
+    assert!(run.stdout.starts_with("hermes"), "{}", run.stdout);
+    assert!(run.stdout.contains("It is read without a flag"), "{}", run.stdout);
+    let run = callgate(&["detect", "--tools", tools.path()], BAD);
+    assert_eq!(run.code, 1);
+    assert!(run.stdout.contains("no name is in the tool list"), "{}", run.stdout);
+    let run = callgate(&["detect"], "Just text.");
+    assert_eq!(run.code, 1);
+    assert!(run.stdout.contains("No dialect reads a call"), "{}", run.stdout);
+    assert_eq!(callgate(&["detect", "--json"], "Just text.").stdout, "[]\n");
+    let body = json!({"choices": [{"message": {"content": GOOD}}]}).to_string();
+    assert!(callgate(&["detect"], &body).stdout.starts_with("hermes"));
+    assert_usage_error(&callgate(&["detect", "/nonexistent/x"], ""), &["there is no file"]);
 }

@@ -2,9 +2,9 @@
 
 use callgate_agent::audit::{AuditLog, AuditSettings, Entry, EntryKind, Redaction, Status, Sync};
 use callgate_agent::written::Written;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::{Scratch, assert_usage_error, callgate, command, json_lines, run_command};
+use super::{Scratch, TOOLS, assert_usage_error, callgate, command, json_lines, run_command};
 
 #[test]
 fn config_shows_what_holds_and_who_said_so() {
@@ -121,4 +121,112 @@ fn audit_lists_shows_counts_and_verifies_what_the_agent_recorded() {
     assert_usage_error(&audit(&["verify", "--checkpoint", "x"]), &["NUMBER:HASH"]);
     assert_usage_error(&audit(&["list", "--session", "../x"]), &["letters"]);
     assert_usage_error(&callgate(&["audit", "list", "--folder", "/nonexistent"], ""), &["--folder"]);
+}
+
+#[test]
+fn knobs_can_be_set_wherever_a_profile_can() {
+    let tools = Scratch::new("tools.json", TOOLS);
+    let comma = "<tool_call>{\"name\": \"look\", \"arguments\": {\"q\": \"cats\",}}</tool_call>";
+    let parse = |more: &[&str]| {
+        callgate(&[&["parse", "--tools", tools.path(), "--output-format", "callgate"], more].concat(), comma)
+    };
+    assert_eq!(parse(&[]).code, 0);
+    for flag in ["repair=off", "policy.repair=off"] {
+        let run = parse(&["--set", flag]);
+        assert_eq!(run.code, 1, "{flag}: {}", run.stdout);
+        assert!(run.stdout.contains("bad-json"), "{}", run.stdout);
+    }
+    let lines = [
+        json!({"id": 1, "text": comma}),
+        json!({"id": 2, "text": comma, "policy": {"repair": "lossless"}}),
+        json!({"id": 3, "text": comma, "policy": {"repiar": "off"}}),
+        json!({"id": 4, "text": comma, "policy": {"limits": {"depth": 0}}}),
+        json!({"id": 5, "text": comma, "profile": "lenient"}),
+        json!({"id": 6, "text": comma, "policy": "off"}),
+    ];
+    let input: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let run = callgate(&["scan", "-q", "--tools", tools.path(), "--set", "repair=off"], &input);
+    assert_eq!(run.code, 1);
+    let results = json_lines(&run.stdout);
+    let calls = |index: usize| results[index]["calls"].as_array().map(Vec::len);
+    assert_eq!((calls(0), calls(1), calls(4)), (Some(0), Some(1), Some(0)), "{}", run.stdout);
+    for (index, part) in [(2, "did you mean repair?"), (3, "from 1 to 128"), (5, "knobs are an object")] {
+        let message = results[index]["error"]["message"].as_str().unwrap();
+        assert!(message.contains(part), "{message}");
+    }
+    for args in [&["parse", "--set", "repiar=off"][..], &["scan", "--set", "repiar=off"]] {
+        assert_usage_error(&callgate(args, ""), &["there is no knob `repiar`", "did you mean repair?"]);
+    }
+    assert_usage_error(&callgate(&["parse", "--set", "repair=of"], ""), &["did you mean off?"]);
+    assert_usage_error(&callgate(&["parse", "--set", "repair"], ""), &["KNOB=VALUE"]);
+    let shown = callgate(&["config", "show", "--set", "repair=off", "--set", "limits.depth=7", "--json"], "");
+    let config: Value = serde_json::from_str(&shown.stdout).unwrap();
+    let settings = &config["settings"];
+    assert_eq!(
+        (&settings["policy.repair"]["value"], &settings["policy.limits.depth"]["value"]),
+        (&json!("off"), &json!(7))
+    );
+}
+
+#[test]
+fn text_values_without_a_type_and_keys_that_stand_twice_are_knobs() {
+    let written = "<tool_call>\n<function=go>\n<parameter=n>\nTrue\n</parameter>\n<parameter=m>\n5\n</parameter>\n</function>\n</tool_call>";
+    let arguments = |knob: &str| {
+        let run = callgate(&["parse", "--output-format", "callgate", "--set", knob], written);
+        let response: Value = serde_json::from_str(&run.stdout).unwrap();
+        response["calls"][0]["arguments"].clone()
+    };
+    assert_eq!(arguments("untyped=json"), json!({"n": "True", "m": 5}));
+    assert_eq!(arguments("untyped=text"), json!({"n": "True", "m": "5"}));
+    assert_eq!(arguments("untyped=python"), json!({"n": true, "m": 5}));
+    let twice = "<tool_call>\n<function=go>\n<parameter=n>\na\n</parameter>\n<parameter=n>\nb\n</parameter>\n</function>\n</tool_call>";
+    let parse = |more: &[&str]| {
+        let run = callgate(&[&["parse", "--output-format", "callgate"], more].concat(), twice);
+        serde_json::from_str::<Value>(&run.stdout).unwrap()
+    };
+    assert_eq!(parse(&[])["rejected"][0]["findings"][0]["code"], "duplicate-key");
+    let kept = parse(&["--set", "duplicate_keys=keep-last", "--set", "repair=full"]);
+    assert_eq!(kept["calls"][0]["arguments"], json!({"n": "b"}), "{kept}");
+    assert_eq!(kept["calls"][0]["repairs"][0]["code"], "duplicate-key");
+}
+
+#[test]
+fn tool_lists_are_read_tolerantly_by_scan_and_strictly_on_demand() {
+    let list = r#"[{"name": "look", "parameters": {"type": "dict", "properties": {"q": {"type": "str"}, "n": {"type": "frob"}}}}, {"type": "web_search"}]"#;
+    let tools = Scratch::new("tools.json", list);
+    let text = "<tool_call>{\"name\": \"look\", \"arguments\": {\"q\": \"cats\", \"n\": 3}}</tool_call>";
+    let line = json!({"id": 1, "text": text}).to_string();
+    let run = callgate(&["scan", "--tools", tools.path()], &line);
+    assert_eq!(json_lines(&run.stdout)[0]["calls"][0]["checked"], true, "{}", run.stdout);
+    for part in ["dict", "frob", "tool-without-name"] {
+        assert_eq!(run.stderr.matches(part).count(), 1, "{part}: {}", run.stderr);
+    }
+    let own =
+        json!({"id": 1, "text": text, "tools": serde_json::from_str::<Value>(list).unwrap()}).to_string();
+    let run = callgate(&["scan"], &format!("{own}\n{own}\n"));
+    assert_eq!(run.code, 0, "{}", run.stdout);
+    assert_eq!(run.stderr.matches("frob").count(), 1, "{}", run.stderr);
+    let strict = callgate(&["scan", "-q", "--tool-loading", "strict"], &own);
+    assert!(strict.stdout.contains("tool-bad-schema"), "{}", strict.stdout);
+    for args in [&["parse", "--tools"][..], &["scan", "--tool-loading", "strict", "--tools"]] {
+        assert_usage_error(&callgate(&[args, &[tools.path()]].concat(), text), &["tool-bad-schema"]);
+    }
+    let run = callgate(&["parse", "--tool-loading", "tolerant", "--tools", tools.path()], text);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let twice = json!([{"name": "a"}, {"name": "a"}]).to_string();
+    let twice = Scratch::new("twice.json", twice);
+    assert_usage_error(&callgate(&["scan", "--tools", twice.path()], ""), &["tool-name-taken"]);
+}
+
+#[test]
+fn the_words_of_the_documents_are_explained() {
+    let run = callgate(&["explain", "acode-tlp-101"], "");
+    assert_eq!(run.code, 0);
+    assert!(run.stdout.contains("structured") && run.stdout.contains("unknown-tool"), "{}", run.stdout);
+    let run = callgate(&["explain", "ACODE-TLP-004"], "");
+    for code in ["bad-json", "repair-refused", "duplicate-key"] {
+        assert!(run.stdout.contains(code), "{code}: {}", run.stdout);
+    }
+    assert!(callgate(&["explain", "tool_not_found"], "").stdout.contains("unknown-tool"));
+    assert_usage_error(&callgate(&["explain", "ACODE-TLP-999"], ""), &["there is no code"]);
 }

@@ -138,6 +138,32 @@ impl Record {
         head.len() >= 4 && (anchored(head.first()) || anchored(head.get(1)))
     }
 
+    /// What its calls begin with in a text, each once: the opener up to its first slot, or the slot itself, and what is
+    /// left of it behind the prompt. Beside each, whether it is heard without being asked for by name.
+    #[doc(hidden)]
+    pub fn heads(&self) -> Vec<(String, bool)> {
+        let mut heads: Vec<(String, bool)> = Vec::new();
+        let mut add = |head: &str, opener: &Template, is_heard: bool| {
+            let head = match head.trim() {
+                "" => opener.to_string(),
+                head => head.to_owned(),
+            };
+            match heads.iter_mut().find(|(other, _)| *other == head) {
+                Some((_, other)) => *other |= is_heard,
+                None => heads.push((head, is_heard)),
+            }
+        };
+        for opener in self.openers() {
+            let is_heard = self.auto && Record::is_unmistakable(opener);
+            add(opener.head(), opener, is_heard);
+            if let Some(rest) = opener.head().strip_prefix(&self.prompt).filter(|_| !self.prompt.is_empty()) {
+                // A word that begins a response may be any text.
+                add(rest, opener, is_heard && rest.starts_with(['<', '[']));
+            }
+        }
+        heads
+    }
+
     /// Whether it writes this marker before its calls, in them or between them.
     pub(crate) fn writes(&self, marker: &str) -> bool {
         let templates = self.open.iter().chain(&self.call).chain([&self.join]);

@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use super::record::Record;
 use crate::json::{Kind, Syntax, Tape};
+use crate::policy::Untyped;
 use crate::schema::type_text;
 
 /// A value that a syntax cannot write.
@@ -69,7 +70,8 @@ fn write_line(out: &mut String, json: &str, tape: &Tape, node: usize, record: &R
     let raw = tape.raw(json, node);
     let Some(text) = tape.string(json, node) else {
         let mut read = String::new();
-        let reads_back = !raw.contains('\n') && type_text(&mut read, raw, None).is_ok() && read == raw;
+        let reads_back =
+            !raw.contains('\n') && type_text(&mut read, raw, None, Untyped::Json).is_ok() && read == raw;
         out.push_str(&line);
         out.push_str(raw);
         return reads_back;
@@ -96,7 +98,7 @@ fn is_plain_line(text: &str) -> bool {
     starts_plain
         && !text.ends_with(char::is_whitespace)
         && !text.contains(char::is_control)
-        && type_text(&mut read, text, None).is_ok()
+        && type_text(&mut read, text, None, Untyped::Json).is_ok()
         && read.starts_with('"')
 }
 

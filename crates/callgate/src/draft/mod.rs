@@ -16,6 +16,7 @@ use crate::event::Choice;
 use crate::finding::{Code, Finding, Span};
 use crate::json::{Kind, Node, Reader, Repair, RepairCode, Safety};
 use crate::ledger::Emitter;
+use crate::policy::Untyped;
 use crate::rules::Rules;
 use crate::schema::CompiledTool;
 
@@ -47,6 +48,8 @@ pub(crate) struct Draft {
     pub(crate) started: bool,
     /// How much of the arguments has been shown.
     pub(crate) shown: usize,
+    /// What a text value is of which no schema says the type.
+    pub(crate) untyped: Untyped,
     pub(crate) body_start: Option<usize>,
     /// Whether the value that is being read is at the start of a line.
     at_line_start: bool,
@@ -88,6 +91,7 @@ impl Draft {
             raw_len: 0,
             started: false,
             shown: 0,
+            untyped: Untyped::default(),
             body_start: None,
             at_line_start: false,
             searched: (0, 0, false),
@@ -338,7 +342,7 @@ impl Draft {
         tool: Option<&CompiledTool>,
     ) {
         if !matches!(self.body, DraftBody::Params(_)) {
-            self.body = DraftBody::Params(Box::new(Params::new(tool)));
+            self.body = DraftBody::Params(Box::new(Params::new(tool, self.untyped)));
         }
         if let DraftBody::Params(params) = &mut self.body {
             let twice = params.begin(record, begins, tool);
@@ -419,7 +423,7 @@ impl Draft {
 
     /// Begins to read parameters that are written as lines.
     pub(crate) fn begin_params(&mut self, position: usize, tool: Option<&CompiledTool>) {
-        self.body = DraftBody::Params(Box::new(Params::new(tool)));
+        self.body = DraftBody::Params(Box::new(Params::new(tool, self.untyped)));
         self.body_start = Some(position);
     }
 
@@ -432,7 +436,7 @@ impl Draft {
     ) -> T {
         let mut params = match std::mem::replace(&mut self.body, DraftBody::None) {
             DraftBody::Params(params) => params,
-            _ => Box::new(Params::new(tool)),
+            _ => Box::new(Params::new(tool, self.untyped)),
         };
         let mut findings = Vec::new();
         let result = read(&mut Reading { params: &mut params, findings: &mut findings, record, tool });
@@ -454,7 +458,7 @@ impl Draft {
     /// Closes the object of the parameters (or of the code that is the only one), once the call is known to be over.
     pub(crate) fn close_params(&mut self, record: &Record, rules: &Rules) {
         if matches!(self.body, DraftBody::None) && !record.param.is_empty() && self.findings.is_empty() {
-            self.body = DraftBody::Params(Box::new(Params::new(None)));
+            self.body = DraftBody::Params(Box::new(Params::new(None, self.untyped)));
         }
         if let DraftBody::Code(code) = &self.body {
             let tool = self.name.as_deref().and_then(|name| rules.tool(name));

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use crate::dialect::{Record, Slot};
 use crate::finding::{Code, Finding, Span};
 use crate::json::{Kind, Tape, escape_into, escape_pointer, make_room};
+use crate::policy::Untyped;
 use crate::schema::outline::OutlinePlace;
 use crate::schema::{CompiledTool, TypeSet, type_text};
 
@@ -26,6 +27,8 @@ pub(crate) struct Params {
     holders: Vec<Holder>,
     /// The value that is being read.
     value: Option<OpenValue>,
+    /// What a value is of which no schema says the type.
+    untyped: Untyped,
 }
 
 /// What the header of a value says, and where the value begins.
@@ -82,18 +85,18 @@ struct OpenValue {
 
 impl Params {
     /// No parameters yet.
-    pub(crate) fn new(tool: Option<&CompiledTool>) -> Self {
+    pub(crate) fn new(tool: Option<&CompiledTool>, untyped: Untyped) -> Self {
         let place = tool.map_or_else(OutlinePlace::default, |tool| tool.outline.root());
         let mut tape = Tape::default();
         let node = tape.open(Kind::Object, None, 0);
         let all = Holder { place, node, ..Holder::default() };
         let json = String::from("{");
-        Params { json, tape, key: None, broken: false, holders: vec![all], value: None }
+        Params { json, tape, key: None, broken: false, holders: vec![all], value: None, untyped }
     }
 
     /// Program text as the only parameter: `code`, unless the tool has no `code` and exactly one other.
     pub(crate) fn of_code(code: &str, tool: Option<&CompiledTool>) -> Self {
-        let mut params = Params::new(None);
+        let mut params = Params::new(None, Untyped::default());
         let only =
             tool.map(CompiledTool::keys).filter(|keys| keys.len() == 1).and_then(|mut keys| keys.next());
         params.member(only.unwrap_or("code"), 0, None);
@@ -204,7 +207,7 @@ impl Params {
         let start = self.json.len();
         if is_json_string(text) {
             self.json.push_str(text);
-        } else if let Err(finding) = type_text(&mut self.json, text, place.types()) {
+        } else if let Err(finding) = type_text(&mut self.json, text, place.types(), self.untyped) {
             // The text stays what it is, so that the rejection shows it.
             write_string(&mut self.json, text);
             found.push(finding.at(span).path(pointer));
@@ -331,8 +334,8 @@ impl Params {
                 write_string(json, &plain);
                 Ok(())
             }
-            Some(false) => type_text(json, &plain, Some(NOT_STRING)),
-            None => type_text(json, &plain, value.place.types()),
+            Some(false) => type_text(json, &plain, Some(NOT_STRING), self.untyped),
+            None => type_text(json, &plain, value.place.types(), self.untyped),
         };
         let finding = result.err().map(|finding| {
             // The text stays what it is, so that the rejection shows it.

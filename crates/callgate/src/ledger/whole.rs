@@ -77,7 +77,8 @@ impl Emitter<'_, '_> {
                     }
                     (self.sink)(Event::Call(call));
                 }
-                (Verdict::Call(mut call), Some(finding)) => {
+                (Verdict::Call(mut call), Some(mut finding)) => {
+                    finding.span = finding.span.or(call.span);
                     (self.sink)(Event::Rejected(Box::new(rejected(&mut call, finding))));
                 }
                 (Verdict::Rejected(mut rejected), revoked) => {

@@ -3,6 +3,7 @@
 use super::{
     BlankArgs, Coerce, Dangerous, DuplicateKeys, Echo, Endings, Excess, ExtraArgs, Foreign, Members,
     NameRule, Partial, Policy, Position, Quote, Region, Release, RepairPolicy, RequireCall, TruncatedPolicy,
+    Untyped,
 };
 
 macro_rules! positions {
@@ -19,8 +20,8 @@ macro_rules! positions {
             )*
         }
 
-        #[cfg(test)]
-        const POSITIONS: &[(&str, &str, fn(Policy) -> Policy)] =
+        /// The method, the knob and the position of each row.
+        pub(super) const POSITIONS: &[(&str, &str, fn(Policy) -> Policy)] =
             &[$((stringify!($method), stringify!($field), Policy::$method),)*];
     };
 }
@@ -75,6 +76,9 @@ positions! {
     echo_reject echo Echo::Reject "A call that repeats untrusted text is rejected.";
     duplicate_keys_reject duplicate_keys DuplicateKeys::Reject "A key that stands twice rejects the call.";
     duplicate_keys_keep_last duplicate_keys DuplicateKeys::KeepLast "Its last value wins, as a guess.";
+    untyped_json untyped Untyped::Json "Text of which no schema says the type is JSON if it reads as such, else text.";
+    untyped_text untyped Untyped::Text "It is text, whatever it looks like.";
+    untyped_python untyped Untyped::Python "It is JSON or a Python literal if it reads as such, else text.";
 }
 
 /// Counts, names and limits.

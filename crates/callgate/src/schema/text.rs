@@ -8,23 +8,29 @@ use super::problem::shown_text;
 use super::types::TypeSet;
 use crate::finding::{Code, Finding};
 use crate::json::{End, Reader, Syntax, escape_into};
+use crate::policy::Untyped;
 
 /// Appends a text value to `out` as JSON of a type that the schema allows.
 ///
 /// A plain string stays text, whatever it looks like. Other types are read as JSON, then as a Python literal, and
 /// booleans in any case. If a string is allowed beside other types, the text is one of those if it reads as one, else
-/// text. Without types (an argument that the schema does not know, or no schema) or with all of them, strict JSON
-/// other than a string is what it is, and everything else is text. Nothing is ever evaluated.
+/// text. Without types (an argument that the schema does not know, or no schema) or with all of them, `untyped` says
+/// what is read: strict JSON other than a string, that and Python, or nothing but text. Nothing is ever evaluated.
 ///
 /// Fails, leaving `out` as it was, if the text is of none of the types; the finding has no path.
-pub fn type_text(out: &mut String, text: &str, types: Option<TypeSet>) -> Result<(), Finding> {
+pub fn type_text(
+    out: &mut String,
+    text: &str,
+    types: Option<TypeSet>,
+    untyped: Untyped,
+) -> Result<(), Finding> {
     let types = types.unwrap_or(TypeSet::ANY);
-    if types.only_string() {
+    if types.only_string() || types.any() && untyped == Untyped::Text {
         append_string(out, text);
         return Ok(());
     }
     // With every type allowed, nothing says that a Python spelling is more than a word.
-    let python = !types.any();
+    let python = !types.any() || untyped == Untyped::Python;
     if let Some(json) = reading(text.trim_ascii(), types, python) {
         out.push_str(&json);
         return Ok(());
@@ -108,8 +114,12 @@ mod tests {
     use super::*;
 
     fn typed(text: &str, types: Option<TypeSet>) -> String {
+        typed_as(text, types, Untyped::Json)
+    }
+
+    fn typed_as(text: &str, types: Option<TypeSet>, untyped: Untyped) -> String {
         let mut out = String::new();
-        match type_text(&mut out, text, types) {
+        match type_text(&mut out, text, types, untyped) {
             Ok(()) => out,
             Err(finding) => {
                 assert_eq!((finding.code, finding.path.as_str(), out.as_str()), (Code::WrongType, "", ""));
@@ -179,5 +189,22 @@ mod tests {
         for text in ["True", "None", "\"quoted\"", "['a']", "(1, 2)", "007", "1e999", "hello", "{oops}"] {
             assert_eq!(typed(text, None), serde_json::to_string(text).unwrap());
         }
+    }
+
+    #[test]
+    fn a_knob_says_what_unknown_arguments_are() {
+        for (text, json, python) in
+            [("5", "5", "5"), ("True", "\"True\"", "true"), ("None", "\"None\"", "null")]
+        {
+            for types in [None, Some(TypeSet::ANY)] {
+                assert_eq!(typed_as(text, types, Untyped::Json), json);
+                assert_eq!(typed_as(text, types, Untyped::Python), python);
+                assert_eq!(typed_as(text, types, Untyped::Text), format!("\"{text}\""));
+            }
+        }
+        assert_eq!(typed_as("['a']", None, Untyped::Python), "[\"a\"]");
+        // What the schema says stands.
+        assert_eq!(typed_as("5", Some(TypeSet::INTEGER), Untyped::Text), "5");
+        assert_eq!(typed_as("5", Some(TypeSet::STRING), Untyped::Python), "\"5\"");
     }
 }

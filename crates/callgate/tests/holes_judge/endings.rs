@@ -208,10 +208,12 @@ fn c07_the_word_of_the_provider_comes_out() {
             .clone()
     };
     let call = "<tool_call>{\"name\": \"now\", \"arguments\": {}}</tool_call>";
-    for word in ["stop", "end_turn", "MAX_TOKENS", "content_filter", "SAFETY", "error", "something_new"] {
+    for word in ["stop", "end_turn", "MAX_TOKENS", "content_filter", "SAFETY", "error", "unspecified"] {
         assert_eq!(said("Hello.", word), word);
         assert_eq!(said(call, word), "tool_calls");
     }
+    let unknown = scan(&json!({"id": 1, "text": call, "finish_reason": "something_new"}));
+    assert_eq!(unknown["error"]["code"], "bad-line", "{unknown}");
     assert_eq!(said("Hello.", ""), "stop");
     assert_eq!(said("Hello.", "tool_calls"), "stop");
     let cut = "<tool_call>{\"name\": \"read\", \"arguments\": {\"path\": \"/da";

@@ -2,7 +2,7 @@
 
 /// The modules by layer, the lowest first. A module knows its own layer and those below it.
 pub(crate) const LAYERS: &[(&str, &[&str])] = &[
-    ("words: what is said and what is allowed", &["bytes", "finding", "policy", "shortcuts"]),
+    ("words: what is said and what is allowed", &["bytes", "finding", "nearest", "policy", "shortcuts"]),
     ("decoding: JSON of any kind", &["json"]),
     ("events and validation", &["effort", "event", "registry", "schema"]),
     ("formats as data", &["dialect"]),
@@ -14,7 +14,7 @@ pub(crate) const LAYERS: &[(&str, &[&str])] = &[
     ("calls while they are read, and once they are", &["draft", "reception"]),
     ("framing, and structured calls", &["frame", "native"]),
     ("the way in", &["chunk", "gate", "profile", "session", "tools", "trial"]),
-    ("around it", &["batch", "internal"]),
+    ("around it", &["batch", "detect", "internal"]),
 ];
 
 /// The layers as a page shows them.

@@ -134,6 +134,12 @@ pub(super) const POLICY: &[Row] = &[
         "what a key means that stands twice in one object",
     ),
     knob(
+        "policy.untyped",
+        TRUSTING,
+        Kind::Word(&["json", "text", "python"]),
+        "what a text value is of which no schema says the type",
+    ),
+    knob(
         "policy.limits.arguments",
         LIMIT,
         Kind::Count(1, 1 << 30),

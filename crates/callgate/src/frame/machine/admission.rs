@@ -59,7 +59,7 @@ impl Machine {
         }
         let start = self.calls.markup_before(thread.call_start, out);
         let number = self.calls.next_attempt();
-        matching.draft = Some(self.pool.draft(number, thread.calls, start));
+        matching.draft = Some(self.pool.draft(&gate.rules.policy, number, thread.calls, start));
         Ok(matching)
     }
 

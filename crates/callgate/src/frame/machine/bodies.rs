@@ -149,7 +149,7 @@ impl Machine {
         let stops = self.stops_after(gate, &matching.at_body, frame.nested.as_ref());
         let tentative = is_unmarked(frame, &first) && matching.draft.is_none() && !first.committed;
         let mut draft = if tentative {
-            self.pool.draft(self.calls.attempts, first.calls, first.call_start)
+            self.pool.draft(&gate.rules.policy, self.calls.attempts, first.calls, first.call_start)
         } else {
             matching = match self.ensure_draft(gate, matching, &first, out) {
                 Ok(same) => same,

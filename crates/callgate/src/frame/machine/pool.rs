@@ -14,6 +14,7 @@ use super::value_end::Look;
 use crate::attempt::Attempt;
 use crate::draft::Draft;
 use crate::json::{Reader, Syntax};
+use crate::policy::Policy;
 
 /// How many machines' buffers are kept per OS thread.
 const SPARES: usize = 16;
@@ -81,14 +82,16 @@ impl Pool {
         draft
     }
 
-    pub(super) fn draft(&mut self, number: usize, call: u32, start: usize) -> Box<Draft> {
-        match self.draft.take() {
+    pub(super) fn draft(&mut self, policy: &Policy, number: usize, call: u32, start: usize) -> Box<Draft> {
+        let mut draft = match self.draft.take() {
             Some(mut draft) => {
                 draft.restart(number, call, start);
                 draft
             }
             None => Box::new(Draft::new(number, call, start)),
-        }
+        };
+        draft.untyped = policy.untyped;
+        draft
     }
 
     pub(super) fn reader(&mut self) -> Box<Reader> {

@@ -1,0 +1,431 @@
+//! Bodies: answers of servers that somebody kept, whole or as the stream they came in, read by the formats of live ones.
+
+use std::collections::VecDeque;
+
+use callgate::FinishReason;
+use serde_json::Value;
+
+use super::anthropic::AnthropicFormat;
+use super::conversation::{ConversationFormat, is_assistant, is_conversation, last_turn};
+use super::ollama::OllamaFormat;
+use super::openai::OpenAiFormat;
+use super::reading::{Format, Framing, Parser, Part};
+use super::responses::ResponsesFormat;
+use super::{FaultCode, ModelChunk, ModelFault};
+
+/// How much of a stream is taken at a time.
+const STRETCH: usize = 64 << 10;
+
+/// Whose form a body has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BodyKind {
+    /// OpenAI's chat completions, and those before them.
+    ChatCompletion,
+    /// OpenAI's Responses.
+    Responses,
+    /// Anthropic's messages.
+    Anthropic,
+    /// Ollama's chat and generate.
+    Ollama,
+    /// Messages of any provider: a conversation, whose last turn is meant, or one message.
+    Conversation,
+}
+
+impl BodyKind {
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            BodyKind::ChatCompletion => "OpenAI chat completion",
+            BodyKind::Responses => "OpenAI response",
+            BodyKind::Anthropic => "Anthropic message",
+            BodyKind::Ollama => "Ollama answer",
+            BodyKind::Conversation => "conversation",
+        }
+    }
+
+    /// Whose body or event this is, if there is no doubt: a model may write JSON as well.
+    pub fn of(value: &Value) -> Option<BodyKind> {
+        let is = |key: &str, word: &str| value[key] == word;
+        let kind = value["type"].as_str().unwrap_or_default();
+        if let Some(Value::Array(choices)) = value.get("choices") {
+            let has = |key: &str| choices.iter().any(|choice| choice.get(key).is_some());
+            let says = value["object"].as_str().is_some_and(|object| object.contains("completion"));
+            return (says || ["message", "delta", "text"].into_iter().any(has))
+                .then_some(BodyKind::ChatCompletion);
+        }
+        if is("object", "response") && value["output"].is_array()
+            || kind.starts_with("response.") && (value.get("response").or(value.get("item_id"))).is_some()
+        {
+            return Some(BodyKind::Responses);
+        }
+        if kind == "message" && is("role", "assistant") && value["content"].is_array()
+            || kind == "message_start" && value["message"].is_object()
+        {
+            return Some(BodyKind::Anthropic);
+        }
+        let answers = value["message"].is_object() || value["response"].is_string();
+        if value["model"].is_string() && value["done"].is_boolean() && answers {
+            return Some(BodyKind::Ollama);
+        }
+        let is_message =
+            is_assistant(value) && ["content", "tool_calls"].iter().any(|key| value.get(key).is_some());
+        (is_message || is_conversation(value)).then_some(BodyKind::Conversation)
+    }
+
+    /// Whose body stands in a line, where a line is expected to hold one.
+    fn of_line(value: &Value) -> Option<BodyKind> {
+        BodyKind::of(value).or_else(|| {
+            let content = &value["content"];
+            let is_message = content.is_string() || content.is_array() || value["message"].is_object();
+            let holds = is_message || value["response"].is_string() || value["messages"].is_array();
+            match value["choices"].is_array() {
+                true => Some(BodyKind::ChatCompletion),
+                false => holds.then_some(BodyKind::Conversation),
+            }
+        })
+    }
+
+    /// Whether a value is not a whole body but one event of a stream.
+    fn is_event(self, value: &Value) -> bool {
+        match self {
+            BodyKind::ChatCompletion => {
+                let choices = value["choices"].as_array().into_iter().flatten();
+                value["object"] == "chat.completion.chunk"
+                    || choices.into_iter().any(|choice| choice.get("delta").is_some())
+            }
+            BodyKind::Responses => value["type"].is_string(),
+            BodyKind::Anthropic => value["type"] != "message",
+            BodyKind::Ollama => value["done"] == false,
+            BodyKind::Conversation => false,
+        }
+    }
+
+    fn format(self, choice: u64) -> AnyFormat {
+        match self {
+            BodyKind::ChatCompletion => AnyFormat::OpenAi(OpenAiFormat::of_choice(choice)),
+            BodyKind::Responses => AnyFormat::Responses(ResponsesFormat::default()),
+            BodyKind::Anthropic => AnyFormat::Anthropic(AnthropicFormat::default()),
+            BodyKind::Ollama => AnyFormat::Ollama(OllamaFormat::default()),
+            BodyKind::Conversation => AnyFormat::Conversation(ConversationFormat::default()),
+        }
+    }
+}
+
+/// One answer out of a body.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Body {
+    /// Whose form it had.
+    pub kind: BodyKind,
+    /// What it holds, in order, without its end.
+    pub chunks: Vec<ModelChunk>,
+    /// The model that it names.
+    pub model: Option<String>,
+    /// The tools that it names, as it lists them.
+    pub tools: Option<Value>,
+    /// Why it ended. A stream that breaks off has failed; a body that does not say has not said.
+    pub reason: FinishReason,
+    /// The server's own word for that.
+    pub word: Option<String>,
+    /// What tools gave in the conversation before.
+    pub untrusted: Vec<String>,
+}
+
+impl Body {
+    /// The answers in a text that is a body or a stream of one: one for each choice. Nothing if the text is neither.
+    pub fn read(text: &str) -> Result<Option<Vec<Body>>, ModelFault> {
+        let text = text.trim_start_matches('\u{feff}');
+        if let Ok(value @ Value::Object(_)) = serde_json::from_str::<Value>(text)
+            && let Some(kind) = BodyKind::of(&value)
+            && !kind.is_event(&value)
+        {
+            return Body::whole(kind, &value, text.trim()).map(Some);
+        }
+        let Some(stream) = BodyStream::of(text) else { return several(text).map(|()| None) };
+        let (kind, framing) = (stream.kind, stream.framing);
+        let each = |choice: u64| {
+            let mut stream = BodyStream::new(kind, framing, choice);
+            let mut chunks = Vec::new();
+            for stretch in text.as_bytes().chunks(STRETCH) {
+                chunks.extend(stream.take(stretch)?);
+            }
+            let (rest, body) = stream.close()?;
+            Ok((Body { chunks: chunks.into_iter().chain(rest).collect(), ..body }, stream))
+        };
+        let mut bodies = every_choice(each)?;
+        for body in &mut bodies {
+            (body.model, body.tools) = (stream.model.clone(), stream.tools.clone());
+        }
+        Ok(Some(bodies))
+    }
+
+    /// The answers in a line of JSON, one for each choice: a body, or an object with `messages`, `choices`, `content`,
+    /// `message` or `response`. Nothing if it has none of them.
+    pub fn of_line(value: &Value, text: &str) -> Result<Option<Vec<Body>>, ModelFault> {
+        if let Some(kind) = BodyKind::of_line(value) {
+            return Body::whole(kind, value, text).map(Some);
+        }
+        // A record of a request and its response.
+        let part = Part::new(value, text);
+        let inner = &value["response"];
+        match (BodyKind::of_line(inner), part.written("/response")) {
+            (Some(kind), Some(written)) => Body::whole(kind, inner, &written).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// The answers in what stands at a dotted path of a line, as in `output.0.text` or `turns.-1`: a text, a message, a
+    /// list of messages, or a body.
+    pub fn at_path(value: &Value, text: &str, path: &str) -> Result<Vec<Body>, ModelFault> {
+        let fault = |what: String| ModelFault::new(FaultCode::BadLine, what);
+        let pointer = pointer(value, path).map_err(fault)?;
+        let found = value.pointer(&pointer).unwrap_or(&Value::Null);
+        let written = Part::new(value, text).written(&pointer).unwrap_or_else(|| found.to_string());
+        let is_message = |item: &Value| item["role"].is_string();
+        let key = match found {
+            Value::Object(_) => None,
+            Value::Array(items) if items.iter().all(is_message) => Some("messages"),
+            Value::Array(_) | Value::String(_) => Some("content"),
+            other => return Err(fault(format!("`{path}` holds neither a text nor a message but {other}"))),
+        };
+        let read = match key {
+            None => Body::of_line(found, &written)?,
+            Some(key) => {
+                let wrapped = Value::Object([(key.to_owned(), found.clone())].into_iter().collect());
+                Body::of_line(&wrapped, &format!("{{\"{key}\":{written}}}"))?
+            }
+        };
+        read.ok_or_else(|| fault(format!("`{path}` is an object that holds no answer of a model")))
+    }
+
+    /// The answers of a whole body, one for each choice. `text` is the value as it was written.
+    fn whole(kind: BodyKind, value: &Value, text: &str) -> Result<Vec<Body>, ModelFault> {
+        let fault = |what: String| Err(ModelFault::new(FaultCode::BadLine, what));
+        if kind.is_event(value) {
+            let name = kind.name();
+            return fault(format!("this is one event of a stream, not a whole {name}"));
+        }
+        if let Value::Array(messages) = &value["messages"]
+            && kind == BodyKind::Conversation
+            && last_turn(messages).is_empty()
+        {
+            return fault("none of the `messages` is of the assistant".to_owned());
+        }
+        every_choice(|choice| {
+            let mut stream = BodyStream::new(kind, Framing::Whole, choice);
+            stream.about(value);
+            stream.parser.value(&Part::new(value, text))?;
+            stream.parser.finish(true)?;
+            let word = stream.parser.format.word().unwrap_or_default();
+            let (chunks, body) = stream.ended(FinishReason::from_word(word));
+            Ok((Body { chunks, ..body }, stream))
+        })
+    }
+}
+
+/// A fault if the first of several lines is a whole body: which of them is meant, nobody says.
+fn several(text: &str) -> Result<(), ModelFault> {
+    let first = text.trim_start().lines().next().unwrap_or_default();
+    match serde_json::from_str(first).ok().as_ref().and_then(BodyKind::of) {
+        Some(kind) => {
+            let message = format!("the first line is a whole {}, and more lines follow", kind.name());
+            Err(ModelFault::new(FaultCode::BadLine, message))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Reads the first choice, and then the others that were seen on the way.
+fn every_choice(
+    each: impl Fn(u64) -> Result<(Body, BodyStream), ModelFault>,
+) -> Result<Vec<Body>, ModelFault> {
+    let (first, stream) = each(0)?;
+    let others = stream.choices().filter(|choice| *choice > 0).take(CHOICES);
+    let others = others.map(|choice| each(choice).map(|(body, _)| body));
+    std::iter::once(Ok(first)).chain(others).collect()
+}
+
+/// The most choices that are read out of one body.
+const CHOICES: usize = 256;
+
+/// A dotted path as a JSON pointer, if there is something: keys, and places in lists, from the end where negative.
+fn pointer(value: &Value, path: &str) -> Result<String, String> {
+    let mut pointer = String::new();
+    let mut at = value;
+    for step in path.split('.') {
+        let (next, place) = match at {
+            Value::Array(items) => {
+                let place = step.parse::<isize>().ok().map(|place| match usize::try_from(place) {
+                    Ok(place) => place,
+                    Err(_) => items.len().wrapping_sub(place.unsigned_abs()),
+                });
+                let place = place.unwrap_or(usize::MAX);
+                (items.get(place), place.to_string())
+            }
+            _ => (at.get(step), step.to_owned()),
+        };
+        at = next.ok_or_else(|| format!("there is no `{step}` of `{path}`"))?;
+        pointer.push('/');
+        pointer.push_str(&place);
+    }
+    Ok(pointer)
+}
+
+/// A body that comes as a stream: server-sent events, or a value in each line.
+pub struct BodyStream {
+    kind: BodyKind,
+    framing: Framing,
+    parser: Parser<AnyFormat>,
+    model: Option<String>,
+    tools: Option<Value>,
+    end: Option<FinishReason>,
+}
+
+impl BodyStream {
+    /// The stream that a text begins, if its first event or line says whose it is.
+    pub fn of(start: &str) -> Option<BodyStream> {
+        let start = start.trim_start_matches('\u{feff}');
+        let mut lines =
+            start.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with(':'));
+        let field = |line: &str| ["event:", "id:", "retry:"].iter().any(|field| line.starts_with(field));
+        let first = lines.find(|line| !field(line))?;
+        let (framing, data) = match first.strip_prefix("data:") {
+            Some(data) => (Framing::Events, data),
+            None => (Framing::Lines, first),
+        };
+        let value: Value = serde_json::from_str(data).ok()?;
+        // A whole body in a line by itself is followed by others, not by its rest.
+        let begins = |kind: &BodyKind| framing == Framing::Events || kind.is_event(&value);
+        let kind = BodyKind::of(&value).filter(begins)?;
+        let mut stream = BodyStream::new(kind, framing, 0);
+        stream.about(&value);
+        Some(stream)
+    }
+
+    fn new(kind: BodyKind, framing: Framing, choice: u64) -> Self {
+        let parser = Parser::new(framing, kind.format(choice));
+        BodyStream { kind, framing, parser, model: None, tools: None, end: None }
+    }
+
+    /// Whose form it has.
+    pub fn kind(&self) -> BodyKind {
+        self.kind
+    }
+
+    /// The model that its first event names.
+    pub fn model(&self) -> Option<&str> {
+        self.model.as_deref()
+    }
+
+    /// The tools that its first event lists.
+    pub fn tools(&self) -> Option<&Value> {
+        self.tools.as_ref()
+    }
+
+    /// The choices that it has had so far. Only the first is read here.
+    pub fn choices(&self) -> impl Iterator<Item = u64> + '_ {
+        let seen = match &self.parser.format {
+            AnyFormat::OpenAi(format) => Some(&format.choices),
+            _ => None,
+        };
+        seen.into_iter().flatten().copied()
+    }
+
+    /// Takes the next bytes, and gives what they hold.
+    pub fn take(&mut self, bytes: &[u8]) -> Result<Vec<ModelChunk>, ModelFault> {
+        self.parser.take(bytes)?;
+        Ok(self.drain())
+    }
+
+    /// The stream is at its end: what was left of it, and what is known of it as a whole, without its chunks.
+    pub fn close(&mut self) -> Result<(Vec<ModelChunk>, Body), ModelFault> {
+        match self.parser.close() {
+            Err(fault) if fault.code != FaultCode::EndedEarly => Err(fault),
+            _ => Ok(self.ended(FinishReason::Failed)),
+        }
+    }
+
+    /// What is left, and what the body is as a whole; `otherwise` is how it ended if it does not say.
+    fn ended(&mut self, otherwise: FinishReason) -> (Vec<ModelChunk>, Body) {
+        let rest = self.drain();
+        let body = Body {
+            kind: self.kind,
+            chunks: Vec::new(),
+            model: self.model.clone(),
+            tools: self.tools.clone(),
+            reason: self.end.unwrap_or(otherwise),
+            word: self.parser.format.word().map(str::to_owned),
+            untrusted: match &mut self.parser.format {
+                AnyFormat::Conversation(format) => std::mem::take(&mut format.untrusted),
+                _ => Vec::new(),
+            },
+        };
+        (rest, body)
+    }
+
+    fn drain(&mut self) -> Vec<ModelChunk> {
+        let mut chunks = Vec::new();
+        while let Some(chunk) = self.parser.next() {
+            match chunk {
+                ModelChunk::End { reason, .. } => self.end = Some(reason),
+                chunk => chunks.push(chunk),
+            }
+        }
+        chunks
+    }
+
+    /// Notes what a body says of its model and tools: at its root, or in what it wraps.
+    fn about(&mut self, value: &Value) {
+        let inner = ["", "/response", "/message"].iter().filter_map(|pointer| value.pointer(pointer));
+        // Servers list no tools where none were given: that forbids nothing.
+        let lists_any = |tools: &&Value| tools.as_array().is_some_and(|tools| !tools.is_empty());
+        for object in inner {
+            self.model = self.model.take().or(object["model"].as_str().map(str::to_owned));
+            self.tools = self.tools.take().or(object.get("tools").filter(lists_any).cloned());
+        }
+    }
+}
+
+/// The format of a body, which is known only once it is there.
+enum AnyFormat {
+    OpenAi(OpenAiFormat),
+    Responses(ResponsesFormat),
+    Anthropic(AnthropicFormat),
+    Ollama(OllamaFormat),
+    Conversation(ConversationFormat),
+}
+
+impl AnyFormat {
+    fn inner(&self) -> &dyn Format {
+        match self {
+            AnyFormat::OpenAi(format) => format,
+            AnyFormat::Responses(format) => format,
+            AnyFormat::Anthropic(format) => format,
+            AnyFormat::Ollama(format) => format,
+            AnyFormat::Conversation(format) => format,
+        }
+    }
+}
+
+impl Format for AnyFormat {
+    fn value(&mut self, part: &Part<'_>, chunks: &mut VecDeque<ModelChunk>) {
+        match self {
+            AnyFormat::OpenAi(format) => format.value(part, chunks),
+            AnyFormat::Responses(format) => format.value(part, chunks),
+            AnyFormat::Anthropic(format) => format.value(part, chunks),
+            AnyFormat::Ollama(format) => format.value(part, chunks),
+            AnyFormat::Conversation(format) => format.value(part, chunks),
+        }
+    }
+
+    fn end(&self, closed: bool) -> Option<ModelChunk> {
+        self.inner().end(closed)
+    }
+
+    fn closed_by(&self, data: &str) -> bool {
+        self.inner().closed_by(data)
+    }
+
+    fn word(&self) -> Option<&str> {
+        self.inner().word()
+    }
+}

@@ -1,0 +1,279 @@
+//! Answers: what `parse` is given, the model's own text or the body of a server that holds it, chunk by chunk.
+
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+use callgate::FinishReason;
+use callgate_agent::model::{Body, BodyKind, BodyStream, ModelChunk, ModelFault};
+use serde_json::Value;
+
+use crate::args::ParseArgs;
+use crate::exit::Stop;
+use crate::input::{self, About};
+
+/// How much is read at a time where the cuts do not matter.
+const READ: usize = 64 << 10;
+/// Small enough to see markers being cut, large enough to read along.
+const STREAM_CHUNK: usize = 16;
+
+/// An answer that is being read.
+pub(crate) enum Answer {
+    /// The model's own text, whole.
+    Text(Vec<u8>),
+    /// A body, whole or as it was recorded.
+    Body(Box<Body>),
+    /// What arrives, as the model's own text or as the stream of a body, with what has come already.
+    Live(Box<Live>),
+}
+
+/// Something that is still coming.
+pub(crate) struct Live {
+    reader: Box<dyn Read + Send>,
+    start: Vec<u8>,
+    stream: Option<BodyStream>,
+}
+
+/// One chunk of an answer.
+pub(crate) enum Given<'a> {
+    /// Bytes of the model's text.
+    Bytes(&'a [u8]),
+    /// Something that a server sent beside it.
+    Chunk(&'a ModelChunk),
+}
+
+/// How an answer ended, if it says so.
+#[derive(Default)]
+pub(crate) struct Ending {
+    pub(crate) reason: FinishReason,
+    pub(crate) word: Option<String>,
+}
+
+impl Answer {
+    /// Opens an answer, and reads it if nobody wants to watch it come.
+    pub(crate) fn open(args: &ParseArgs, file: &Path) -> Result<Self, Stop> {
+        let (mut reader, _) = input::open(file)?;
+        let is_live =
+            args.stream && input::is_stdin(file) && args.chunk.is_none() && args.input.field.is_none();
+        let mut bytes = Vec::new();
+        if is_live {
+            let mut beginning = if args.text { Beginning::Text } else { Beginning::Unknown };
+            while matches!(beginning, Beginning::Unknown) && read_some(&mut reader, &mut bytes, file)? > 0 {
+                beginning = Beginning::of(&bytes);
+            }
+            match beginning {
+                Beginning::Text => {
+                    return Ok(Answer::Live(Box::new(Live { reader, start: bytes, stream: None })));
+                }
+                Beginning::Stream(stream) => {
+                    let stream = Some(*stream);
+                    return Ok(Answer::Live(Box::new(Live { reader, start: bytes, stream })));
+                }
+                Beginning::Value | Beginning::Unknown => {}
+            }
+        }
+        reader.read_to_end(&mut bytes).map_err(|error| input::unreadable(file, &error))?;
+        Answer::whole(args, file, bytes)
+    }
+
+    fn whole(args: &ParseArgs, file: &Path, bytes: Vec<u8>) -> Result<Self, Stop> {
+        let name = input::name_of(file);
+        let bodies = match (&args.input.field, str::from_utf8(&bytes)) {
+            (None, Ok(text)) if !args.text => Body::read(text).map_err(|fault| broken(&name, &fault))?,
+            (None, _) => None,
+            (Some(path), text) => {
+                let value =
+                    text.ok().and_then(|text| Some((serde_json::from_str::<Value>(text).ok()?, text)));
+                let Some((value, text)) = value else {
+                    return Err(Stop::usage(
+                        format!("{name} is not JSON, so it has no `{path}`"),
+                        "leave --field out, or give lines to `callgate scan`",
+                    ));
+                };
+                Some(Body::at_path(&value, text, path).map_err(|fault| broken(&name, &fault))?)
+            }
+        };
+        let Some(bodies) = bodies else { return Ok(Answer::Text(bytes)) };
+        note_choices(bodies.len());
+        let first = bodies.into_iter().next();
+        Ok(first.map_or(Answer::Text(bytes), |body| Answer::Body(Box::new(body))))
+    }
+
+    /// Whose form it has, if it is a body.
+    pub(crate) fn kind(&self) -> Option<BodyKind> {
+        match self {
+            Answer::Text(_) => None,
+            Answer::Body(body) => Some(body.kind),
+            Answer::Live(live) => live.stream.as_ref().map(BodyStream::kind),
+        }
+    }
+
+    /// What it says of itself.
+    pub(crate) fn about(&self) -> About<'_> {
+        match self {
+            Answer::Text(_) => About::default(),
+            Answer::Body(body) => About { model: body.model.as_deref(), tools: body.tools.as_ref() },
+            Answer::Live(live) => live
+                .stream
+                .as_ref()
+                .map_or_else(About::default, |stream| About { model: stream.model(), tools: stream.tools() }),
+        }
+    }
+
+    /// What tools gave in the conversation before it.
+    pub(crate) fn untrusted(&self) -> &[String] {
+        match self {
+            Answer::Body(body) => &body.untrusted,
+            _ => &[],
+        }
+    }
+
+    /// Hands out its chunks, and says how it ended.
+    pub(crate) fn feed(
+        self,
+        args: &ParseArgs,
+        file: &Path,
+        mut each: impl FnMut(Given<'_>) -> Result<(), Stop>,
+    ) -> Result<Ending, Stop> {
+        let size = args.chunk.map(|size| size as usize);
+        match self {
+            Answer::Text(bytes) => {
+                let default = if args.stream { STREAM_CHUNK } else { bytes.len().max(1) };
+                for chunk in bytes.chunks(size.unwrap_or(default)) {
+                    each(Given::Bytes(chunk))?;
+                }
+                Ok(Ending::default())
+            }
+            Answer::Body(body) => {
+                for chunk in &body.chunks {
+                    hand_out(chunk, size, &mut each)?;
+                }
+                Ok(Ending::of(*body))
+            }
+            Answer::Live(live) => live.feed(file, &mut each),
+        }
+    }
+}
+
+impl Live {
+    fn feed(
+        mut self,
+        file: &Path,
+        each: &mut dyn FnMut(Given<'_>) -> Result<(), Stop>,
+    ) -> Result<Ending, Stop> {
+        let name = input::name_of(file);
+        let mut bytes = std::mem::take(&mut self.start);
+        loop {
+            match &mut self.stream {
+                None => each(Given::Bytes(&bytes))?,
+                Some(stream) => {
+                    let chunks = stream.take(&bytes).map_err(|fault| broken(&name, &fault))?;
+                    chunks.iter().try_for_each(|chunk| hand_out(chunk, None, each))?;
+                }
+            }
+            bytes.clear();
+            if read_some(&mut self.reader, &mut bytes, file)? == 0 {
+                break;
+            }
+        }
+        let Some(mut stream) = self.stream else { return Ok(Ending::default()) };
+        let (rest, body) = stream.close().map_err(|fault| broken(&name, &fault))?;
+        rest.iter().try_for_each(|chunk| hand_out(chunk, None, each))?;
+        note_choices(stream.choices().count());
+        Ok(Ending::of(body))
+    }
+}
+
+impl Ending {
+    fn of(body: Body) -> Self {
+        if body.reason == FinishReason::Failed && body.word.is_none() {
+            // A remark only: the result shows what it led to.
+            let _ = writeln!(io::stderr(), "callgate: the stream stops without saying that it is over");
+        }
+        Ending { reason: body.reason, word: body.word }
+    }
+}
+
+/// Hands out a chunk, its text in pieces of this size.
+fn hand_out(
+    chunk: &ModelChunk,
+    size: Option<usize>,
+    each: &mut dyn FnMut(Given<'_>) -> Result<(), Stop>,
+) -> Result<(), Stop> {
+    match chunk {
+        ModelChunk::Text(text) => {
+            let mut pieces = text.as_bytes().chunks(size.unwrap_or(text.len().max(1)));
+            pieces.try_for_each(|piece| each(Given::Bytes(piece)))
+        }
+        chunk => each(Given::Chunk(chunk)),
+    }
+}
+
+/// What the beginning of something that is still coming says about it.
+enum Beginning {
+    /// Too little has come.
+    Unknown,
+    Text,
+    Stream(Box<BodyStream>),
+    /// A value that goes over lines, which only its end tells from text.
+    Value,
+}
+
+impl Beginning {
+    fn of(bytes: &[u8]) -> Self {
+        let text = String::from_utf8_lossy(bytes);
+        for line in text.split_inclusive('\n') {
+            let is_whole = line.ends_with('\n');
+            let line = line.trim();
+            let fields = ["data:", "event:", "id:", "retry:", ":"];
+            let is_field = fields.iter().any(|field| line.starts_with(field));
+            let may_be_field = !is_whole && fields.iter().any(|field| field.starts_with(line));
+            let is_data = line.starts_with("data:") || line.starts_with('{');
+            if line.is_empty() || is_field && !line.starts_with("data:") || may_be_field {
+                continue;
+            }
+            return match (is_data, is_whole) {
+                (false, _) => Beginning::Text,
+                (true, false) => Beginning::Unknown,
+                (true, true) => match BodyStream::of(&text) {
+                    Some(stream) => Beginning::Stream(Box::new(stream)),
+                    None if line.starts_with('{') => Beginning::Value,
+                    None => Beginning::Text,
+                },
+            };
+        }
+        Beginning::Unknown
+    }
+}
+
+fn read_some(reader: &mut dyn Read, bytes: &mut Vec<u8>, file: &Path) -> Result<usize, Stop> {
+    let start = bytes.len();
+    bytes.resize(start + READ, 0);
+    loop {
+        match reader.read(&mut bytes[start..]) {
+            Ok(count) => {
+                bytes.truncate(start + count);
+                return Ok(count);
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(input::unreadable(file, &error)),
+        }
+    }
+}
+
+fn note_choices(choices: usize) {
+    if choices > 1 {
+        // A remark only: nothing is lost if it cannot be written.
+        let _ = writeln!(
+            io::stderr(),
+            "callgate: the body has {choices} choices, of which the first is shown; `callgate scan` judges all"
+        );
+    }
+}
+
+/// A body that cannot be read.
+fn broken(name: &str, fault: &ModelFault) -> Stop {
+    Stop::usage(
+        format!("{name}: {}", fault.message),
+        "read lines of JSON with `callgate scan`, or the input as it is with --text",
+    )
+}

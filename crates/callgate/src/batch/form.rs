@@ -1,0 +1,74 @@
+//! Forms: how the result of a line is written, as the contract says or as others read it.
+
+use serde_json::{Value, json};
+
+use crate::gate::Gate;
+use crate::response::Response;
+
+/// How results are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Form {
+    /// As a choice of OpenAI's chat completions instead of the contract's form.
+    pub openai: bool,
+    /// With the message that tells the model what to fix.
+    pub feedback: bool,
+}
+
+impl Form {
+    /// A result as JSON text in one line. What names it leads, so that it can be recognised without parsing.
+    pub fn write(self, names: &[(&str, &Value)], gate: &Gate, response: &Response) -> String {
+        let body = match self.openai {
+            true => openai_choice(response).to_string(),
+            false => serde_json::to_string(response).unwrap_or_default(),
+        };
+        let mut line = String::from("{");
+        for (name, value) in names {
+            line.push_str(&format!("\"{name}\":{value},"));
+        }
+        line.push_str(body.trim_start_matches('{'));
+        if self.feedback {
+            let feedback = Value::from(gate.profile().feedback(response, gate.registry()));
+            line.truncate(line.len() - 1);
+            line.push_str(&format!(",\"feedback\":{feedback}}}"));
+        }
+        one_line(line)
+    }
+}
+
+/// A response as a choice of OpenAI's chat completions: arguments are text there, the model's own. What that form has no
+/// place for stands under `callgate`, if there is anything.
+fn openai_choice(response: &Response) -> Value {
+    let calls = response.calls.iter().map(|call| {
+        let function = json!({"name": call.name, "arguments": call.arguments});
+        json!({"id": call.id, "type": "function", "function": function})
+    });
+    let calls: Vec<Value> = calls.collect();
+    let text = Some(&response.text).filter(|text| !text.is_empty() || calls.is_empty());
+    let mut message = json!({"role": "assistant", "content": text});
+    if !response.reasoning.is_empty() {
+        message["reasoning_content"] = Value::from(response.reasoning.as_str());
+    }
+    if !calls.is_empty() {
+        message["tool_calls"] = Value::Array(calls);
+    }
+    let mut choice = json!({"index": 0, "message": message, "finish_reason": response.finish_reason.word()});
+    let mut besides = json!({});
+    if !response.rejected.is_empty() {
+        besides["rejected"] = json!(response.rejected);
+    }
+    if !response.findings.is_empty() {
+        besides["findings"] = json!(response.findings);
+    }
+    if let Some(error) = &response.model_error {
+        besides["model_error"] = json!(error);
+    }
+    if besides.as_object().is_some_and(|besides| !besides.is_empty()) {
+        choice["callgate"] = besides;
+    }
+    choice
+}
+
+/// JSON text in one line. In strings line breaks are escaped, so those that are left stand between values.
+pub(super) fn one_line(json: String) -> String {
+    if json.contains(['\n', '\r']) { json.replace(['\n', '\r'], " ") } else { json }
+}

@@ -1,0 +1,279 @@
+//! Batch: one line of JSON in, one line of JSON out, by a contract that others build on.
+//!
+//! In: `{"id", "text" | "chunks" | "tool_calls", "tools"?, "dialect"?, "model"?, "profile"?, "finish_reason"?,
+//! "prompt_tail"?, "untrusted"?, "policy"?}`. Out: the id and the [`Response`]. A line that is none of this gives
+//! `{"id", "error": finding}`. What a line holds may also be read by somebody else and judged here as an [`Answer`].
+
+mod form;
+mod gates;
+
+use serde_json::{Value, json};
+
+use crate::attempt::shortened;
+use crate::ending::FinishReason;
+use crate::event::Event;
+use crate::finding::{Code, Finding};
+use crate::json::{Tape, repair};
+use crate::registry::nearest;
+use crate::response::Response;
+use crate::session::Session;
+
+pub use form::Form;
+pub use gates::Gates;
+
+use form::one_line;
+use gates::Asked;
+
+/// How deep JSON may be that is to be repaired.
+const DEPTH: usize = 128;
+
+/// What a line came to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// The line to write, without a line break.
+    pub line: String,
+    /// Whether the line could not be processed.
+    pub failed: bool,
+    /// What was read, for those who count.
+    pub response: Option<Response>,
+    /// The dialect to ask for, where nothing was read that it would read.
+    pub hint: Option<String>,
+    /// What was forgiven in the tool list that the line brought.
+    pub notes: Vec<String>,
+}
+
+/// A line of a batch: an object, and its text for whatever has to be kept as it was written.
+#[derive(Clone, Debug)]
+pub struct BatchLine<'t> {
+    text: &'t str,
+    value: Value,
+}
+
+impl<'t> BatchLine<'t> {
+    /// Reads a line, which must be an object.
+    pub fn parse(text: &'t str) -> Result<Self, Finding> {
+        match serde_json::from_str(text) {
+            Ok(value @ Value::Object(_)) => Ok(BatchLine { text, value }),
+            Ok(_) => Err(bad("the line is not a JSON object".to_owned())),
+            Err(error) => Err(bad(format!("the line is not JSON: {error}"))),
+        }
+    }
+
+    /// The object.
+    pub fn value(&self) -> &Value {
+        &self.value
+    }
+
+    /// The line as it was written.
+    pub fn text(&self) -> &'t str {
+        self.text
+    }
+
+    /// Whether it holds a response in the form of the contract.
+    pub fn is_plain(&self) -> bool {
+        ["text", "chunks"].iter().any(|key| self.get(key).is_some())
+            || self.value.get("tool_calls").is_some()
+                && ["content", "role"].iter().all(|key| self.get(key).is_none())
+    }
+
+    /// Judges the response that it holds in the form of the contract.
+    pub fn judge(&self, gates: &mut Gates) -> Outcome {
+        let answer = Answer {
+            feed: &|session, sink| self.feed(session, sink),
+            model: self.get("model").and_then(Value::as_str),
+            tools: self.get("tools"),
+            word: None,
+            reason: FinishReason::Unknown,
+            untrusted: &[],
+            choice: None,
+        };
+        self.judge_answer(gates, answer)
+    }
+
+    /// Judges what somebody read out of it.
+    pub fn judge_answer(&self, gates: &mut Gates, answer: Answer<'_>) -> Outcome {
+        self.read(gates, answer).unwrap_or_else(|finding| self.failed(finding))
+    }
+
+    /// The outcome of a line that cannot be judged.
+    pub fn failed(&self, finding: Finding) -> Outcome {
+        failed(self.value.get("id").unwrap_or(&Value::Null), &finding)
+    }
+
+    /// A member that says something.
+    fn get(&self, key: &str) -> Option<&Value> {
+        self.value.get(key).filter(|value| !value.is_null())
+    }
+
+    fn read(&self, gates: &mut Gates, answer: Answer<'_>) -> Result<Outcome, Finding> {
+        let gate = gates.get(Asked {
+            tools: answer.tools,
+            dialect: self.get("dialect"),
+            profile: self.get("profile"),
+            policy: self.get("policy"),
+            model: answer.model,
+        })?;
+        let (word, reason) = match self.get("finish_reason") {
+            Some(Value::String(word)) => (word.as_str(), finish_reason(word).map_err(bad)?),
+            Some(other) => return Err(bad(format!("`finish_reason` must be a string, not {other}"))),
+            None => (answer.word.unwrap_or_default(), answer.reason),
+        };
+        let mut session = gate.session();
+        if let Some(tail) = self.get("prompt_tail").and_then(Value::as_str) {
+            session = session.with_prompt_tail(tail);
+        }
+        self.distrust(&mut session)?;
+        answer.untrusted.iter().for_each(|text| session.untrusted(text));
+        let mut collector = Response::collector();
+        collector.said(word);
+        let mut sink = |event: Event<'_>| collector.push(event);
+        (answer.feed)(&mut session, &mut sink)?;
+        session.finish(reason, &mut sink);
+        let response = collector.finish(reason);
+        let id = self.value.get("id").unwrap_or(&Value::Null);
+        let choice = answer.choice.map(Value::from);
+        let names: Vec<(&str, &Value)> =
+            std::iter::once(("id", id)).chain(choice.as_ref().map(|choice| ("choice", choice))).collect();
+        let mut line = gates.form.write(&names, &gate, &response);
+        let hint = gates.hint(&gate, &response);
+        if let Some(hint) = &hint {
+            line.truncate(line.len() - 1);
+            line.push_str(&format!(",\"hint\":{}}}", json!({"dialect": hint.dialect, "why": hint.why})));
+        }
+        let hint = hint.map(|hint| hint.dialect);
+        let brought = gate.registry().filter(|_| answer.tools.is_some());
+        let notes = brought.map_or_else(Vec::new, |tools| tools.notes().to_vec());
+        Ok(Outcome { line, failed: false, response: Some(response), hint, notes })
+    }
+
+    /// Gives the session the texts that are not to be trusted.
+    fn distrust(&self, session: &mut Session) -> Result<(), Finding> {
+        match self.get("untrusted") {
+            None => {}
+            Some(Value::String(text)) => session.untrusted(text),
+            Some(Value::Array(texts)) => {
+                for text in texts {
+                    let text =
+                        text.as_str().ok_or_else(|| bad("`untrusted` must hold strings".to_owned()))?;
+                    session.untrusted(text);
+                }
+            }
+            // What is left out would be trusted.
+            Some(other) => return Err(bad(format!("`untrusted` must be a string or a list, not {other}"))),
+        }
+        Ok(())
+    }
+
+    /// Lets a session read `text`, `chunks` and `tool_calls`.
+    fn feed(&self, session: &mut Session, mut sink: &mut dyn FnMut(Event<'_>)) -> Result<(), Finding> {
+        let calls = self.value.get("tool_calls");
+        if calls.is_none() && ["text", "chunks"].iter().all(|key| self.get(key).is_none()) {
+            return Err(bad("the line has none of `text`, `chunks`, `tool_calls`".to_owned()));
+        }
+        match self.get("text") {
+            None => {}
+            Some(Value::String(text)) => session.push(text, &mut sink),
+            Some(other) => return Err(bad(format!("`text` must be a string, not {other}"))),
+        }
+        match self.get("chunks") {
+            None => {}
+            Some(Value::Array(chunks)) => {
+                for chunk in chunks {
+                    let chunk = chunk.as_str().ok_or_else(|| bad("`chunks` must hold strings".to_owned()))?;
+                    session.push(chunk, &mut sink);
+                }
+            }
+            Some(_) => return Err(bad("`chunks` must be a list of strings".to_owned())),
+        }
+        match calls {
+            None | Some(Value::Null) => {}
+            Some(calls @ Value::Array(_)) => {
+                // The list as it was written: digits and order are not in the value.
+                let text = self.text;
+                let written = Tape::parse(text)
+                    .and_then(|tape| Some(tape.raw(text, tape.member(text, 0, "tool_calls")?)));
+                session.native_list((calls, written), &mut sink);
+            }
+            Some(_) => return Err(bad("`tool_calls` must be a list".to_owned())),
+        }
+        Ok(())
+    }
+}
+
+/// Lets a session read a response.
+pub type Feed<'a> = dyn Fn(&mut Session, &mut dyn FnMut(Event<'_>)) -> Result<(), Finding> + 'a;
+
+/// A response that was read out of a line, with what was found about it. The line itself says the rest: its id, its
+/// dialect, its profile, and above all that, how the response ended.
+#[derive(Clone, Copy)]
+pub struct Answer<'a> {
+    /// Lets a session read it.
+    pub feed: &'a Feed<'a>,
+    /// The model that wrote it.
+    pub model: Option<&'a str>,
+    /// The tools that the model was given.
+    pub tools: Option<&'a Value>,
+    /// Why it ended, in the provider's word.
+    pub word: Option<&'a str>,
+    /// The same, as it was understood.
+    pub reason: FinishReason,
+    /// What tools gave before.
+    pub untrusted: &'a [String],
+    /// Which of several answers it is.
+    pub choice: Option<usize>,
+}
+
+/// The reason that a word stands for; what to say if nobody knows the word. Nothing said is no reason.
+pub fn finish_reason(word: &str) -> Result<FinishReason, String> {
+    if word.trim().is_empty() {
+        return Ok(FinishReason::Unknown);
+    }
+    FinishReason::known_word(word).ok_or_else(|| {
+        let near = nearest(word, FinishReason::WORDS.iter().map(|(word, _)| *word));
+        let help = match near.as_slice() {
+            [] => "use the provider's word, as in stop, tool_calls, length, content_filter, error".to_owned(),
+            near => format!("did you mean {}?", near.join(" or ")),
+        };
+        format!("nobody knows the finish reason `{}`; {help}", shortened(word))
+    })
+}
+
+/// Reads one line of the batch contract.
+pub fn scan_line(line: &str, gates: &mut Gates) -> Outcome {
+    match BatchLine::parse(line) {
+        Ok(line) => line.judge(gates),
+        Err(finding) => failed(&Value::Null, &finding),
+    }
+}
+
+/// Repairs one line: in `{"id", "input"}`, out `{"id", "output", "repairs"}` or `{"id", "error"}`.
+pub fn repair_line(line: &str) -> Outcome {
+    let line = match BatchLine::parse(line) {
+        Ok(line) => line,
+        Err(finding) => return failed(&Value::Null, &finding),
+    };
+    let Some(input) = line.get("input").and_then(Value::as_str) else {
+        return line.failed(bad("`input` must be a string".to_owned()));
+    };
+    match repair(input, DEPTH) {
+        Ok(repaired) => {
+            let id = line.value.get("id").unwrap_or(&Value::Null);
+            let repairs = serde_json::to_string(&repaired.repairs).unwrap_or_default();
+            let output = repaired.text.trim();
+            let line = one_line(format!("{{\"id\":{id},\"output\":{output},\"repairs\":{repairs}}}"));
+            Outcome { line, failed: false, response: None, hint: None, notes: Vec::new() }
+        }
+        Err(finding) => line.failed(finding),
+    }
+}
+
+/// The finding about a line that cannot be used.
+pub fn bad(message: String) -> Finding {
+    Finding::new(Code::BadLine).message(message)
+}
+
+/// The outcome of a line that gives no result.
+pub fn failed(id: &Value, finding: &Finding) -> Outcome {
+    let line = json!({"id": id, "error": finding}).to_string();
+    Outcome { line, failed: true, response: None, hint: None, notes: Vec::new() }
+}

@@ -1,0 +1,275 @@
+//! Detection: which dialects read a text, those included that listen only by name, the best first. Nothing that is read
+//! here is a call: it only says which dialect to ask for.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, OnceLock};
+
+use serde::Serialize;
+
+use crate::dialect::Record;
+use crate::finding::Span;
+use crate::gate::Gate;
+use crate::profile::Profile;
+use crate::registry::Registry;
+use crate::response::Response;
+use crate::rules::ActiveDialect;
+
+/// Gates for all built-in dialects, each by itself, compiled once for all texts and all tools. Cheap to make.
+#[derive(Clone, Debug)]
+pub struct Detector {
+    tools: Option<Registry>,
+}
+
+/// What one dialect reads in a text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Candidate {
+    /// The dialect.
+    pub dialect: String,
+    /// The dialects that read the same.
+    pub also: Vec<String>,
+    /// How many calls it reads.
+    pub calls: usize,
+    /// How many of their names, and of those of rejected calls, are in the tool list.
+    pub known: usize,
+    /// How many calls have valid arguments; nobody can say without a tool list.
+    pub valid: usize,
+    /// How many calls it rejects.
+    pub rejected: usize,
+    /// Whether its calls are read as well where no dialect is named.
+    pub heard: bool,
+    /// How many bytes that another dialect reads as a call stay text in this one.
+    pub left: usize,
+    /// Why it stands where it stands, in words.
+    pub why: String,
+    #[serde(skip)]
+    claimed: BTreeSet<Span>,
+    #[serde(skip)]
+    read: Vec<(String, String, Option<Span>)>,
+}
+
+impl Detector {
+    /// Holds calls against these tools, if there are any.
+    pub fn new(tools: Option<Registry>) -> Self {
+        Detector { tools }
+    }
+
+    /// What each dialect reads in a text, the best first. Dialects that find neither a call nor a rejection are left out,
+    /// and of those that read the same the first stands for all.
+    pub fn detect(&self, text: &str) -> Vec<Candidate> {
+        self.ranked(text, |_| true)
+    }
+
+    /// The dialect to ask for by name, for a response in which nothing was read.
+    pub fn hint(&self, response: &Response) -> Option<Candidate> {
+        let is_silent =
+            response.calls.is_empty() && response.rejected.is_empty() && response.model_error.is_none();
+        // Every call has the name of a tool, so a text without any of them needs no reading.
+        let may_call = |tools: &Registry| tools.names().any(|name| response.text.contains(name));
+        if !is_silent || !self.tools.as_ref().is_none_or(may_call) {
+            return None;
+        }
+        self.ranked(&response.text, |alone| !alone.is_heard).into_iter().find(|best| best.calls > 0)
+    }
+
+    fn ranked(&self, text: &str, is_asked: impl Fn(&Contender) -> bool) -> Vec<Candidate> {
+        let shared = Shared::get();
+        let mut candidates: Vec<Candidate> = Vec::new();
+        // Where the names of tools are the markers, nothing is read without them.
+        let can_read = |alone: &&Contender| self.tools.is_some() || !alone.needs_tools;
+        for alone in shared.alone.iter().filter(can_read).filter(|alone| is_asked(alone)) {
+            let Some(candidate) = self.candidate(&self.with_tools(&alone.gate), text) else { continue };
+            match candidates.iter_mut().find(|other| other.reads_the_same(&candidate)) {
+                Some(other) => other.also.push(candidate.dialect),
+                None => candidates.push(candidate),
+            }
+        }
+        if candidates.is_empty() {
+            return candidates;
+        }
+        let claims =
+            candidates.iter().filter(|one| one.calls > 0).flat_map(|one| one.claimed.iter().copied());
+        let claims: BTreeSet<Span> = claims.collect();
+        let heard = self.with_tools(&shared.auto).parse(text);
+        let heard: Vec<_> =
+            heard.calls.into_iter().map(|call| (call.name, call.arguments, call.span)).collect();
+        for candidate in &mut candidates {
+            candidate.heard = candidate.calls > 0 && candidate.read.iter().all(|read| heard.contains(read));
+            candidate.left = claims.iter().map(|span| uncovered(*span, &candidate.claimed)).sum();
+            candidate.why = candidate.in_words(self.tools.is_some());
+        }
+        // The sort is stable, so equals keep the order of the dialects, which is their rank.
+        candidates.sort_by_key(|one| {
+            let good = (one.valid, one.known, one.calls);
+            (std::cmp::Reverse(good), one.rejected, one.left)
+        });
+        candidates
+    }
+
+    fn with_tools(&self, gate: &Gate) -> Gate {
+        self.tools.as_ref().map_or_else(|| gate.clone(), |tools| gate.with_tools(tools.clone()))
+    }
+
+    fn candidate(&self, gate: &Gate, text: &str) -> Option<Candidate> {
+        let response = gate.parse(text);
+        let dialect = gate.live().next()?.name.to_string();
+        let read = |name: &str| name == dialect;
+        let calls: Vec<_> = response.calls.iter().filter(|call| read(&call.dialect)).collect();
+        let rejected: Vec<_> = response.rejected.iter().filter(|one| read(&one.dialect)).collect();
+        if calls.is_empty() && rejected.is_empty() {
+            return None;
+        }
+        let is_known = |name: &str| self.tools.as_ref().is_some_and(|tools| tools.get(name).is_some());
+        let names = calls.iter().map(|call| call.name.as_str());
+        let names = names.chain(rejected.iter().filter_map(|one| one.name.as_deref()));
+        Some(Candidate {
+            also: Vec::new(),
+            calls: calls.len(),
+            known: names.filter(|name| is_known(name)).count(),
+            valid: calls.iter().filter(|call| call.checked).count(),
+            rejected: rejected.len(),
+            heard: false,
+            left: 0,
+            why: String::new(),
+            claimed: claimed(&response),
+            read: calls
+                .iter()
+                .map(|call| (call.name.clone(), call.arguments.clone(), call.span))
+                .chain(rejected.iter().map(|one| (String::new(), String::new(), one.span)))
+                .collect(),
+            dialect,
+        })
+    }
+}
+
+impl Candidate {
+    fn reads_the_same(&self, other: &Candidate) -> bool {
+        self.read == other.read && self.claimed == other.claimed
+    }
+
+    fn in_words(&self, has_tools: bool) -> String {
+        let counted = |count: usize, one: &str| match count {
+            1 => format!("1 {one}"),
+            count => format!("{count} {one}s"),
+        };
+        let mut parts = vec![counted(self.calls, "call")];
+        if has_tools {
+            parts.push(match self.known {
+                0 => "no name is in the tool list".to_owned(),
+                known => format!("{} in the tool list", counted(known, "name")),
+            });
+            if self.calls > 0 {
+                parts.push("arguments valid".to_owned());
+            }
+        }
+        if self.rejected > 0 {
+            parts.push(format!("{} rejected", self.rejected));
+        }
+        if self.left > 0 {
+            parts.push(format!("leaves {} of other calls as text", counted(self.left, "byte")));
+        }
+        parts.join(", ")
+    }
+}
+
+/// The places that a response takes for calls.
+fn claimed(response: &Response) -> BTreeSet<Span> {
+    let calls = response.calls.iter().filter_map(|call| call.span);
+    calls.chain(response.rejected.iter().filter_map(|one| one.span)).collect()
+}
+
+/// How many bytes of a place are in none of these, which do not overlap.
+fn uncovered(place: Span, covering: &BTreeSet<Span>) -> usize {
+    let shared = |span: &Span| span.end.min(place.end).saturating_sub(span.start.max(place.start));
+    (place.end - place.start).saturating_sub(covering.iter().map(shared).sum())
+}
+
+/// The compiled gates, without tools.
+struct Shared {
+    alone: Vec<Contender>,
+    /// Those that listen where none is named.
+    auto: Gate,
+}
+
+/// The gate of one dialect, with all its openers.
+struct Contender {
+    gate: Gate,
+    /// Whether all of them are heard where none is named.
+    is_heard: bool,
+    needs_tools: bool,
+}
+
+impl Shared {
+    fn get() -> &'static Shared {
+        static SHARED: OnceLock<Shared> = OnceLock::new();
+        SHARED.get_or_init(|| {
+            let profile = Profile::standard();
+            let active = |record: &Record, chosen| ActiveDialect {
+                record: Arc::new(record.clone()),
+                chosen,
+                live: true,
+            };
+            let gate = |records: Vec<ActiveDialect>| Gate::of(profile, profile.policy(), None, records);
+            let alone = |record: &Record| Contender {
+                gate: gate(vec![active(record, true)]),
+                is_heard: record.heads().iter().all(|(_, is_heard)| *is_heard),
+                needs_tools: record.known,
+            };
+            let auto = Record::builtin().iter().filter(|record| record.auto);
+            Shared {
+                alone: Record::builtin().iter().map(alone).collect(),
+                auto: gate(auto.map(|record| active(record, false)).collect()),
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Detector;
+    use crate::registry::Registry;
+
+    fn detector() -> Detector {
+        let tools = r#"[{"name": "lend", "parameters": {"type": "object", "required": ["book"],
+            "properties": {"book": {"type": "string"}, "days": {"type": "integer"}}}}]"#;
+        Detector::new(Some(Registry::from_json(tools).unwrap()))
+    }
+
+    #[test]
+    fn what_every_dialect_writes_is_read_by_it_or_by_one_that_reads_the_same() {
+        let detector = detector();
+        for record in crate::Record::builtin() {
+            let call =
+                |id| crate::RenderCall { id, name: "lend", arguments: r#"{"book": "Emma", "days": 3}"# };
+            let written =
+                [None, Some("c1")].into_iter().find_map(|id| record.render(&[call(id)], None, None).ok());
+            // Some formats write only calls of one tool, or only with more than a name.
+            let Some(written) = written else { continue };
+            let candidates = detector.detect(&written);
+            let all = || candidates.iter().flat_map(|one| [&one.dialect].into_iter().chain(&one.also));
+            assert!(all().any(|name| **name == *record.name), "{}: {written}: {candidates:?}", record.name);
+            let best = &candidates[0];
+            assert_eq!((best.calls, best.known, best.valid), (1, 1, 1), "{}: {best:?}", record.name);
+            // Whatever is not heard by itself is hinted at.
+            let open = crate::Gate::builder().tools(detector.tools.clone().unwrap()).build().unwrap();
+            let response = open.parse(&written);
+            if response.calls.is_empty() && response.rejected.is_empty() {
+                let hint = detector.hint(&response).unwrap_or_else(|| panic!("{}: {written}", record.name));
+                assert_eq!((hint.calls, hint.heard), (1, false), "{}: {hint:?}", record.name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_hint_is_given_for_calls_that_only_a_name_would_read() {
+        let detector = detector();
+        let gate = crate::Gate::builder().tools(detector.tools.clone().unwrap()).build().unwrap();
+        let hint = |text: &str| detector.hint(&gate.parse(text));
+        let best = hint(r#"{"name": "lend", "parameters": {"book": "Emma"}}"#).unwrap();
+        assert_eq!((best.calls, best.valid, best.left), (1, 1, 0));
+        let read = "<tool_call>{\"name\": \"lend\", \"arguments\": {\"book\": \"Emma\"}}</tool_call>";
+        for text in ["", "We lend books.", "{\"name\": \"lend\"", "lend me your ears", read] {
+            assert_eq!(hint(text), None, "{text}");
+        }
+    }
+}
