@@ -80,7 +80,11 @@ fn a_fence_around_the_json_of_a_frame_is_dropped() {
         let Some(text) = write(Some("a1b2c3d4e")).or_else(|| write(None)) else { return faults };
         let Some((start, end)) = json_of(&text) else { return faults };
         let (before, json, after) = (&text[..start], &text[start..end], &text[end..]);
-        let is_marked = before.contains(['<', '|']) && !before.contains("```") && !after.contains("```");
+        // A tag that is only the name of a tool is no marker.
+        let is_marked = before.contains(['<', '|'])
+            && !before.starts_with("<look")
+            && !before.contains("```")
+            && !after.contains("```");
         // Where anything can be the argument, so can a fence.
         if record.call.iter().any(|call| call.to_string().contains("{code}")) {
             return faults;

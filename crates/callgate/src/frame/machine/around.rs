@@ -290,19 +290,20 @@ impl AroundFrames {
 
     /// Notes a byte of the text that calls have beside names. The text before it in its piece is at hand.
     #[inline]
-    pub(super) fn watch_for(&mut self, byte: u8, before: &[u8], place: usize) {
-        if self.is_watched(byte, before, place) && self.turn.is_none() {
+    pub(super) fn watch_for(&mut self, byte: u8, before: &[u8], after: Option<u8>, place: usize) {
+        if self.is_watched(byte, before, after, place) && self.turn.is_none() {
             let regions = &self.regions;
-            self.watch.note(byte, place, || regions.surroundings());
+            self.watch.note(byte, place, after, || regions.surroundings());
         }
     }
 
     /// Whether the byte at this place has to be noted.
-    #[inline]
-    pub(super) fn is_watched(&self, byte: u8, before: &[u8], place: usize) -> bool {
-        Watch::is_anchor(byte, || match before.last() {
+    #[inline(always)]
+    pub(super) fn is_watched(&self, byte: u8, before: &[u8], after: Option<u8>, place: usize) -> bool {
+        let before = || match before.last() {
             Some(byte) => Some(*byte),
             None => self.watch.last_byte(place).filter(|_| self.held_space.is_empty()),
-        })
+        };
+        Watch::is_anchor(byte, before, after)
     }
 }

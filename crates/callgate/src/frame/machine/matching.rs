@@ -491,7 +491,8 @@ impl Machine {
         let first = held.chars().next();
         let (head, tail) = held.split_at(first.map_or(0, char::len_utf8));
         if let Some(byte) = held.bytes().next().filter(|_| !self.around.in_reasoning()) {
-            self.around.watch_for(byte, b"", self.position);
+            self.around.watch.go_on(self.position, byte);
+            self.around.watch_for(byte, b"", held.as_bytes().get(1).copied(), self.position);
         }
         let change = match first.filter(|_| !self.around.in_reasoning()) {
             Some(first) => self.around.regions.read(first),
@@ -512,7 +513,8 @@ impl Machine {
         if !self.around.in_reasoning() {
             for (i, c) in held.char_indices() {
                 let (before, rest) = held.as_bytes().split_at(i);
-                self.around.watch_for(rest[0], before, self.held.start + i);
+                self.around.watch.go_on(self.held.start + i, rest[0]);
+                self.around.watch_for(rest[0], before, rest.get(1).copied(), self.held.start + i);
                 let change = self.around.regions.read(c);
                 if change != Change::default() && out.is_pending() {
                     let end = i + c.len_utf8();

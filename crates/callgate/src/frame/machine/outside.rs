@@ -28,6 +28,7 @@ impl Machine {
         {
             return (state, 0);
         }
+        self.around.watch.go_on(self.position, bytes[0]);
         let mut from = 0;
         let mut i = 0;
         let marks = self.around.context.as_ref().map_or(gate.program.marks, |context| context.marks);
@@ -53,7 +54,8 @@ impl Machine {
             }
             let Some(c) = rest[i..].chars().next() else { break };
             if !reasoning {
-                self.around.watch_for(byte, &bytes[..i], self.position + i - from);
+                let after = bytes.get(i + 1).copied();
+                self.around.watch_for(byte, &bytes[..i], after, self.position + i - from);
             }
             i += c.len_utf8();
             if !reasoning {
@@ -69,17 +71,24 @@ impl Machine {
         (State::Outside, rest.len())
     }
 
+    /// Whether the byte between these has to be noted.
+    fn is_watched(&self, before: &[u8], bytes: &[u8]) -> bool {
+        bytes
+            .first()
+            .is_some_and(|byte| self.around.is_watched(*byte, before, bytes.get(1).copied(), self.position))
+    }
+
     /// The next byte from here on at which something may begin or end, or the end of the bytes.
     fn next_mark(&self, gate: &Compiled, marks: &mut MarkSearch<'_>, from: usize, reasoning: bool) -> usize {
         let mut from = from;
         loop {
             let at = marks.find(from);
             let bytes = &marks.bytes()[at..];
-            let Some(byte) = bytes.first() else { return at };
+            if bytes.is_empty() {
+                return at;
+            }
             if self.may_begin(gate, bytes)
-                || !reasoning
-                    && (Regions::stops_at(bytes)
-                        || self.around.is_watched(*byte, &marks.bytes()[..at], self.position))
+                || !reasoning && (Regions::stops_at(bytes) || self.is_watched(&marks.bytes()[..at], bytes))
             {
                 return at;
             }

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use super::super::likeness::{LOOK_AHEAD, LOOK_BACK, is_call_object, is_called, is_name_character, named};
 use super::super::region::Surroundings;
-use crate::bytes::character_start;
+use crate::bytes::{ByteSet, character_start};
 use crate::finding::Span;
 use crate::registry::Registry;
 
@@ -23,8 +23,27 @@ const LONGEST: usize = 4096;
 /// The longest header of a response.
 const HEADER: usize = 32;
 
-/// Punctuation that follows other punctuation so closely is reached from there.
-const CLOSE: usize = 16;
+/// Per byte, whether it is an ASCII character of names.
+const NAMES: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 128 {
+        table[byte] = (byte as u8).is_ascii_alphanumeric() || matches!(byte as u8, b'_' | b'-' | b'.');
+        byte += 1;
+    }
+    table
+};
+
+/// Per byte, whether it is an ASCII character that says nothing by itself.
+const IGNORED: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 128 {
+        table[byte] = !NAMES[byte] && !matches!(byte as u8, b'`' | b'{');
+        byte += 1;
+    }
+    table
+};
 
 /// Text that looks like calls and was read as none.
 #[derive(Debug)]
@@ -65,7 +84,10 @@ pub(super) struct Watch {
     until: usize,
     /// Punctuation that has been read and not been looked at.
     anchors: VecDeque<Anchor>,
-    last_anchor: Option<usize>,
+    /// Punctuation that ended what has come, so that the next byte tells whether it counts.
+    undecided: Option<(u8, usize, Surroundings)>,
+    /// The bytes with which names end.
+    name_ends: ByteSet,
     /// Whether the first line of the response is known to be a header, or none.
     is_begun: bool,
     /// Whether the last punctuation that was read stands in a code fence.
@@ -80,14 +102,24 @@ pub(super) struct Watch {
 impl Watch {
     /// Looks for these tools, or for any where there is no list.
     pub(super) fn new(registry: Option<Registry>) -> Self {
-        Watch { registry, is_on: true, ..Watch::default() }
+        let last = |name: &str| name.bytes().next_back();
+        let name_ends = registry.iter().flat_map(Registry::names).filter_map(last).collect();
+        Watch { registry, is_on: true, name_ends, ..Watch::default() }
     }
 
-    /// Whether a byte is punctuation that calls have, given the one before it.
-    #[inline]
-    pub(super) fn is_anchor(byte: u8, before: impl FnOnce() -> Option<u8>) -> bool {
+    /// Whether a byte is punctuation that calls have, given the ones before it and after it, if that has come.
+    #[inline(always)] // The scan of plain text asks at every mark.
+    pub(super) fn is_anchor(byte: u8, before: impl FnOnce() -> Option<u8>, after: Option<u8>) -> bool {
         let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | 128..);
-        matches!(byte, b'{' | b'<') || byte == b'(' && before().is_some_and(is_name)
+        match (byte, after) {
+            // White space may stand before a key, but none after the start of a tag.
+            (b'<', Some(b' ')) => false,
+            (b'{' | b'<', None) => true,
+            (b'<', Some(after)) => after == b'|' || after == b'/' || is_name(after),
+            (b'{', Some(after)) => !after.is_ascii_alphanumeric() || before().is_some_and(is_name),
+            (b'(', _) => before().is_some_and(is_name),
+            _ => false,
+        }
     }
 
     /// The last byte of the text, if it ends right before this place.
@@ -95,14 +127,46 @@ impl Watch {
         self.text.bytes().next_back().filter(|_| self.end() == place)
     }
 
-    /// Punctuation stands here in the text, in these surroundings.
-    pub(super) fn note(&mut self, byte: u8, place: usize, surroundings: impl FnOnce() -> Surroundings) {
-        let is_close = self.last_anchor.is_some_and(|last| place < last + CLOSE);
-        // A bracket of an application has to be seen itself, what stands in the others is in reach.
-        if !self.is_on || is_close && byte != b'(' {
+    /// Punctuation stands here in the text, in these surroundings, before this byte if it has come.
+    pub(super) fn note(
+        &mut self,
+        byte: u8,
+        place: usize,
+        after: Option<u8>,
+        surroundings: impl FnOnce() -> Surroundings,
+    ) {
+        if !self.is_on {
             return;
         }
-        let surroundings = surroundings();
+        if after.is_none() && byte != b'(' {
+            self.undecided = Some((byte, place, surroundings()));
+        } else {
+            self.add(byte, place, surroundings());
+        }
+    }
+
+    /// The text goes on with this byte.
+    #[inline]
+    pub(super) fn go_on(&mut self, position: usize, next: u8) {
+        if self.undecided.is_some() {
+            self.decide(position, next);
+        }
+    }
+
+    #[inline(never)] // Few chunks end with punctuation.
+    fn decide(&mut self, position: usize, next: u8) {
+        let Some((byte, place, surroundings)) = self.undecided.filter(|(_, place, _)| *place < position)
+        else {
+            return;
+        };
+        self.undecided = None;
+        let before = place.checked_sub(self.start + 1).and_then(|at| self.text.as_bytes().get(at).copied());
+        if place + 1 == position && Watch::is_anchor(byte, || before, Some(next)) {
+            self.add(byte, place, surroundings);
+        }
+    }
+
+    fn add(&mut self, byte: u8, place: usize, surroundings: Surroundings) {
         let fenced = surroundings.fence.is_some();
         let outer = Surroundings { fence: None, ..surroundings };
         // Code is full of brackets: only the first application in it may be a call.
@@ -111,7 +175,6 @@ impl Watch {
             return;
         }
         self.in_code = fenced;
-        self.last_anchor = Some(place);
         self.anchors.push_back(Anchor { place, fenced });
     }
 
@@ -144,7 +207,8 @@ impl Watch {
 
     /// What came so far was no text after all.
     pub(super) fn forget(&mut self) {
-        *self = Watch { is_on: self.is_on, registry: self.registry.take(), ..Watch::default() };
+        let name_ends = self.name_ends;
+        *self = Watch { is_on: self.is_on, registry: self.registry.take(), name_ends, ..Watch::default() };
     }
 
     /// What was found, once the text is over.
@@ -245,6 +309,11 @@ impl Watch {
                 self.until = self.looked;
                 return;
             }
+            let plain = rest.bytes().take_while(|byte| IGNORED[*byte as usize]).count();
+            if plain > 0 {
+                self.looked += plain.min(target - self.looked);
+                continue;
+            }
             if !is_name_character(c) {
                 if c == '{' && self.registry.is_none() {
                     let ahead = character_start(rest, LOOK_BACK);
@@ -258,7 +327,11 @@ impl Watch {
                 self.looked += c.len_utf8();
                 continue;
             }
-            let word = rest.len() - rest.trim_start_matches(is_name_character).len();
+            let ascii = rest.bytes().take_while(|byte| NAMES[*byte as usize]).count();
+            let word = match rest.as_bytes().get(ascii) {
+                Some(128..) => rest.len() - rest.trim_start_matches(is_name_character).len(),
+                _ => ascii,
+            };
             // What follows a word has to be known before it is looked at, unless the word is too long for a name.
             if rest.len() < word + LOOK_AHEAD && word <= LOOK_BACK && !is_over {
                 return;
@@ -271,6 +344,11 @@ impl Watch {
     fn look_at(&mut self, from: usize, to: usize) {
         let Some(registry) = self.registry.as_ref().filter(|_| to - from <= LOOK_BACK) else { return };
         let word = &self.text[from..to];
+        // Most words end otherwise than any name, unless a method follows the name.
+        let is_named = |byte: u8| self.name_ends.has(byte) || matches!(byte, b'.' | b'-');
+        if !word.bytes().next_back().is_some_and(is_named) && !word.contains('.') {
+            return;
+        }
         let Some((name, alone)) = named(registry, word) else { return };
         let start = from + word.rfind(name).unwrap_or(0);
         let begin = character_start(&self.text, start.saturating_sub(LOOK_BACK));

@@ -45,8 +45,9 @@ impl Compiler {
         let strict = self.program.frames.len();
         self.places.clear();
         self.frame_of_calls(index, listening, section, &calls, unmarked);
-        // What is made of lines could be anything if it were read with slips.
-        if opens_fence(first.head()) || record.lines {
+        // What is made of lines, or of the tools' own names alone, could be anything if it were read with slips.
+        let is_bare = record.known && first.head().trim().len() < SHORTEST_SIGN;
+        if opens_fence(first.head()) || record.lines || is_bare {
             return;
         }
         let places = std::mem::take(&mut self.places);
