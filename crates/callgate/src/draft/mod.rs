@@ -370,8 +370,15 @@ impl Draft {
     }
 
     /// Whether the value that is being read ends with one of these markers, white space aside.
-    pub(crate) fn value_ends_with(&self, markers: &[String]) -> bool {
-        matches!(&self.body, DraftBody::Params(params) if params.value_ends_with(markers))
+    pub(crate) fn value_ends_with(&self, markers: &[String], key: &str) -> bool {
+        let DraftBody::Params(params) = &self.body else { return false };
+        let Some(end) = params.value_end().filter(|end| end.ends_with(['>', ']'])) else { return false };
+        markers.iter().any(|marker| end.ends_with(&self.filled(marker, key)))
+    }
+
+    /// A closer with the name and the key that it repeats.
+    fn filled(&self, closer: &str, key: &str) -> String {
+        closer.replace("{key}", key).replace("{name}", self.name.as_deref().unwrap_or_default())
     }
 
     /// Whether one of these literals stands in the value that is being read.
@@ -384,7 +391,7 @@ impl Draft {
     pub(crate) fn value_shows(&self, closers: &[String], key: &str) -> bool {
         let DraftBody::Params(params) = &self.body else { return false };
         closers.iter().any(|closer| {
-            let closer = closer.replace("{key}", key);
+            let closer = self.filled(closer, key);
             // Of a closer that was cut off, its first characters and a letter are left.
             let start = closer.char_indices().nth(3).map_or(closer.as_str(), |(at, _)| &closer[..at]);
             params.value_shows(start)

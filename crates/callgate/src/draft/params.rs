@@ -269,15 +269,12 @@ impl Params {
         }
     }
 
-    /// Whether the value that is being read ends with one of these markers, white space aside.
-    pub(crate) fn value_ends_with(&self, markers: &[String]) -> bool {
-        self.value.as_ref().is_some_and(|value| {
-            let text = match value.streams {
-                Some(start) if value.tail.trim().is_empty() => self.json[start..].trim_end(),
-                Some(_) => value.tail.trim_end(),
-                None => value.text.trim_end(),
-            };
-            text.ends_with(['>', ']']) && markers.iter().any(|marker| text.ends_with(marker.as_str()))
+    /// The end of the value that is being read, without white space.
+    pub(crate) fn value_end(&self) -> Option<&str> {
+        self.value.as_ref().map(|value| match value.streams {
+            Some(start) if value.tail.trim().is_empty() => self.json[start..].trim_end(),
+            Some(_) => value.tail.trim_end(),
+            None => value.text.trim_end(),
         })
     }
 

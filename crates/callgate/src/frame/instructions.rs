@@ -225,8 +225,10 @@ impl Frame {
     pub(crate) fn is_opened_by(&self, text: &str) -> bool {
         self.kind == FrameKind::Calls
             && !self.unmarked
-            && self.opener.len() >= SHORTEST_SIGN
-            && text.starts_with(&*self.opener)
+            && self.opener.split_whitespace().next().is_some_and(|tag| {
+                // Behind the name of a tag its attributes may differ.
+                tag.len() >= SHORTEST_SIGN && text.starts_with(tag)
+            })
     }
 }
 
@@ -285,6 +287,35 @@ impl Program {
         let Op::Body(body) = self.ops[thread.pc as usize] else { return None };
         let pc = self.twin_bodies.get(body as usize).copied().flatten()?;
         Some(thread.going_on_at(pc))
+    }
+
+    /// The marker that a thread is reading, or would read next.
+    pub(crate) fn expected(&self, thread: &Thread) -> Option<String> {
+        let ops = &self.ops;
+        let byte = |at: usize| match ops.get(at) {
+            Some(Op::Byte(byte)) => Some(Some(*byte)),
+            Some(Op::Loose(character)) => Some(Some(character.first())),
+            Some(Op::Space) => Some(None),
+            _ => None,
+        };
+        let ends = |byte: Option<u8>| matches!(byte, Some(b'>' | b']'));
+        let mut start = thread.pc as usize;
+        while let Some(before) = start.checked_sub(1).and_then(byte).filter(|before| !ends(*before)) {
+            start -= 1;
+            if before == Some(b'<') {
+                break;
+            }
+        }
+        let mut marker = Vec::new();
+        while let Some(next) = byte(start) {
+            marker.extend(next);
+            start += 1;
+            if ends(next) {
+                break;
+            }
+        }
+        let is_marker = marker.len() >= SHORTEST_SIGN && matches!(marker.first(), Some(b'<' | b'['));
+        String::from_utf8(marker).ok().filter(|_| is_marker)
     }
 
     /// The frame that a thread reads.

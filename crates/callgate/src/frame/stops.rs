@@ -30,7 +30,17 @@ impl Stops {
             let is_fixed = ends.clone().all(|end| is_fixed(program, end.pc));
             is_fixed.then(|| Stops::before(program, &mut scratch, ends))
         });
-        stops.collect()
+        let mut stops: Vec<Option<Stops>> = stops.collect();
+        // JSON ends in the twin of a frame as it does in the frame: what may be absent there says nothing.
+        for (pc, op) in program.ops.iter().enumerate() {
+            if let Op::Body(body) = op
+                && !matches!(program.bodies[*body as usize], Body::Value { .. })
+                && let Some(twin) = program.twin_bodies.get(*body as usize).copied().flatten()
+            {
+                stops[twin as usize] = stops[pc].clone();
+            }
+        }
+        stops
     }
 
     /// The stops of a body that ends where these threads go on.

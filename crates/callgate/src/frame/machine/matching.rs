@@ -386,7 +386,18 @@ impl Machine {
             let record = gate.program.frame_of(lead).record;
             format!(" in `{}`", gate.rules.dialects[record].record.name)
         });
-        let message = format!("a call{format} does not go on with `{}` here", c.escape_debug());
+        let mut expected: Vec<String> = Vec::new();
+        for thread in matching.threads.iter() {
+            let next = gate.program.expected(thread).filter(|next| !expected.contains(next));
+            expected.extend(next);
+        }
+        let c = c.escape_debug();
+        let message = match expected.as_slice() {
+            [] => format!("a call{format} does not go on with `{c}` here"),
+            [only] => format!("`{only}` was expected here{format}, not `{c}`"),
+            [one, other] => format!("`{one}` or `{other}` was expected here{format}, not `{c}`"),
+            [first, ..] => format!("`{first}` or another marker was expected here{format}, not `{c}`"),
+        };
         Finding::new(Code::Malformed).message(message).at(at)
     }
 

@@ -245,7 +245,8 @@ impl Machine {
         } else if matches!(draft.body, DraftBody::Json { .. }) {
             draft.close_json(start);
         } else {
-            if draft.value_ends_with(&gate.program.frame_of(&inside.first).value_marks) {
+            let key = inside.first.key.map_or("", |key| self.scratch.get(key));
+            if draft.value_ends_with(&gate.program.frame_of(&inside.first).value_marks, key) {
                 draft.findings.push(Finding::new(Code::SuspectValueEnd).at(Span::new(start, start)));
             }
             let lacks_closer = ending.is_some_and(|thread| thread.unclosed);
