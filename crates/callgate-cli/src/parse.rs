@@ -5,7 +5,7 @@ use std::path::Path;
 
 use callgate::internal::batch::Form;
 use callgate::internal::detect::{Candidate, Detector};
-use callgate::{Choice, Event, FinishReason, Gate, Response, Session};
+use callgate::{Choice, Code, Event, FinishReason, Gate, Response, Session};
 use callgate_agent::model::{BodyKind, ModelChunk};
 use serde_json::Value;
 
@@ -130,7 +130,9 @@ fn result(
         view::text(out, paint, &source, reading)?;
     }
     view::report(out, paint, &source, response)?;
-    if let Some(hint) = &hint {
+    // The finding says it already.
+    let is_said = response.findings.iter().any(|finding| finding.code == Code::LooksLikeACall);
+    if let Some(hint) = hint.as_ref().filter(|_| !is_said) {
         let flag = paint.tone(Tone::Good, flag(&hint.dialect));
         writeln!(out, "This looks like {} ({}); read it with {flag}", hint.dialect, hint.why)?;
     }
