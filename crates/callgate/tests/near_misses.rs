@@ -398,6 +398,9 @@ fn fault(want: Want, base: &Base, response: &Response) -> Option<String> {
     if let Some(other) = found.iter().find(|call| !is_meant(call)) {
         return Some(format!("a call that was not meant: {} {}", other.0, other.1));
     }
+    if found.len() > base.calls.len() {
+        return Some(format!("{} calls for {}", found.len(), base.calls.len()));
+    }
     let is_right = found.len() == base.calls.len();
     let is_said = !response.rejected.is_empty() || !response.findings.is_empty();
     match want {

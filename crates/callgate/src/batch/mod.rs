@@ -143,7 +143,7 @@ impl<'t> BatchLine<'t> {
         let hint = hint.map(|hint| hint.dialect);
         let brought = gate.registry().filter(|_| answer.tools.is_some());
         let notes = brought.map_or_else(Vec::new, |tools| tools.notes().to_vec());
-        Ok(Outcome { line, failed: false, response: Some(response), hint, notes })
+        Ok(Outcome { line: without_line_ends(line), failed: false, response: Some(response), hint, notes })
     }
 
     /// Gives the session the texts that are not to be trusted.
@@ -276,4 +276,24 @@ pub fn bad(message: String) -> Finding {
 pub fn failed(id: &Value, finding: &Finding) -> Outcome {
     let line = json!({"id": id, "error": finding}).to_string();
     Outcome { line, failed: true, response: None, hint: None, notes: Vec::new() }
+}
+
+/// JSON in one line for everybody: what some readers take for the end of a line is escaped. It stands in strings only.
+fn without_line_ends(line: String) -> String {
+    const ENDS: [(char, &str); 3] = [('\u{85}', "\\u0085"), ('\u{2028}', "\\u2028"), ('\u{2029}', "\\u2029")];
+    if !line.contains(ENDS.map(|(end, _)| end)) {
+        return line;
+    }
+    ENDS.iter().fold(line, |line, (end, escape)| line.replace(*end, escape))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_line_ends;
+
+    #[test]
+    fn no_reader_of_lines_finds_an_end_in_one() {
+        let line = without_line_ends("{\"text\":\"a\u{2028}b\u{2029}c\u{85}d é\"}".to_owned());
+        assert_eq!(line, "{\"text\":\"a\\u2028b\\u2029c\\u0085d é\"}");
+    }
 }

@@ -420,13 +420,18 @@ impl Machine {
         let starts = frames.flat_map(|frame| {
             // At the very start, the prompt may have had the start of the opener.
             let after_prompt = frame.after_prompt.iter().filter(|_| self.held.start == 0);
-            [&frame.start].into_iter().chain(after_prompt).copied()
+            [(frame.start, 0)].into_iter().chain(after_prompt.map(|pc| (*pc, 1)))
         });
-        let mut starts: Vec<Pc> = starts.collect();
+        let mut starts: Vec<(Pc, u32)> = starts.collect();
         if starts.is_empty() && (begins_with_bar(&self.held.text) || self.held.text == "<" && is_bar(c)) {
-            starts.clone_from(&gate.program.respelled);
+            starts.extend(gate.program.respelled.iter().map(|start| (*start, 0)));
         }
-        starts.into_iter().map(|start| Thread::new(start, self.held.start)).collect()
+        let begin = |(start, calls)| {
+            let mut thread = Thread::new(start, self.held.start);
+            thread.calls = calls;
+            thread
+        };
+        starts.into_iter().map(begin).collect()
     }
 
     /// Reads what is held again, with slips.
@@ -440,6 +445,10 @@ impl Machine {
         let mut again = self.pool.matching();
         let mut matching = matching;
         again.draft = matching.draft.take();
+        // Where the prompt had the start of the opener, the first call has not been counted.
+        if let Some(draft) = again.draft.as_mut().filter(|_| matching.after_body.is_none()) {
+            draft.call = draft.call.max(1);
+        }
         again.failed = Some(Box::new(failed));
         self.pool.keep_matching(matching);
         again.threads.start(&gate.program, &mut self.scratch, twins.iter().copied(), self.held.start);
