@@ -360,13 +360,13 @@ impl Draft {
     }
 
     /// Whether nothing but white space has come of the value that is being read.
-    pub(crate) fn value_is_blank(&self) -> bool {
-        matches!(&self.body, DraftBody::Params(params) if params.value_is_blank())
+    pub(crate) fn value_is_blank(&mut self) -> bool {
+        self.params().is_some_and(|params| params.value_is_blank())
     }
 
-    /// Whether the value that is being read could be over: its brackets are closed.
-    pub(crate) fn value_may_end(&self) -> bool {
-        matches!(&self.body, DraftBody::Params(params) if params.value_may_end())
+    /// Whether the value that is being read could be over without its closer, of a call that begins with one of these.
+    pub(crate) fn value_may_end(&mut self, openers: &[String]) -> bool {
+        self.params().is_some_and(|params| params.value_may_end(openers))
     }
 
     /// Whether the value that is being read ends with one of these markers, white space aside.
@@ -379,12 +379,6 @@ impl Draft {
     /// A closer with the name and the key that it repeats.
     fn filled(&self, closer: &str, key: &str) -> String {
         closer.replace("{key}", key).replace("{name}", self.name.as_deref().unwrap_or_default())
-    }
-
-    /// Whether one of these literals stands in the value that is being read.
-    pub(crate) fn value_shows_any(&self, literals: &[String]) -> bool {
-        let DraftBody::Params(params) = &self.body else { return false };
-        literals.iter().any(|literal| params.value_shows(literal))
     }
 
     /// Whether one of these closers, or the start of one, stands in the value that is being read.

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use crate::bytes::character_start;
 use crate::dialect::{Record, Slot};
 use crate::finding::{Code, Finding, Span};
 use crate::json::{Kind, Tape, escape_into, escape_pointer, make_room};
@@ -81,6 +82,26 @@ struct OpenValue {
     lead_read: bool,
     /// The last bytes, which may be markup.
     tail: String,
+    /// How many bytes of white space it begins with, as far as that is known.
+    blank: usize,
+    /// How much of it was searched for markup that calls begin with, so that nothing is searched twice.
+    searched: usize,
+    /// Whether some was found.
+    shows_opener: bool,
+}
+
+impl OpenValue {
+    /// What has come of it and is kept, as JSON or as it was written.
+    fn kept<'a>(&'a self, json: &'a str) -> &'a str {
+        self.streams.map_or(&self.text, |start| &json[start..])
+    }
+
+    /// Where the white space ends that its text begins with.
+    fn skip_blank(&mut self) -> usize {
+        let rest = &self.text[self.blank..];
+        self.blank += rest.len() - rest.trim_start().len();
+        self.blank
+    }
 }
 
 impl Params {
@@ -154,6 +175,9 @@ impl Params {
             streams: streams.then_some(self.json.len()),
             lead_read: false,
             tail: String::new(),
+            blank: 0,
+            searched: 0,
+            shows_opener: false,
         });
         twice
     }
@@ -253,18 +277,36 @@ impl Params {
         value.tail.drain(..free);
     }
 
-    /// Whether the value that is being read could be over: if it is no text, a bracket that it begins with is closed.
-    pub(crate) fn value_may_end(&self) -> bool {
-        let Some(value) = self.value.as_ref().filter(|value| value.streams.is_none()) else { return true };
+    /// Whether the value that is being read could be over without its closer: it does not show how calls begin, since it
+    /// then shows how they end as well, and if it is no text, a bracket that it begins with is closed.
+    pub(crate) fn value_may_end(&mut self, openers: &[String]) -> bool {
+        self.shows_opener(openers).is_some_and(|shows| !shows) && self.brackets_are_closed()
+    }
+
+    /// Whether one of these literals stands in the value that is being read.
+    fn shows_opener(&mut self, openers: &[String]) -> Option<bool> {
+        let value = self.value.as_mut()?;
+        if !value.shows_opener {
+            let kept = value.kept(&self.json);
+            let longest = openers.iter().map(String::len).max().unwrap_or_default();
+            let new = &kept[character_start(kept, value.searched.saturating_sub(longest))..];
+            let shows = openers.iter().any(|opener| new.contains(opener) || value.tail.contains(opener));
+            (value.searched, value.shows_opener) = (kept.len(), shows);
+        }
+        Some(value.shows_opener)
+    }
+
+    fn brackets_are_closed(&mut self) -> bool {
+        let Some(value) = self.value.as_mut().filter(|value| value.streams.is_none()) else { return true };
         if value.is_string == Some(true)
             || value.place.types().is_some_and(|types| types.contains(TypeSet::STRING))
         {
             return true;
         }
-        let text = value.text.trim();
-        match text.bytes().next() {
-            Some(b'[') => text.ends_with(']'),
-            Some(b'{') => text.ends_with('}'),
+        let start = value.skip_blank();
+        match value.text.as_bytes().get(start) {
+            Some(b'[') => value.text.trim_end().ends_with(']'),
+            Some(b'{') => value.text.trim_end().ends_with('}'),
             _ => true,
         }
     }
@@ -280,18 +322,17 @@ impl Params {
 
     /// Whether this stands in the value that is being read.
     pub(crate) fn value_shows(&self, text: &str) -> bool {
-        self.value.as_ref().is_some_and(|value| {
-            let shown = value.streams.map_or("", |start| &self.json[start..]);
-            value.text.contains(text) || value.tail.contains(text) || shown.contains(text)
-        })
+        let shows = |value: &OpenValue| value.kept(&self.json).contains(text) || value.tail.contains(text);
+        self.value.as_ref().is_some_and(shows)
     }
 
     /// Whether nothing but white space has come of the value that is being read.
-    pub(crate) fn value_is_blank(&self) -> bool {
-        self.value.as_ref().is_some_and(|value| {
-            let shown = value.streams.map_or("", |start| &self.json[start..]);
-            value.text.trim().is_empty() && value.tail.trim().is_empty() && shown.is_empty()
-        })
+    pub(crate) fn value_is_blank(&mut self) -> bool {
+        let Some(value) = &mut self.value else { return false };
+        if value.streams.is_some() {
+            return value.tail.trim().is_empty() && value.kept(&self.json).is_empty();
+        }
+        value.skip_blank() == value.text.len()
     }
 
     /// Ends the value: types it and writes it. The span is that of the value in the input. Where its closer is missing,

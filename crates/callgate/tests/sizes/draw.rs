@@ -47,8 +47,13 @@ const MARK: &str = "zqmarkqz";
 
 /// The call as this record writes it, up to the middle of its value; nothing where it cannot be written.
 pub(crate) fn opened(record: &Record) -> Option<String> {
+    around_value(record).map(|(before, _)| before)
+}
+
+/// What this record writes before the value of a call, and after it.
+pub(crate) fn around_value(record: &Record) -> Option<(String, String)> {
     let call = remove(record, MARK)?;
-    Some(call[..call.find(MARK)?].to_owned())
+    call.split_once(MARK).map(|(before, after)| (before.to_owned(), after.to_owned()))
 }
 
 /// The states that a text can be in before the repetition starts.

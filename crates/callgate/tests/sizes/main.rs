@@ -18,9 +18,9 @@ mod shape;
 mod support;
 
 use callgate::{Profile, Record};
-use draw::{drawn, opened};
+use draw::{around_value, drawn, opened};
 use process::assert_proportional;
-use shape::Shape;
+use shape::{Layout, Shape};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use support::dice::from_environment;
 
@@ -100,6 +100,29 @@ fn c03_closers_after_an_open_call_cost_in_proportion() {
         }
     }
     assert_proportional("c03_closers_after_an_open_call_cost_in_proportion", &shapes);
+}
+
+#[test]
+fn c11_a_long_value_that_shows_calls_costs_in_proportion() {
+    let mut shapes = Vec::new();
+    for record in Record::builtin() {
+        let Some((opening, closing)) = around_value(record) else { continue };
+        // What closes the call without the first line or the first marker of it, so that the value could go on.
+        let marker = closing.find('\n').or(closing.find('>')).map_or(0, |at| at + 1);
+        let shown = format!("{}a{opening}", &closing[marker..]);
+        for filling in ["x", " "] {
+            let unit = vec![filling.to_owned(), shown.clone()];
+            shapes.push(Shape {
+                dialect: record.name.to_string(),
+                before: opening.clone(),
+                unit,
+                layout: Layout::Nested,
+                endures: true,
+                ..Shape::of("")
+            });
+        }
+    }
+    assert_proportional("c11_a_long_value_that_shows_calls_costs_in_proportion", &shapes);
 }
 
 #[test]

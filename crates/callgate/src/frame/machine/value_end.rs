@@ -32,40 +32,49 @@ impl Look {
     fn ending(
         &self,
         gate: &Compiled,
-        inside: &Inside,
+        inside: &mut Inside,
         scratch: &Scratch,
         at_end_of_input: bool,
     ) -> Option<Thread> {
-        let program = &gate.program;
         let is_value = inside.reads_value();
-        let ends = |thread: &&Thread| {
-            let op = program.ops[thread.pc as usize];
+        let mut ends = |thread: &&Thread| {
             if !is_value {
+                let op = gate.program.ops[thread.pc as usize];
                 return thread.literals > 0 || matches!(op, Op::Match);
             }
-            let at_match = thread.is_done(program);
-            let begins_value = matches!(op, Op::Body(_));
-            if !thread.skipped {
-                return thread.literals >= 2
-                    || begins_value
-                    || thread.literals >= 1 && (at_match || at_end_of_input);
+            if thread.skipped {
+                return ends_without_closer(gate, inside, scratch, thread, at_end_of_input);
             }
-            // Without its closer, a value ends only before a parameter that is still to come, before the closers of the
-            // call, or with the call before the next one.
-            let is_end = thread.literals >= 2 || at_end_of_input && thread.literals >= 1;
-            let ends = if begins_value {
-                is_new_key(gate, &inside.draft, scratch, thread)
-            } else if thread.calls > inside.first.calls {
-                is_end && thread.name.is_some_and(|name| gate.rules.knows(scratch.get(name)))
-            } else {
-                is_end && thread.key == inside.first.key
-            };
-            // A value that shows how calls begin shows how they end as well, and JSON has an end of its own.
-            let draft = &inside.draft;
-            ends && draft.value_may_end() && !draft.value_shows_any(&program.frame_of(thread).openers)
+            thread.literals >= 2
+                || begins_value(gate, thread)
+                || thread.literals >= 1 && (thread.is_done(&gate.program) || at_end_of_input)
         };
-        self.threads.iter().find(ends).copied()
+        self.threads.iter().find(|thread| ends(thread)).copied()
     }
+}
+
+fn begins_value(gate: &Compiled, thread: &Thread) -> bool {
+    matches!(gate.program.ops[thread.pc as usize], Op::Body(_))
+}
+
+/// Whether what this thread has read ends a value whose closer is missing: only a parameter that is still to come, the
+/// closers of the call, or the end of the call with the next one behind it.
+fn ends_without_closer(
+    gate: &Compiled,
+    inside: &mut Inside,
+    scratch: &Scratch,
+    thread: &Thread,
+    at_end_of_input: bool,
+) -> bool {
+    let is_end = thread.literals >= 2 || at_end_of_input && thread.literals >= 1;
+    let ends = if begins_value(gate, thread) {
+        is_new_key(gate, &inside.draft, scratch, thread)
+    } else if thread.calls > inside.first.calls {
+        is_end && thread.name.is_some_and(|name| gate.rules.knows(scratch.get(name)))
+    } else {
+        is_end && thread.key == inside.first.key
+    };
+    ends && inside.draft.value_may_end(&gate.program.frame_of(thread).openers)
 }
 
 /// Whether this thread has read the key of a parameter that the tool has, and that was not given yet. Of a tool that is
@@ -167,7 +176,7 @@ impl Machine {
                 let span = Span::new(look.start, self.position);
                 inside.draft.findings.push(Finding::new(Code::SuspectValueEnd).at(span));
             }
-            if let Some(ending) = look.ending(gate, &inside, &self.scratch, false) {
+            if let Some(ending) = look.ending(gate, &mut inside, &self.scratch, false) {
                 return (self.end_body(gate, inside, look, Some(ending), out), used);
             }
             look.threads.settle();
@@ -182,9 +191,9 @@ impl Machine {
         look: Box<Look>,
         out: &mut Emitter<'_, '_>,
     ) -> State {
-        let mut look = look;
+        let (mut inside, mut look) = (inside, look);
         look.threads.end_input(&gate.program, &mut self.scratch, self.position);
-        let ending = look.ending(gate, &inside, &self.scratch, true);
+        let ending = look.ending(gate, &mut inside, &self.scratch, true);
         if ending.is_some() || !inside.reads_value() && look.text.trim_start().len() > 1 {
             self.end_body(gate, inside, look, ending, out)
         } else {
