@@ -8,7 +8,7 @@ use crate::effort::Effort;
 use crate::event::{Call, Coercion, ModelError, Rejected};
 use crate::finding::{Code, Finding, Span};
 use crate::json::{Kind, Repair, RepairCode, Safety, Tape};
-use crate::policy::{BlankArgs, DuplicateKeys, Members, RepairPolicy};
+use crate::policy::{BlankArgs, DuplicateKeys, Members, NameRule, RepairPolicy};
 use crate::rules::Rules;
 use crate::schema::CompiledTool;
 use crate::verdict::Verdict;
@@ -154,32 +154,39 @@ fn judge_name<'n, 'g>(
         let tool = rules.tool(&name);
         return Some((Cow::Owned(name), tool));
     }
-    let rule = &rules.policy.name_rule;
-    if let Some(c) = written.chars().find(|c| !rule.allows(*c)) {
-        let name = shortened(written);
-        let message = format!("the tool name \"{name}\" holds {c:?}, which no tool name may have");
-        findings.push(Finding::new(Code::BadName).message(message));
-        return None;
-    }
-    let length = written.chars().count();
-    if length > rule.max {
-        let message = format!("the tool name has {length} characters, at most {} are allowed", rule.max);
-        findings.push(Finding::new(Code::NameTooLong).message(message));
+    if let Some(fault) = fault(&rules.policy.name_rule, written) {
+        findings.push(fault);
         return None;
     }
     Some((Cow::Borrowed(written), None))
 }
 
+/// What no tool name may be, if this one is.
+fn fault(rule: &NameRule, name: &str) -> Option<Finding> {
+    if let Some(c) = name.chars().find(|c| !rule.allows(*c)) {
+        let name = shortened(name);
+        let message = format!("the tool name \"{name}\" holds {c:?}, which no tool name may have");
+        return Some(Finding::new(Code::BadName).message(message));
+    }
+    let length = name.chars().count();
+    let message = || format!("the tool name has {length} characters, at most {} are allowed", rule.max);
+    (length > rule.max).then(|| Finding::new(Code::NameTooLong).message(message()))
+}
+
 /// The namespaces in which models put tools that have none.
 const NAMESPACES: &[&str] = &["functions.", "default.", "default_api."];
 
-/// The one registered name that a mangled one stands for: with white space around it, in a namespace, doubled, or glued to
+/// The one registered name, or without a list of tools the plain one, that a mangled one stands for: with white space around it, in a namespace, doubled, or glued to
 /// words of its format and a number.
 fn unmangled(rules: &Rules, written: &str, attempt: &Attempt) -> Option<String> {
-    let registry = rules.registry.as_ref()?;
     // The name of a structured call is a value of its own, to which nothing was added by the layout of a text.
     let name = if attempt.span.is_some() { written.trim() } else { written };
     let bare = NAMESPACES.iter().find_map(|namespace| name.strip_prefix(namespace)).unwrap_or(name);
+    let Some(registry) = &rules.registry else {
+        // Whatever the tools are, none of them is in a namespace that stands for having none.
+        let is_name = !bare.is_empty() && fault(&rules.policy.name_rule, bare).is_none();
+        return (is_name && bare != written).then(|| bare.to_owned());
+    };
     if let Some(known) = [name, bare].into_iter().find(|name| rules.knows(name)) {
         return Some(known.to_owned());
     }

@@ -5,7 +5,7 @@ pub(crate) mod ending;
 pub(crate) mod lines;
 pub(crate) mod members;
 pub(crate) mod params;
-mod synonyms;
+pub(crate) mod synonyms;
 
 use std::sync::Arc;
 
@@ -367,6 +367,13 @@ impl Draft {
     /// Whether the value that is being read could be over without its closer, of a call that begins with one of these.
     pub(crate) fn value_may_end(&mut self, openers: &[String]) -> bool {
         self.params().is_some_and(|params| params.value_may_end(openers))
+    }
+
+    /// The value that is being read may have ended here, and nothing tells whether it has.
+    pub(crate) fn suspect_end(&mut self, position: usize) {
+        if !self.findings.iter().any(|finding| finding.code == Code::SuspectValueEnd) {
+            self.findings.push(Finding::new(Code::SuspectValueEnd).at(Span::new(position, position)));
+        }
     }
 
     /// Whether the value that is being read ends with one of these markers, white space aside.

@@ -7,7 +7,7 @@ use crate::json::{Kind, Tape};
 use super::members::{ENVELOPE, NAMING, STRANGERS, at_path};
 
 /// The words under which formats keep the arguments.
-const ARGUING: &[&str] =
+pub(crate) const ARGUING: &[&str] =
     &["arguments", "parameters", "args", "input", "params", "kwargs", "tool_input", "function_arguments"];
 
 /// A call as another format would write it, by the places of its parts.

@@ -1,5 +1,11 @@
 //! Likeness: whether a word stands in text as the name of a tool stands in a call, by the punctuation beside it.
 
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
+use crate::dialect::{Record, markers};
+use crate::draft::members::{ENVELOPE, NAMING};
+use crate::draft::synonyms::ARGUING;
 use crate::registry::Registry;
 
 /// How much text before a name is looked at.
@@ -21,9 +27,6 @@ const NAME_KEYS: &[&str] = &[
     "type",
     "op",
 ];
-
-/// The members that hold arguments in JSON bodies.
-const ARGUMENT_KEYS: &[&str] = &["arguments", "parameters"];
 
 /// Words of which one stands in a tag around a tool's name.
 const TAG_WORDS: &[&str] = &["tool", "call", "func", "invoke", "name", "action", "plugin", "tag"];
@@ -74,22 +77,88 @@ pub(super) fn is_called(before: &str, after: &str, alone: bool) -> bool {
 
 /// Whether an object of a call begins like this, whoever it calls: a name, and then arguments.
 pub(super) fn is_call_object(text: &str) -> bool {
-    let rest = text.strip_prefix('{').map(str::trim_start).and_then(|rest| rest.strip_prefix("\"name\""));
-    let value = rest.and_then(after_colon).and_then(|rest| rest.strip_prefix('"'));
-    let Some((name, rest)) = value.and_then(|rest| rest.split_once('"')) else { return false };
-    let is_name = !name.is_empty() && name.len() <= 64 && name.chars().all(is_name_character);
-    let next = rest.trim_start().strip_prefix(',').map(str::trim_start);
-    is_name
-        && next.is_some_and(|next| {
-            ARGUMENT_KEYS.iter().any(|key| {
-                let rest = next.strip_prefix('"').and_then(|next| next.strip_prefix(key));
-                let value = rest.and_then(|rest| rest.strip_prefix('"')).and_then(after_colon);
-                // A schema is described there, not called.
-                value.is_some_and(|value| {
-                    value.starts_with('{') && !value[1..].trim_start().starts_with("\"type\"")
-                })
-            })
-        })
+    let plain = if text.starts_with("{\\") { text.replace('\\', "") } else { text.to_owned() };
+    let Some(mut rest) = plain.strip_prefix('{') else { return false };
+    let mut is_named = false;
+    while let Some((key, value)) = member(rest) {
+        let key = key.to_ascii_lowercase();
+        if is_named && ARGUING.contains(&&*key) {
+            let value = value.strip_prefix(['"', '\'']).unwrap_or(value);
+            // A schema is described there, not called.
+            return value.starts_with('{') && !value[1..].trim_start().starts_with("\"type\"");
+        }
+        let Some((word, next)) = quoted(value) else { return false };
+        let is_name = !word.is_empty() && word.len() <= 64 && word.chars().all(is_name_character);
+        if !is_named && NAMING.contains(&&*key) && is_name {
+            is_named = true;
+        } else if !ENVELOPE.contains(&&*key) {
+            return false;
+        }
+        let Some(next) = next.trim_start().strip_prefix(',') else { return false };
+        rest = next;
+    }
+    false
+}
+
+/// The key of the member that comes next, and its value with what follows.
+fn member(text: &str) -> Option<(&str, &str)> {
+    let (key, rest) = quoted(text.trim_start())?;
+    Some((key, after_colon(rest)?))
+}
+
+/// What stands in quotes, and what follows them.
+fn quoted(text: &str) -> Option<(&str, &str)> {
+    let quote = text.chars().next().filter(|c| matches!(c, '"' | '\''))?;
+    text[1..].split_once(quote)
+}
+
+/// Whether the text begins with a marker that only calls have, in whatever letters and bars it is written.
+pub(super) fn is_call_marker(text: &str) -> bool {
+    static MARKERS: LazyLock<HashSet<String>> = LazyLock::new(call_markers);
+    let marker = folded(text);
+    let without_suffix = marker.rsplit_once(':').map(|(marker, _)| marker);
+    MARKERS.contains(&marker) || without_suffix.is_some_and(|marker| MARKERS.contains(marker))
+}
+
+/// The markers of all dialects that nothing but calls has.
+fn call_markers() -> HashSet<String> {
+    let mut found = HashSet::new();
+    for record in Record::builtin() {
+        let templates = record.open.iter().chain(&record.close).chain(&record.call).chain(&record.param);
+        let others = record.also.iter().flat_map(|(_, others)| others).map(String::as_str);
+        let literals = templates.flat_map(|template| template.literals()).chain(others);
+        let markers = literals.flat_map(markers).filter(|marker| marker.starts_with(['<', '[']));
+        found.extend(markers.map(folded).filter(|marker| is_telling(marker)));
+    }
+    found
+}
+
+/// Whether a marker speaks of calls, and is no word that other documents have for a tag.
+fn is_telling(marker: &str) -> bool {
+    let speaks = ["tool", "call", "func", "invoke", "arg", "param"].iter().any(|word| marker.contains(word));
+    speaks && (marker.contains(['_', '|', '=', ':']) || marker.contains("toolcall"))
+}
+
+/// A marker up to the end of its first word, in small letters and ASCII, without what tokenizers leave behind.
+fn folded(text: &str) -> String {
+    let mut marker = String::new();
+    for c in text.chars().take(48) {
+        match c {
+            '<' | '[' if marker.is_empty() => marker.push(c),
+            ' ' if marker.len() == 1 => {}
+            'Ġ' | 'Ċ' | '\\' => {}
+            '-' | '▁' => marker.push('_'),
+            '｜' => marker.push('|'),
+            '_' | '|' | '/' | ':' => marker.push(c),
+            c if c.is_alphanumeric() => marker.extend(c.to_lowercase()),
+            '=' => {
+                marker.push(c);
+                break;
+            }
+            _ => break,
+        }
+    }
+    marker
 }
 
 /// What follows a colon.
@@ -356,11 +425,37 @@ mod tests {
     }
 
     #[test]
+    fn a_marker_of_calls_is_one_in_other_letters_too() {
+        for (text, expected) in [
+            ("<TOOL_CALL>{", true),
+            ("< tool_call>", true),
+            ("<tool-call>", true),
+            ("<tool\\_call>", true),
+            ("</tool_call>", true),
+            ("<|tool▁calls▁begin|>", true),
+            ("<Function=f>", true),
+            ("[tool_calls][", true),
+            ("<arg_key>q", true),
+            ("<function>", false),
+            ("<parameter name=\"q\">", false),
+            ("<tool>", false),
+            ("[args]", false),
+            ("< 4 tool_calls", false),
+        ] {
+            assert_eq!(is_call_marker(text), expected, "{text}");
+        }
+    }
+
+    #[test]
     fn an_object_with_name_and_arguments_is_a_call_whoever_it_calls() {
         for (text, expected) in [
             ("{\"name\": \"fly\", \"arguments\": {\"q\": 1}}", true),
             ("{ \"name\" : \"fly\",\n \"parameters\" : {}}", true),
+            ("{'tool': 'fly', 'args': {}}", true),
+            ("{\\\"name\\\": \\\"fly\\\", \\\"input\\\": {}}", true),
+            ("{\"id\": \"1\", \"Name\": \"fly\", \"Arguments\": \"{\\\"q\\\": 1}\"}", true),
             ("{\"name\": \"fly\"}", false),
+            ("{\"title\": \"fly\", \"args\": {}}", false),
             ("{\"name\": \"fly\", \"parameters\": {\"type\": \"object\"}}", false),
             ("{\"name\": \"Ann Smith\", \"arguments\": {}}", false),
             ("{\"name\": \"fly\", \"arguments\": \"none\"}", false),

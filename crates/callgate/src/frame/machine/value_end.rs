@@ -43,7 +43,12 @@ impl Look {
                 return thread.literals > 0 || matches!(op, Op::Match);
             }
             if thread.skipped {
-                return ends_without_closer(gate, inside, scratch, thread, at_end_of_input);
+                let ends = ends_without_closer(gate, inside, scratch, thread, at_end_of_input);
+                if ends && is_doubtful(gate, inside, thread) {
+                    inside.draft.suspect_end(self.start);
+                    return false;
+                }
+                return ends;
             }
             thread.literals >= 2
                 || begins_value(gate, thread)
@@ -57,8 +62,8 @@ fn begins_value(gate: &Compiled, thread: &Thread) -> bool {
     matches!(gate.program.ops[thread.pc as usize], Op::Body(_))
 }
 
-/// Whether what this thread has read ends a value whose closer is missing: only a parameter that is still to come, the
-/// closers of the call, or the end of the call with the next one behind it.
+/// Whether what this thread has read ends a value behind which a closer is missing: only a parameter that is still to
+/// come, the closers of the call, or the end of the call with the next one behind it.
 fn ends_without_closer(
     gate: &Compiled,
     inside: &mut Inside,
@@ -67,27 +72,41 @@ fn ends_without_closer(
     at_end_of_input: bool,
 ) -> bool {
     let is_end = thread.literals >= 2 || at_end_of_input && thread.literals >= 1;
+    let is_next_call = thread.calls > inside.first.calls;
     let ends = if begins_value(gate, thread) {
         is_new_key(gate, &inside.draft, scratch, thread)
-    } else if thread.calls > inside.first.calls {
-        is_end && thread.name.is_some_and(|name| gate.rules.knows(scratch.get(name)))
+    } else if is_next_call {
+        is_end && is_tool(gate, scratch, thread)
     } else {
         is_end && thread.key == inside.first.key
     };
     ends && inside.draft.value_may_end(&gate.program.frame_of(thread).openers)
 }
 
+/// Whether this thread has read the name of a tool. Without a list of tools any name is one.
+fn is_tool(gate: &Compiled, scratch: &Scratch, thread: &Thread) -> bool {
+    let knows = |name| gate.rules.registry.is_none() || gate.rules.knows(scratch.get(name));
+    thread.name.is_some_and(knows)
+}
+
 /// Whether this thread has read the key of a parameter that the tool has, and that was not given yet. Of a tool that is
-/// not known, any marker at the start of a line may be one.
+/// not known, any may be one.
 fn is_new_key(gate: &Compiled, draft: &Draft, scratch: &Scratch, thread: &Thread) -> bool {
     thread.key.is_some_and(|key| {
         let key = scratch.get(key);
         let is_declared = match draft.name.as_deref().and_then(|name| gate.rules.tool(name)) {
             Some(tool) => tool.has_key(key),
-            None => draft.is_at_line_start() && thread.literals > 0,
+            None => thread.literals > 0,
         };
         is_declared && !draft.has_parameter(key)
     })
+}
+
+/// Whether nothing but the place tells that a value without its closer has ended: no list says which tools there are, and
+/// what comes next stands in the middle of a line.
+fn is_doubtful(gate: &Compiled, inside: &Inside, thread: &Thread) -> bool {
+    let begins_more = begins_value(gate, thread) || thread.calls > inside.first.calls;
+    gate.rules.registry.is_none() && thread.unclosed && begins_more && !inside.draft.is_at_line_start()
 }
 
 /// The threads that look for an element inside the value, where one may begin here.
@@ -256,7 +275,7 @@ impl Machine {
         } else {
             let key = inside.first.key.map_or("", |key| self.scratch.get(key));
             if draft.value_ends_with(&gate.program.frame_of(&inside.first).value_marks, key) {
-                draft.findings.push(Finding::new(Code::SuspectValueEnd).at(Span::new(start, start)));
+                draft.suspect_end(start);
             }
             let lacks_closer = ending.is_some_and(|thread| thread.unclosed);
             draft.end_value(Span::new(draft.body_start.unwrap_or(start).min(start), start), lacks_closer);

@@ -5,7 +5,9 @@
 
 use std::collections::VecDeque;
 
-use super::super::likeness::{LOOK_AHEAD, LOOK_BACK, is_call_object, is_called, is_name_character, named};
+use super::super::likeness::{
+    LOOK_AHEAD, LOOK_BACK, is_call_marker, is_call_object, is_called, is_name_character, named,
+};
 use super::super::region::Surroundings;
 use crate::bytes::{ByteSet, character_start};
 use crate::finding::Span;
@@ -39,7 +41,7 @@ const IGNORED: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0;
     while byte < 128 {
-        table[byte] = !NAMES[byte] && !matches!(byte as u8, b'`' | b'{');
+        table[byte] = !NAMES[byte] && !matches!(byte as u8, b'`' | b'{' | b'<' | b'[');
         byte += 1;
     }
     table
@@ -315,12 +317,13 @@ impl Watch {
                 continue;
             }
             if !is_name_character(c) {
-                if c == '{' && self.registry.is_none() {
+                if matches!(c, '{' | '<' | '[') && self.registry.is_none() {
                     let ahead = character_start(rest, LOOK_BACK);
                     if rest.len() <= ahead && !is_over {
                         return;
                     }
-                    if is_call_object(&rest[..ahead]) {
+                    let ahead = &rest[..ahead];
+                    if if c == '{' { is_call_object(ahead) } else { is_call_marker(ahead) } {
                         self.found(at, at + 1);
                     }
                 }
