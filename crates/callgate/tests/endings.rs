@@ -419,6 +419,29 @@ fn c16_a_call_in_the_thoughts_of_its_own_dialect_does_not_run() {
     faults.assert_none("calls in thoughts run");
 }
 
+#[test]
+fn c16_a_whole_response_in_a_thought_does_not_run() {
+    let mut faults = Faults::default();
+    let mut tried = 0;
+    for reader in READERS.iter().filter(|reader| reader.by_name && !reader.takes_line()) {
+        for text in reader.record.text.iter().map(ToString::to_string) {
+            let Some((open, close)) = text.split_once("{text}").filter(|_| !text.contains("{s")) else {
+                continue;
+            };
+            tried += 1;
+            let said = format!("{open}So.{close}{}", reader.call);
+            // What is not anchored on `<`, `[` or a backtick is looked for only where its dialect was chosen.
+            for (begin, end) in tags().into_iter().filter(|(begin, _)| !begin.starts_with('◁')) {
+                if reader.runs(&format!("{begin}{said}{end}Done.")) {
+                    faults.add(format!("{begin}{open}"), &reader.name);
+                }
+            }
+        }
+    }
+    assert!(tried > 4, "only {tried} texts were tried");
+    faults.assert_none("calls in thoughts run");
+}
+
 /// Whether a thought is a message like a call: then the head of the next message ends it, as every other message.
 fn is_message(record: &Record, thought: &Template) -> bool {
     !record.prompt.is_empty() && thought.head().starts_with(&record.prompt)

@@ -257,7 +257,12 @@ impl Machine {
         around.claim_space(before, self.held.start, out);
         out.markup(Span::new(self.held.start, self.position));
         self.held.text.clear();
-        around.has_thought |= matches!(kind, Body::Reasoning { .. });
+        let is_cut_short = around.context.as_ref().is_some_and(|outer| {
+            let is_thought = matches!(outer.kind, Body::Reasoning { .. });
+            is_thought && kind == Body::Text && !(outer.may_lack_closer && outer.record == frame.record)
+        });
+        // The closer of a thought that a text has cut short may still come, and then the text was thought.
+        around.has_thought = !is_cut_short && around.has_thought || matches!(kind, Body::Reasoning { .. });
         around.expected_space = match &kind {
             Body::Reasoning { lead, .. } => lead.clone(),
             _ => String::new(),
