@@ -65,7 +65,7 @@ const STRETCH: usize = 64 << 10;
 
 impl Session {
     pub(crate) fn new(gate: Arc<Compiled>) -> Self {
-        let machine = Machine::watching(gate.rules.registry.clone());
+        let machine = Machine::watching(&gate);
         Session { machine, ..Session::unwatched(gate) }
     }
 

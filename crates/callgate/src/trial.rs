@@ -11,7 +11,7 @@ use crate::ending::FinishReason;
 use crate::event::{Event, Rejected};
 use crate::finding::{Code, Finding};
 use crate::frame::Compiled;
-use crate::frame::machine::Unread;
+use crate::frame::machine::{Unread, UnreadPlace};
 use crate::frame::openers::Openers;
 use crate::frame::program::{Program, compile};
 use crate::policy::Policy;
@@ -36,13 +36,16 @@ static COMPILED: LazyLock<Vec<(&Record, OnceLock<Alone>)>> =
 pub(crate) fn finding(rules: &Rules, unread: &Unread) -> Option<Finding> {
     let finding = Finding::new(Code::LooksLikeACall).at(unread.span);
     let finding = Finding { count: unread.names, ..finding };
+    if unread.place == UnreadPlace::Dead {
+        return Some(finding.message("looks like a call in a quotation or in code, where none is read"));
+    }
     match reader(rules, &unread.text) {
         Some(name) => Some(
             finding
                 .message(format!("looks like {name}; read it with --dialect {name}"))
                 .help(format!("Switch the dialect `{name}` on if the model writes its calls like this.")),
         ),
-        None => Some(finding).filter(|_| !unread.fenced || writes_fences(rules)),
+        None => Some(finding).filter(|_| unread.place != UnreadPlace::Fence || writes_fences(rules)),
     }
 }
 

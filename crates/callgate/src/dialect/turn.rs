@@ -101,9 +101,10 @@ pub(crate) fn marked(text: &str) -> Option<&'static Turn> {
     ENDS.iter().chain(OTHERS).find(|turn| turn.marker == text)
 }
 
-/// Whether a text ends in a token that a turn ends with.
-pub(crate) fn ends_in_token(text: &str) -> bool {
-    ENDS.iter().map(|turn| turn.marker).chain(TOKENS.iter().copied()).any(|token| text.ends_with(token))
+/// The token that a turn ends with, if this text ends in one.
+pub(crate) fn last_token(text: &str) -> Option<&'static str> {
+    let mut tokens = ENDS.iter().map(|turn| turn.marker).chain(TOKENS.iter().copied());
+    tokens.find(|token| text.ends_with(token))
 }
 
 /// Whether a literal is a special token of some vocabulary, which no text has.

@@ -419,7 +419,7 @@ impl LineReader {
         self.has_keys = true;
         let key = key.to_owned();
         match value {
-            LineValue::Line(value) if turn::ends_in_token(value) => {
+            LineValue::Line(value) if turn::last_token(value).is_some() => {
                 let message = "a token of the chat template ends the line, and may be no part of the value";
                 self.fail(Finding::new(Code::SuspectValueEnd).at(span).message(message), to);
             }

@@ -274,6 +274,8 @@ pub(crate) struct Program {
     pub(crate) before: usize,
     /// The first tokens of the markers of all frames of calls, the shortest first.
     pub(crate) markers: Vec<Arc<str>>,
+    /// Whether a dialect that was chosen opens calls with no tag or token of its own.
+    pub(crate) opens_unmarked: bool,
 }
 
 impl Program {

@@ -185,7 +185,7 @@ fn is_member(before: &str, after: &str) -> bool {
 /// `<X>`, `<function=X>`, `<invoke name="X">`: a tag that is the name, or has it as a value.
 fn is_tag(before: &str, after: &str) -> bool {
     let ends = |after: &str| after.starts_with(|c: char| c == '>' || c == '/' || c.is_whitespace());
-    if before.ends_with('<') {
+    if before.ends_with('<') || before.ends_with("</") {
         return ends(after);
     }
     let inner = before.trim_end_matches(QUOTES);
@@ -198,10 +198,15 @@ fn is_tag(before: &str, after: &str) -> bool {
 fn is_key(before: &str, after: &str) -> bool {
     let outer = before.strip_suffix('"').and_then(|outer| outer.trim_end().strip_suffix('{'));
     let outer = outer.map(|outer| outer.trim_end_matches(['[', ' ', '\n']));
-    let marked =
-        outer.is_some_and(|outer| outer.is_empty() || outer.ends_with("|>") || outer.ends_with("｜>"));
+    let marked = outer.is_some_and(|outer| outer.is_empty() || is_token_or_fence(outer));
     let value = after.strip_prefix('"').and_then(after_colon);
     marked && value.is_some_and(|value| value.starts_with('{'))
+}
+
+/// Whether a text ends with a special token, or with the line that opens a code fence.
+fn is_token_or_fence(text: &str) -> bool {
+    let line = text.rsplit('\n').next().unwrap_or(text);
+    text.ends_with("|>") || text.ends_with("｜>") || line.trim_start().starts_with("```")
 }
 
 /// `to=X` and `tool="X"` beside special tokens.
@@ -319,10 +324,11 @@ fn is_applied(before: &str, after: &str) -> bool {
         value.starts_with('=') && !value.starts_with("==")
     };
     let rest = inside.strip_prefix(')');
-    let begins = line.trim_start_matches(['[', ' ']).is_empty() || line.ends_with(['[', '>']);
+    let begins =
+        line.trim_start_matches(['[', ' ']).is_empty() || line.ends_with(['[', '>', '.', ':', '-', '*']);
     let stands_alone = begins
         && rest.is_some_and(|rest| {
-            let rest = rest.trim_start_matches([' ', ']', ';']);
+            let rest = rest.trim_start_matches([' ', ']', ';', '*']);
             rest.is_empty() || rest.starts_with(['\n', '\r', '<', ','])
         });
     let is_open = line.is_empty() || line.ends_with(['[', '>', ',', ';', '|', ']', ')', ':']);
@@ -398,6 +404,9 @@ mod tests {
             ("[look(q=1), look()]", true),
             ("Sure: look(q = 'a')", true),
             ("look()", true),
+            ("I do that now. look()", true),
+            ("- **look()**\n", true),
+            ("</look>", true),
             ("I could call look() next.", false),
             ("I could call look next.", false),
             ("look(q) is a function", false),

@@ -398,6 +398,14 @@ impl Machine {
         let mut draft = self.pool.leave(inside);
         let end = self.position;
         let is_code = matches!(draft.body, DraftBody::Code(_));
+        while let DraftBody::Code(code) = &mut draft.body
+            && let Some(token) = turn::last_token(code.trim_end())
+        {
+            let at = code.trim_end().len() - token.len();
+            let start = end - (code.len() - at);
+            code.truncate(at);
+            out.finding_once(Finding::new(Code::ControlToken).at(Span::new(start, start + token.len())));
+        }
         let lacks = if is_code { Lacks::Mark } else { Lacks::Rest };
         let may_close = closing(&gate.rules, reason, draft.name.as_deref(), lacks);
         // What shows markup of its own frame may have swallowed a closer that was not written well.

@@ -28,7 +28,6 @@ use crate::ending::FinishReason;
 use crate::event::Choice;
 use crate::finding::{Code, Finding, Span};
 use crate::ledger::Emitter;
-use crate::registry::Registry;
 
 use super::openers::Set;
 use super::program::Frame;
@@ -41,7 +40,7 @@ use skipping::Skip;
 use value_end::Look;
 use watch::Watch;
 
-pub(crate) use watch::Unread;
+pub(crate) use watch::{Unread, UnreadPlace};
 
 /// The most bytes of a header (opener, name, white space) that are held while it is undecided.
 const LONGEST_HEADER: usize = 4096 + 512;
@@ -174,9 +173,9 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// A machine that also looks for what may be a call of these tools in the text.
-    pub(crate) fn watching(registry: Option<Registry>) -> Self {
-        let around = AroundFrames { watch: Watch::new(registry), ..AroundFrames::default() };
+    /// A machine that also looks for what may be a call in the text.
+    pub(crate) fn watching(gate: &Compiled) -> Self {
+        let around = AroundFrames { watch: Watch::new(gate), ..AroundFrames::default() };
         Machine { around, ..Machine::default() }
     }
 

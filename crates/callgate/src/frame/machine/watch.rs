@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 
+use super::super::Compiled;
 use super::super::likeness::{
     LOOK_AHEAD, LOOK_BACK, is_call_marker, is_call_object, is_called, is_name_character, named,
 };
@@ -58,16 +59,25 @@ pub(crate) struct Unread {
     pub(crate) names: usize,
     /// Where the text begins in the input.
     start: usize,
-    /// Whether it stands in a code fence, where it is a call only to a dialect that writes fences.
-    pub(crate) fenced: bool,
+    pub(crate) place: UnreadPlace,
+}
+
+/// Where text stands that looks like a call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum UnreadPlace {
+    #[default]
+    Text,
+    /// A code fence, where it is a call only to a dialect that writes fences.
+    Fence,
+    /// A quotation or a code span, where a call is dead.
+    Dead,
 }
 
 /// Punctuation that calls have.
 #[derive(Clone, Copy, Debug)]
 struct Anchor {
-    place: usize,
-    /// Whether it stands in a code fence.
-    fenced: bool,
+    at: usize,
+    place: UnreadPlace,
 }
 
 /// Looks for names of tools in the text.
@@ -94,19 +104,21 @@ pub(super) struct Watch {
     is_begun: bool,
     /// Whether the last punctuation that was read stands in a code fence.
     in_code: bool,
-    /// Whether that which is looked at does.
-    in_fence: bool,
-    /// What was found in the text, and what in code fences.
-    unread: Option<Box<Unread>>,
-    fenced: Option<Box<Unread>>,
+    /// Where that stands which is looked at.
+    place: UnreadPlace,
+    /// Whether calls without a marker are asked for: where they are dead, no marker of theirs says so.
+    sees_dead: bool,
+    /// What was found, by its place.
+    found: [Option<Box<Unread>>; 3],
 }
 
 impl Watch {
-    /// Looks for these tools, or for any where there is no list.
-    pub(super) fn new(registry: Option<Registry>) -> Self {
+    /// Looks for the tools of this gate, or for any where there is no list.
+    pub(super) fn new(gate: &Compiled) -> Self {
+        let registry = gate.rules.registry.clone();
         let last = |name: &str| name.bytes().next_back();
         let name_ends = registry.iter().flat_map(Registry::names).filter_map(last).collect();
-        Watch { registry, is_on: true, name_ends, ..Watch::default() }
+        Watch { registry, is_on: true, name_ends, sees_dead: gate.program.opens_unmarked, ..Watch::default() }
     }
 
     /// Whether a byte is punctuation that calls have, given the ones before it and after it, if that has come.
@@ -170,14 +182,19 @@ impl Watch {
 
     fn add(&mut self, byte: u8, place: usize, surroundings: Surroundings) {
         let fenced = surroundings.fence.is_some();
-        let outer = Surroundings { fence: None, ..surroundings };
+        let is_dead = surroundings.quotation || surroundings.lost || surroundings.backticks > 0;
         // Code is full of brackets: only the first application in it may be a call.
         let is_code = fenced && byte != b'{' && (byte != b'(' || self.in_code);
-        if outer.is_dead() || surroundings.backticks > 0 || is_code {
+        if surroundings.string || is_code || is_dead && !self.sees_dead {
             return;
         }
         self.in_code = fenced;
-        self.anchors.push_back(Anchor { place, fenced });
+        let region = match (is_dead, fenced) {
+            (true, _) => UnreadPlace::Dead,
+            (false, true) => UnreadPlace::Fence,
+            (false, false) => UnreadPlace::Text,
+        };
+        self.anchors.push_back(Anchor { at: place, place: region });
     }
 
     /// Takes the next piece of the text.
@@ -188,7 +205,7 @@ impl Watch {
         if start != self.end() {
             self.begin_at(start);
         }
-        for unread in self.unread.iter_mut().chain(&mut self.fenced) {
+        for unread in self.found.iter_mut().flatten() {
             unread.keep(text, start);
         }
         if !self.is_begun {
@@ -209,14 +226,14 @@ impl Watch {
 
     /// What came so far was no text after all.
     pub(super) fn forget(&mut self) {
-        let name_ends = self.name_ends;
-        *self = Watch { is_on: self.is_on, registry: self.registry.take(), name_ends, ..Watch::default() };
+        let Watch { is_on, name_ends, sees_dead, .. } = *self;
+        *self = Watch { is_on, registry: self.registry.take(), name_ends, sees_dead, ..Watch::default() };
     }
 
     /// What was found, once the text is over.
     pub(super) fn finish(&mut self) -> Option<Box<Unread>> {
         self.begin_at(usize::MAX);
-        self.unread.take().or_else(|| self.fenced.take())
+        self.found.iter_mut().find_map(Option::take)
     }
 
     fn end(&self) -> usize {
@@ -230,7 +247,7 @@ impl Watch {
         self.is_begun = end.is_some() || length > HEADER || self.start > 0;
         let is_line = end.is_some_and(|end| text[end..].starts_with(['\n', '\r']));
         if is_line && (1..=HEADER).contains(&length) && self.start == 0 && start == self.text.len() {
-            self.anchors.push_front(Anchor { place: 0, fenced: false });
+            self.anchors.push_front(Anchor { at: 0, place: UnreadPlace::Text });
         }
     }
 
@@ -239,7 +256,7 @@ impl Watch {
         self.look(self.end(), true);
         self.text.clear();
         (self.start, self.looked, self.until) = (start, start, start);
-        while self.anchors.front().is_some_and(|anchor| anchor.place < start) {
+        while self.anchors.front().is_some_and(|anchor| anchor.at < start) {
             self.anchors.pop_front();
         }
     }
@@ -268,23 +285,24 @@ impl Watch {
     fn look(&mut self, limit: usize, is_over: bool) {
         loop {
             if self.looked >= self.until {
-                let next = self.anchors.front().copied().filter(|anchor| anchor.place < limit);
-                let Some(Anchor { place, fenced }) = next else { return };
+                let next = self.anchors.front().copied().filter(|anchor| anchor.at < limit);
+                let Some(Anchor { at, place }) = next else { return };
                 self.anchors.pop_front();
-                self.in_fence = fenced;
-                self.looked = self.looked.max(place.saturating_sub(LOOK_BACK)).max(self.start);
-                self.until = place + REACH;
+                self.place = place;
+                self.looked = self.looked.max(at.saturating_sub(LOOK_BACK)).max(self.start);
+                self.until = at + REACH;
                 let from = character_start(&self.text, self.looked - self.start);
                 // What stands in code is not called.
-                let code = self.text[from..from.max(place - self.start)].rfind('`');
+                let before = &self.text[from..from.max(at - self.start)];
+                let code = before.rfind('`').filter(|_| place != UnreadPlace::Dead);
                 self.looked = self.start + code.map_or(from, |at| from + at + 1);
                 self.skip_started_word();
             }
-            let next = self.anchors.front().map_or(usize::MAX, |anchor| anchor.place);
+            let next = self.anchors.front().map_or(usize::MAX, |anchor| anchor.at);
             let target = self.until.min(limit).min(next);
             self.look_at_words(target, is_over);
             if self.looked >= next {
-                self.in_fence = self.anchors.pop_front().is_some_and(|anchor| anchor.fenced);
+                self.place = self.anchors.pop_front().map_or(UnreadPlace::Text, |anchor| anchor.place);
                 self.until = self.until.max(next + REACH);
             } else if self.looked < self.until {
                 return;
@@ -307,7 +325,7 @@ impl Watch {
             let at = self.looked - self.start;
             let rest = &self.text[at..];
             let Some(c) = rest.chars().next() else { return };
-            if c == '`' {
+            if c == '`' && self.place != UnreadPlace::Dead {
                 self.until = self.looked;
                 return;
             }
@@ -317,7 +335,8 @@ impl Watch {
                 continue;
             }
             if !is_name_character(c) {
-                if matches!(c, '{' | '<' | '[') && self.registry.is_none() {
+                // Objects are full of names that call nothing: those of tools tell, where they are known.
+                if matches!(c, '<' | '[') || c == '{' && self.registry.is_none() {
                     let ahead = character_start(rest, LOOK_BACK);
                     if rest.len() <= ahead && !is_over {
                         return;
@@ -359,14 +378,22 @@ impl Watch {
         let ahead = character_start(&self.text, end + LOOK_AHEAD);
         // A namespace belongs to the name, not to what stands before it.
         let before = if alone { start } else { from };
-        if is_called(&self.text[begin.min(before)..before], &self.text[end..ahead], alone) {
+        let (before, after) = (&self.text[begin.min(before)..before], &self.text[end..ahead]);
+        let is_called = match self.place {
+            UnreadPlace::Text | UnreadPlace::Fence => is_called(before, after, alone),
+            // The signs of a quotation and of code are none of a call.
+            UnreadPlace::Dead => {
+                is_called(&before.replace('`', ""), &after.replace("\n> ", "\n").replace('`', ""), alone)
+            }
+        };
+        if is_called {
             self.found(start, end);
         }
     }
 
     fn found(&mut self, from: usize, to: usize) {
         let span = Span::new(self.start + from, self.start + to);
-        let found = if self.in_fence { &mut self.fenced } else { &mut self.unread };
+        let found = &mut self.found[self.place as usize];
         match found {
             Some(unread) => {
                 unread.span.end = span.end;
@@ -378,7 +405,7 @@ impl Watch {
                 let line = self.text[begin..from].find('\n').filter(|_| begin > 0);
                 let begin = line.map_or(begin, |at| begin + at + 1);
                 let start = self.start + begin;
-                let mut unread = Unread { text: String::new(), span, names: 1, start, fenced: self.in_fence };
+                let mut unread = Unread { text: String::new(), span, names: 1, start, place: self.place };
                 unread.keep(&self.text[begin..], start);
                 *found = Some(Box::new(unread));
             }

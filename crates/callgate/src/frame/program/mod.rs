@@ -47,6 +47,10 @@ pub(crate) fn compile(records: &[ActiveDialect]) -> Program {
             marks: Marks::new([]),
             before: 0,
             markers: Vec::new(),
+            opens_unmarked: records.iter().any(|listening| {
+                let is_marked = |opener: &&Template| opener.head().trim_start().starts_with(['<', '[']);
+                listening.chosen && !listening.record.openers().iter().all(is_marked)
+            }),
         },
         any_case: false,
         forgiving: false,
