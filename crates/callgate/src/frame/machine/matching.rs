@@ -189,6 +189,12 @@ impl Machine {
                 Err(state) => return (state, 0),
             };
         }
+        if matches!(c, '<' | '[')
+            && matching.threads.end_before_token(program, &mut self.scratch, self.position)
+            && let Some(thread) = matching.threads.matched(program)
+        {
+            matching.best = Some((*thread, self.held.text.len()));
+        }
         matching.at_body.clear();
         let may_begin = |waiting: &Waiting| program.bodies[waiting.body as usize].can_start(c);
         matching.at_body.extend(Waiting::of(&matching.threads, program).filter(may_begin));

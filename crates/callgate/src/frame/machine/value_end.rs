@@ -178,6 +178,13 @@ impl Machine {
                 threads.end_words(&gate.program, &mut self.scratch, self.position);
                 drop_unknown(gate, threads, &self.scratch);
             }
+            if matches!(c, '<' | '[')
+                && threads.end_before_token(&gate.program, &mut self.scratch, self.position)
+                && let Some(ending) = look.ending(gate, &mut inside, &self.scratch, false)
+            {
+                return (self.end_body(gate, inside, look, Some(ending), out), used);
+            }
+            let Look { threads, text, .. } = &mut *look;
             if text.len() >= LONGEST_HEADER || !step(gate, threads, &mut self.scratch, c, self.position) {
                 if text.is_empty() && inside.reads_value() && look.forgiving {
                     self.pool.keep_look(look);

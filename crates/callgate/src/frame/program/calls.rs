@@ -47,7 +47,7 @@ impl Compiler {
         self.frame_of_calls(index, listening, section, &calls, unmarked);
         // What is made of lines, or of the tools' own names alone, could be anything if it were read with slips.
         let is_bare = record.known && first.head().trim().len() < SHORTEST_SIGN;
-        if opens_fence(first.head()) || record.lines || is_bare {
+        if opens_fence(first.head()) || is_bare {
             return;
         }
         let places = std::mem::take(&mut self.places);

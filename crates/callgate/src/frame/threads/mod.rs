@@ -162,13 +162,32 @@ impl Threads {
     /// The input is over: what only waited for a byte that is not part of it has ended.
     pub(crate) fn end_input(&mut self, program: &Program, scratch: &mut Scratch, position: usize) {
         self.end_words(program, scratch, position);
-        for thread in &mut self.list {
-            if program.ops[thread.pc as usize] == Op::FenceEnd && thread.has_closed_fence() {
-                thread.pc += 1;
-            }
-        }
+        self.end_fences(program);
         let list = std::mem::take(&mut self.list);
         self.start(program, scratch, list, position);
+    }
+
+    /// A special token may follow, which is no part of the closing line of a fence. True if it ends one.
+    pub(crate) fn end_before_token(
+        &mut self,
+        program: &Program,
+        scratch: &mut Scratch,
+        position: usize,
+    ) -> bool {
+        let ends = self.end_fences(program);
+        if ends {
+            let list = std::mem::take(&mut self.list);
+            self.start(program, scratch, list, position);
+        }
+        ends
+    }
+
+    fn end_fences(&mut self, program: &Program) -> bool {
+        let is_closed = |thread: &&mut Thread| {
+            program.ops[thread.pc as usize] == Op::FenceEnd && thread.has_closed_fence()
+        };
+        let closed = self.list.iter_mut().filter(is_closed);
+        closed.map(|thread| thread.pc += 1).count() > 0
     }
 
     /// Whether some thread is reading a word.
