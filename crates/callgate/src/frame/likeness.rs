@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-use crate::dialect::{Record, markers};
+use crate::dialect::Record;
 use crate::draft::members::{ENVELOPE, NAMING};
 use crate::draft::synonyms::ARGUING;
 use crate::registry::Registry;
@@ -127,22 +127,28 @@ fn call_markers() -> HashSet<String> {
         let templates = record.open.iter().chain(&record.close).chain(&record.call).chain(&record.param);
         let others = record.also.iter().flat_map(|(_, others)| others).map(String::as_str);
         let literals = templates.flat_map(|template| template.literals()).chain(others);
-        let markers = literals.flat_map(markers).filter(|marker| marker.starts_with(['<', '[']));
-        found.extend(markers.map(folded).filter(|marker| is_telling(marker)));
+        let starts =
+            literals.flat_map(|literal| literal.match_indices(['<', '[']).map(|(at, _)| &literal[at..]));
+        found.extend(starts.map(folded).filter(|marker| is_telling(marker)));
     }
     found
 }
 
 /// Whether a marker speaks of calls, and is no word that other documents have for a tag.
 fn is_telling(marker: &str) -> bool {
-    let speaks = ["tool", "call", "func", "invoke", "arg", "param"].iter().any(|word| marker.contains(word));
+    let words: &[&str] = match marker.contains(' ') {
+        // Many documents have parameters with names.
+        true => &["tool", "call", "func", "invoke"],
+        false => &["tool", "call", "func", "invoke", "arg", "param"],
+    };
+    let speaks = words.iter().any(|word| marker.contains(word));
     speaks && (marker.contains(['_', '|', '=', ':']) || marker.contains("toolcall"))
 }
 
-/// A marker up to the end of its first word, in small letters and ASCII, without what tokenizers leave behind.
+/// A marker up to the end of its first word, or of `name=` behind that, in small letters and ASCII, without what tokenizers leave behind.
 fn folded(text: &str) -> String {
     let mut marker = String::new();
-    for c in text.chars().take(48) {
+    for (at, c) in text.char_indices().take(48) {
         match c {
             '<' | '[' if marker.is_empty() => marker.push(c),
             ' ' if marker.len() == 1 => {}
@@ -153,6 +159,10 @@ fn folded(text: &str) -> String {
             c if c.is_alphanumeric() => marker.extend(c.to_lowercase()),
             '=' => {
                 marker.push(c);
+                break;
+            }
+            ' ' if text.get(at + 1..at + 6).is_some_and(|next| next.eq_ignore_ascii_case("name=")) => {
+                marker.push_str(" name=");
                 break;
             }
             _ => break,
@@ -445,6 +455,7 @@ mod tests {
             ("<Function=f>", true),
             ("[tool_calls][", true),
             ("<arg_key>q", true),
+            ("<FUNCTION name=\"f\">", true),
             ("<function>", false),
             ("<parameter name=\"q\">", false),
             ("<tool>", false),

@@ -381,10 +381,7 @@ impl Watch {
         let (before, after) = (&self.text[begin.min(before)..before], &self.text[end..ahead]);
         let is_called = match self.place {
             UnreadPlace::Text | UnreadPlace::Fence => is_called(before, after, alone),
-            // The signs of a quotation and of code are none of a call.
-            UnreadPlace::Dead => {
-                is_called(&before.replace('`', ""), &after.replace("\n> ", "\n").replace('`', ""), alone)
-            }
+            UnreadPlace::Dead => is_called(&bared(before), &bared(after), alone),
         };
         if is_called {
             self.found(start, end);
@@ -411,6 +408,11 @@ impl Watch {
             }
         }
     }
+}
+
+/// Text without the signs of a quotation and of code, which are none of a call.
+fn bared(text: &str) -> String {
+    text.strip_prefix("> ").unwrap_or(text).replace("\n> ", "\n").replace('`', "")
 }
 
 impl Unread {

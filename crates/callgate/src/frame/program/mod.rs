@@ -47,9 +47,14 @@ pub(crate) fn compile(records: &[ActiveDialect]) -> Program {
             marks: Marks::new([]),
             before: 0,
             markers: Vec::new(),
-            opens_unmarked: records.iter().any(|listening| {
-                let is_marked = |opener: &&Template| opener.head().trim_start().starts_with(['<', '[']);
-                listening.chosen && !listening.record.openers().iter().all(is_marked)
+            opens_unmarked: records.iter().filter(|listening| listening.chosen).any(|listening| {
+                // The prompt may have had the marker.
+                let prompt = &*listening.record.prompt;
+                let opens_marked = |opener: &&Template| {
+                    let head = opener.head();
+                    head.strip_prefix(prompt).unwrap_or(head).trim_start().starts_with(['<', '['])
+                };
+                !listening.record.openers().iter().all(opens_marked)
             }),
         },
         any_case: false,

@@ -1,0 +1,315 @@
+//! The classes of damage: what is done to a response, and what has to become of it.
+
+use serde_json::json;
+
+use crate::damage::{Base, is_closer, respell};
+
+/// What has to become of a damaged response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Want {
+    /// The calls that were meant, and nothing else.
+    Same,
+    /// The calls that were meant, or a rejection or finding that says why not.
+    Said,
+    /// No call, and a rejection or finding that says why not.
+    Dead,
+    /// No call; of a format that is not heard, nothing need be said.
+    Silent,
+}
+
+/// A way of damaging a response. The next one is a row too.
+pub(crate) struct Class {
+    pub(crate) name: &'static str,
+    pub(crate) want: Want,
+    /// Whether only a list of tools tells what was meant.
+    pub(crate) by_tools: bool,
+    /// Every response that it makes of one.
+    pub(crate) damage: fn(&Base) -> Vec<String>,
+}
+
+pub(crate) const CLASSES: &[Class] = &[
+    Class { name: "unchanged", want: Want::Same, by_tools: false, damage: |base| vec![base.text.clone()] },
+    Class {
+        name: "a line break between two markers",
+        want: Want::Same,
+        by_tools: false,
+        damage: |base| base.between_markers("\n"),
+    },
+    Class {
+        name: "spaces between two markers",
+        want: Want::Same,
+        by_tools: false,
+        damage: |base| base.between_markers("  "),
+    },
+    Class {
+        name: "a space before the end of a tag",
+        want: Want::Same,
+        by_tools: false,
+        damage: Base::spaced_tags,
+    },
+    Class {
+        name: "arguments under another word",
+        want: Want::Same,
+        by_tools: false,
+        damage: |base| {
+            base.objects(&[
+                |name, arguments| json!({"name": name, "arguments": arguments}),
+                |name, arguments| json!({"name": name, "parameters": arguments}),
+                |name, arguments| json!({"name": name, "args": arguments}),
+                |name, arguments| json!({"name": name, "input": arguments}),
+                |name, arguments| json!({"name": name, "params": arguments}),
+                |name, arguments| json!({"name": name, "kwargs": arguments}),
+                |name, arguments| json!({"name": name, "tool_input": arguments}),
+                |name, arguments| json!({"name": name, "function_arguments": arguments}),
+            ])
+        },
+    },
+    Class {
+        name: "the name under another word",
+        want: Want::Same,
+        by_tools: false,
+        damage: |base| {
+            base.objects(&[
+                |name, arguments| json!({"tool": name, "arguments": arguments}),
+                |name, arguments| json!({"tool_name": name, "arguments": arguments}),
+                |name, arguments| json!({"function": name, "arguments": arguments}),
+                |name, arguments| json!({"function_name": name, "arguments": arguments}),
+                |name, arguments| json!({"action": name, "arguments": arguments}),
+                |name, arguments| json!({"func": name, "args": arguments}),
+                |name, arguments| json!({"recipient_name": name, "parameters": arguments}),
+            ])
+        },
+    },
+    Class {
+        name: "name and arguments in an object `function`",
+        want: Want::Same,
+        by_tools: false,
+        damage: |base| {
+            base.objects(&[
+                |name, arguments| json!({"function": {"name": name, "arguments": arguments}}),
+                |name, arguments| json!({"type": "function", "function": {"name": name, "arguments": arguments}}),
+                |name, arguments| {
+                    json!({"id": "call_1", "type": "function",
+                           "function": {"name": name, "arguments": arguments.to_string()}})
+                },
+            ])
+        },
+    },
+    Class {
+        name: "a name in a namespace or in white space",
+        want: Want::Same,
+        by_tools: false,
+        damage: |base| {
+            base.objects(&[
+                |name, arguments| json!({"name": format!("functions.{name}"), "arguments": arguments}),
+                |name, arguments| json!({"name": format!("default_api.{name}"), "arguments": arguments}),
+                |name, arguments| json!({"name": format!(" {name}\n"), "arguments": arguments}),
+            ])
+        },
+    },
+    Class {
+        name: "two members of a kind",
+        want: Want::Said,
+        by_tools: true,
+        damage: |base| {
+            base.objects(&[
+                |name, arguments| json!({"name": name, "tool": "other", "arguments": arguments}),
+                |name, arguments| json!({"tool": name, "args": arguments, "input": {"path": "b"}}),
+                |name, arguments| json!({"name": name, "options": arguments}),
+                |name, arguments| json!({"name": name, "arguments": {"arguments": arguments}}),
+            ])
+        },
+    },
+    Class {
+        name: "a closing tag missing before another one",
+        want: Want::Same,
+        by_tools: false,
+        damage: |base| {
+            base.tags(
+                |text, tag, next| is_closer(tag) && is_closer(next) && text.len() > 1,
+                |_| String::new(),
+            )
+        },
+    },
+    Class {
+        name: "a closing tag missing before an opening one",
+        want: Want::Said,
+        by_tools: false,
+        damage: |base| {
+            base.tags(
+                |_, tag, next| is_closer(tag) && next.starts_with('<') && !is_closer(next),
+                |_| String::new(),
+            )
+        },
+    },
+    Class {
+        name: "a closing tag twice",
+        want: Want::Said,
+        by_tools: false,
+        damage: |base| base.tags(|_, tag, _| is_closer(tag), |tag| format!("{tag}{tag}")),
+    },
+    Class {
+        name: "attributes in single quotes",
+        want: Want::Same,
+        by_tools: false,
+        damage: |base| base.all_tags(|tag| tag.replace('"', "'"), |tag| tag.contains("=\"")),
+    },
+    Class {
+        name: "attributes without quotes",
+        want: Want::Same,
+        by_tools: false,
+        damage: |base| base.all_tags(|tag| tag.replace('"', ""), |tag| tag.contains("=\"")),
+    },
+    Class {
+        name: "an attribute that the format does not have",
+        want: Want::Same,
+        by_tools: false,
+        damage: |base| {
+            base.tags(
+                |_, tag, _| tag.contains("=\"") && tag.ends_with("\">"),
+                |tag| format!("{} lang=\"en\">", &tag[..tag.len() - 1]),
+            )
+        },
+    },
+    Class {
+        name: "markers in capitals",
+        want: Want::Said,
+        by_tools: false,
+        damage: |base| base.all_tags(|tag| respell(tag, |c| c.to_ascii_uppercase()), |_| true),
+    },
+    Class {
+        name: "a hyphen for the low line of a marker",
+        want: Want::Said,
+        by_tools: false,
+        damage: |base| {
+            base.all_tags(|tag| respell(tag, |c| if c == '_' { '-' } else { c }), |tag| tag.contains('_'))
+        },
+    },
+    Class {
+        name: "bars of the other width",
+        want: Want::Same,
+        by_tools: false,
+        damage: |base| {
+            let other = |c: char| match c {
+                '|' => '｜',
+                '｜' => '|',
+                c => c,
+            };
+            base.all_tags(move |tag| tag.chars().map(other).collect(), |tag| tag.contains(['|', '｜']))
+        },
+    },
+    Class {
+        name: "a comma after the last object of a list",
+        want: Want::Same,
+        by_tools: false,
+        damage: |base| base.marked(|text| text.replacen("}]", "},]", 1)),
+    },
+    Class {
+        name: "one object for a list",
+        want: Want::Same,
+        by_tools: false,
+        damage: |base| match &base.calls[..] {
+            [_] => base.marked(|text| text.replacen("[{", "{", 1).replacen("}]", "}", 1)),
+            _ => Vec::new(),
+        },
+    },
+    Class { name: "a list for one object", want: Want::Same, by_tools: false, damage: Base::listed },
+    Class {
+        name: "a code fence around the object",
+        want: Want::Same,
+        by_tools: false,
+        damage: |base| base.around_object("\n```json\n", "\n```\n"),
+    },
+    Class {
+        name: "inline code around the object",
+        want: Want::Said,
+        by_tools: false,
+        damage: |base| base.around_object("`", "`"),
+    },
+    Class {
+        name: "a sentence before the object",
+        want: Want::Said,
+        by_tools: false,
+        damage: |base| base.around_object("Here it is: ", ""),
+    },
+    Class {
+        name: "a space behind the start of a tag",
+        want: Want::Said,
+        by_tools: false,
+        damage: |base| base.tags(|_, tag, _| !tag.contains('|'), |tag| tag.replacen('<', "< ", 1)),
+    },
+    Class {
+        name: "a backslash before the low line of a marker",
+        want: Want::Said,
+        by_tools: false,
+        damage: |base| base.all_tags(|tag| tag.replace('_', "\\_"), |tag| tag.contains('_')),
+    },
+    Class {
+        name: "the first marker lost",
+        want: Want::Said,
+        by_tools: true,
+        damage: |base| base.without_first(false),
+    },
+    Class {
+        name: "the first and the last marker lost",
+        want: Want::Said,
+        by_tools: true,
+        damage: |base| base.without_first(true),
+    },
+    Class {
+        name: "a token of the chat template behind it",
+        want: Want::Same,
+        by_tools: false,
+        damage: |base| base.around("", "<|im_end|>"),
+    },
+    Class { name: "in a quotation", want: Want::Dead, by_tools: false, damage: Base::quoted },
+    Class {
+        name: "in a thought",
+        want: Want::Dead,
+        by_tools: false,
+        damage: |base| base.around("<think>", "</think>\nDone."),
+    },
+];
+
+/// Where a class does not hold yet, by class and dialect. What holds again leaves the list, and nothing else enters it.
+pub(crate) const OPEN: &[(&str, &str)] = &[
+    // Its quotes are tags, which the reader of arguments knows in one spelling.
+    ("a space before the end of a tag", "functiongemma"),
+    ("a space behind the start of a tag", "functiongemma"),
+    ("bars of the other width", "gemma4"),
+    // Its opener is a word between bars that begins no frame.
+    ("bars of the other width", "k2-horizon"),
+    // Its tags are the tools' own names, so that what is not written exactly could be anything.
+    ("a closing tag missing before another one", "cline-xml"),
+    ("markers in capitals", "cline-xml"),
+    ("markers in capitals", "tool-xml"),
+    ("a code fence around the object", "tool-xml"),
+    // Its calls can end anywhere, and so they do before a tag that is not written as the format has it.
+    ("an attribute that the format does not have", "beam"),
+    ("attributes in single quotes", "beam"),
+    ("attributes without quotes", "beam"),
+    // Its opener begins with the end of a turn.
+    ("one object for a list", "hyperclovax"),
+    ("a code fence around the object", "hyperclovax"),
+    // Its arguments are any text, so that whatever stands there is one.
+    ("a code fence around the object", "cwm"),
+    ("inline code around the object", "cwm"),
+    ("a sentence before the object", "cwm"),
+    // Its tags are keys, of which any tag of HTML could be one where no tool says which there are.
+    ("a closing tag missing before an opening one", "anthropic-legacy-xml"),
+    // Its value is the rest of a line, and a token in it may be a part of the value.
+    ("a token of the chat template behind it", "reploid0"),
+    // Its calls look like code, of which any could be one where no tool says which there are.
+    ("in a quotation", "tool-code"),
+    ("in a quotation", "functionary-v32"),
+    // Its marker is the name in a line, which says nothing in a thought.
+    ("in a thought", "functionary-v32"),
+    // Where they are not listened to: the name ends with an escape, or the fence is one of code.
+    ("a name in a namespace or in white space", "phi4-mini"),
+    ("a name in a namespace or in white space", "command-r-plus"),
+    ("a name in a namespace or in white space", "json-tool-calls-object"),
+    ("a name in a namespace or in white space", "tool-call-heading"),
+    ("a name in a namespace or in white space", "reploid0-plan"),
+    ("two members of a kind", "command-r-plus"),
+    ("two members of a kind", "tool-call-heading"),
+];
