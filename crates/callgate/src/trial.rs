@@ -138,3 +138,67 @@ fn alone(record: &Record) -> Alone {
     let openers = Arc::new(Openers::new(&program));
     Alone { program, openers, dialects: records.into() }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A dialect whose frames of calls are read with slips from the start.
+    fn twins_alone(record: &Record) -> Option<Alone> {
+        let Alone { dialects, .. } = alone(record);
+        let mut program = compile(&dialects);
+        let starts = |frame: u16| program.frames[frame as usize].start;
+        let twins: Vec<_> =
+            program.frames.iter().filter_map(|frame| Some((frame.start, starts(frame.twin?)))).collect();
+        if twins.is_empty() {
+            return None;
+        }
+        let twin = |start: &mut _| {
+            if let Some((_, twin)) = twins.iter().find(|(plain, _)| plain == start) {
+                *start = *twin;
+            }
+        };
+        program.starts.iter_mut().flatten().for_each(twin);
+        let openers = Arc::new(Openers::new(&program));
+        Some(Alone { program: Arc::new(program), openers, dialects })
+    }
+
+    #[test]
+    fn what_has_no_slips_is_read_with_slips_as_it_is_without() {
+        let parameters = json!({"type": "object", "properties": {
+            "text": {"type": "string"}, "count": {"type": "integer"}, "list": {"type": "array"},
+        }});
+        let tools = json!([{"name": "try_it", "parameters": parameters}, {"name": "rest"}]);
+        let registry = Registry::from_value(&tools).unwrap();
+        let turns: &[&[(&str, &str)]] = &[
+            &[("try_it", r#"{"text": "some words", "count": 3}"#)],
+            &[("rest", "{}")],
+            &[("try_it", r#"{"text": "one\ntwo <b>", "list": ["a", 1]}"#), ("rest", "{}")],
+        ];
+        let mut tried = 0;
+        for record in Record::builtin() {
+            let Some(twins) = twins_alone(record) else { continue };
+            for turn in turns {
+                let write = |id| {
+                    let calls: Vec<RenderCall<'_>> =
+                        turn.iter().map(|(name, arguments)| RenderCall { id, name, arguments }).collect();
+                    record.render(&calls, None, None)
+                };
+                let Ok(text) = write(Some("a1b2c3d4e")).or_else(|_| write(None)) else { continue };
+                let plain = read(Some(registry.clone()), alone(record), &text);
+                let slips = read(Some(registry.clone()), twins.clone(), &text);
+                tried += 1;
+                assert_eq!(plain.calls.len(), turn.len(), "{}: {text}", record.name);
+                // Calls that stand side by side are one frame with slips, so that their places may differ.
+                let read = |response: &Response| -> Vec<_> {
+                    let calls = response.calls.iter();
+                    calls
+                        .map(|call| (call.name.clone(), call.arguments.clone(), call.repairs.clone()))
+                        .collect()
+                };
+                assert_eq!(read(&plain), read(&slips), "{}: {text}", record.name);
+            }
+        }
+        assert!(tried > 150, "only {tried} responses were tried");
+    }
+}

@@ -50,6 +50,10 @@ impl Slips {
         self.0 |= 1 << slip as u8;
     }
 
+    pub(crate) fn count(self) -> u32 {
+        self.0.count_ones()
+    }
+
     /// Lists them among the repairs of a call.
     pub(crate) fn list(self, draft: &mut Draft, span: Span) {
         if self.0 == 0 {

@@ -215,7 +215,9 @@ impl Machine {
             }
             return (state, c.len_utf8());
         }
-        if let Some(first) = matching.at_body.first().copied() {
+        // Of several readings with slips, the one with the fewest is meant.
+        let slips = |waiting: &&Waiting| waiting.thread.slips.count();
+        if let Some(first) = matching.at_body.iter().min_by_key(slips).copied() {
             return (self.enter(gate, matching, first, out), 0);
         }
         if let Some(first) = matching.parked.first().copied() {

@@ -55,7 +55,7 @@ impl Compiler {
     /// A comma that the format does not write.
     pub(super) fn comma(&mut self) {
         if self.forgiving {
-            self.optional(|compiler| {
+            self.slip(|compiler| {
                 compiler.emit(Op::Byte(b','));
                 compiler.mark(Mark::Slip(Slip::List));
                 compiler.emit(Op::Space);
@@ -139,7 +139,7 @@ impl Compiler {
         write(self);
         self.mark(Mark::Piece);
         self.mark(Mark::Literal);
-        self.optional(|compiler| {
+        self.slip(|compiler| {
             compiler.mark(Mark::Slip(Slip::Doubled));
             compiler.emit(Op::Jump(again));
         });

@@ -301,6 +301,14 @@ impl Compiler {
         self.patch(split, Op::Split(split + 1, next));
     }
 
+    /// What is read though the format does not write it; that it is absent is preferred.
+    fn slip(&mut self, write: impl FnOnce(&mut Self)) {
+        let split = self.emit(Op::Split(0, 0));
+        write(self);
+        let next = self.here();
+        self.patch(split, Op::Split(next, split + 1));
+    }
+
     /// One of several, the first preferred.
     fn one_of<T>(&mut self, choices: &[T], mut write: impl FnMut(&mut Self, &T)) {
         let mut jumps = Vec::new();

@@ -159,7 +159,7 @@ impl Compiler {
             self.emit(Op::Space);
         }
         if is_json && slot == Slot::Object {
-            self.optional(|compiler| {
+            self.slip(|compiler| {
                 compiler.emit(Op::Byte(b'['));
                 compiler.mark(Mark::Slip(Slip::List));
                 compiler.emit(Op::Space);
@@ -210,7 +210,7 @@ impl Compiler {
 
     /// A code fence that the format does not write: its first line, or its last.
     fn fence_inside(&mut self, opens: bool) {
-        self.optional(|compiler| {
+        self.slip(|compiler| {
             compiler.emit(Op::Space);
             for byte in FENCE.bytes() {
                 compiler.emit(Op::Byte(byte));
@@ -250,7 +250,7 @@ impl Compiler {
     /// More objects where the format writes one, each a call, and the end of the list that they may stand in.
     fn more_objects(&mut self, start: Pc) {
         self.emit(Op::Space);
-        self.optional(|compiler| {
+        self.slip(|compiler| {
             compiler.mark(Mark::CallEnd);
             compiler.mark(Mark::Slip(Slip::List));
             compiler.comma();
@@ -258,7 +258,7 @@ impl Compiler {
             compiler.emit(Op::Jump(start));
         });
         self.comma();
-        self.optional(|compiler| {
+        self.slip(|compiler| {
             compiler.emit(Op::Byte(b']'));
         });
     }
