@@ -425,8 +425,12 @@ fn judge_repairs(rules: &Rules, attempt: &Attempt, from: usize, findings: &mut V
         } else {
             Code::BadJson
         };
-        let message = format!("{} ({})", code.entry().message, repair.code.entry().message);
-        findings.push(Finding::new(code).at(repair.span).message(message));
+        // Where the output ended has been said by what read it.
+        let is_said = findings.iter().any(|finding| finding.code == Code::Truncated);
+        if !(at_end && is_said) {
+            let message = format!("{} ({})", code.entry().message, repair.code.entry().message);
+            findings.push(Finding::new(code).at(repair.span).message(message));
+        }
         return;
     }
 }

@@ -76,6 +76,15 @@ impl Draft {
         }
     }
 
+    /// Says which marker was expected where the output ended inside of the call.
+    pub(crate) fn expected_at_end(&mut self, marker: &str, key: &str) {
+        let marker = self.filled(marker, key);
+        if let Some(finding) = self.findings.last_mut().filter(|finding| finding.code == Code::Truncated) {
+            finding.message =
+                format!("the output ends inside the call, where `{marker}` was expected").into();
+        }
+    }
+
     /// The frame ends at `at`, with its JSON unfinished: it is closed there, or broken.
     pub(crate) fn close_json(&mut self, at: usize) {
         let DraftBody::Json { reader, .. } = &mut self.body else { return };

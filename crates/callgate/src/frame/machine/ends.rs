@@ -317,16 +317,24 @@ impl Machine {
             .only_literals_left(&gate.program)
             .filter(|thread| has_body || thread.name.is_some() && thread.call_end.is_some());
         let last = matching.threads.lead().copied();
+        let expected = matching.threads.iter().find_map(|thread| gate.program.expected(thread));
+        let say_expected = |draft: &mut Draft| {
+            if let Some(marker) = &expected {
+                draft.expected_at_end(marker, "");
+            }
+        };
         self.pool.keep_matching(matching);
         self.held.keep_in(&mut draft, end, gate.rules.policy.limits.raw);
         if let Some(thread) = whole {
             let own = thread.name.filter(|_| draft.name.is_none()).map(|name| self.scratch.get(name));
             let may_close = closing(&gate.rules, reason, draft.name.as_deref().or(own), Lacks::Closers);
             draft.end_with(may_close, end);
+            say_expected(&mut draft);
             draft.repaired(RepairCode::MissingTag, end, end);
             return self.abandon(gate, draft, &thread, out);
         }
         draft.end_with(None, end);
+        say_expected(&mut draft);
         match last {
             Some(thread) => self.abandon(gate, draft, &thread, out),
             None => self.leave_frame(end, false, out),
@@ -416,6 +424,9 @@ impl Machine {
             draft.end_value(Span::new(draft.body_start.unwrap_or(end), end), true);
         }
         draft.end_with(may_close, end);
+        if let Some(closer) = frame.closers.first().filter(|_| !is_code) {
+            draft.expected_at_end(closer, key);
+        }
         self.abandon(gate, draft, &thread, out)
     }
 }
