@@ -1,4 +1,4 @@
-//! The watch: finds names of tools that stand in the text as in a call, though nothing reads a call there.
+//! The watch: finds names of tools and markers of calls in the text where nothing reads a call.
 //!
 //! It looks closer only around punctuation that calls have, which the scan of the text stops at anyway. Each byte there
 //! is looked at once, and what it says of a name depends on the text around the name alone, not on how that came.
