@@ -51,6 +51,7 @@ struct Wanted {
     spending: Spending,
     endless: bool,
     examples: usize,
+    retries: u32,
     audit: Option<AuditLog>,
 }
 
@@ -61,6 +62,7 @@ impl Default for Wanted {
             spending: Spending::default(),
             endless: false,
             examples: 0,
+            retries: 0,
             audit: None,
         }
     }
@@ -81,7 +83,7 @@ fn talk(wanted: Wanted, turns: Vec<ScriptedTurn>) -> Talk {
     let model = Shared(Arc::new(Scripted::new(turns)));
     let gate = Gate::builder().profile(profile).tools(tools.registry().clone()).build().unwrap();
     let mut setting = Setting::with_gate(Box::new(model.clone()), gate, tools);
-    setting.retry.max_attempts = 0;
+    setting.retry.max_attempts = wanted.retries;
     setting.grants = grants;
     setting.audit = wanted.audit;
     setting.spending = wanted.spending;
@@ -157,6 +159,31 @@ async fn structured_calls_get_their_tools_as_a_list_and_their_results_by_id() {
     assert_eq!(requests[0].tools.as_ref().unwrap()[0]["function"]["name"], "read_file");
     let Some(Message::ToolResult { call_id, .. }) = requests[1].messages.last() else { panic!() };
     assert_eq!(call_id, "x1");
+}
+
+/// AT-095, A-77: structured calls stand by their index, whichever delta came first, good and bad ones alike.
+#[tokio::test]
+async fn structured_calls_run_by_their_index_however_they_arrive() {
+    let delta = |index: usize, name: &str| ModelChunk::Delta {
+        index: Some(index),
+        id: Some(format!("c{index}")),
+        name: Some(name.to_owned()),
+        arguments: Some(format!("{{\"file_path\": \"{index}\"}}")),
+    };
+    let turn = || ScriptedTurn::chunks([delta(2, "read_file"), delta(0, "read_file"), delta(1, "read_file")]);
+    let mut all_good = talk(Wanted { profile: "structured", ..Wanted::default() }, vec![turn(), says("Ok.")]);
+    let answered = all_good.ask("Read.").await;
+    let ids: Vec<&str> = answered.tools.iter().map(|report| report.call_id.as_str()).collect();
+    assert_eq!(ids, ["c0", "c1", "c2"]);
+    // The first in the list is asked for again, and takes its place before those that came earlier.
+    let mixed = ScriptedTurn::chunks([delta(2, "read_file"), delta(1, "read_file"), delta(0, "nope")]);
+    let fixed = json!([{"function": {"name": "read_file", "arguments": {"file_path": "a.txt"}}}]);
+    let turns = vec![mixed, ScriptedTurn::chunks([ModelChunk::Calls(fixed.to_string())]), says("Ok.")];
+    let mut one_bad = talk(Wanted { profile: "structured", retries: 1, ..Wanted::default() }, turns);
+    let answered = one_bad.ask("Read.").await;
+    let ids: Vec<&str> = answered.tools.iter().map(|report| report.call_id.as_str()).collect();
+    assert_eq!(ids, ["c0", "c1", "c2"], "{answered:?}");
+    assert!(answered.tools[0].ran());
 }
 
 #[tokio::test]

@@ -275,6 +275,7 @@ async fn begin(
     setting.audit = audit;
     setting.spending = config.spending();
     setting.max_strikes = config.max_strikes();
+    setting.strike_mode = config.strike_mode();
     setting.endless = config.endless();
     setting.examples = config.examples();
     let chat = Chat::begin(setting, config.instructions()).map_err(|error| unrecorded(&error))?;

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use callgate::{Call, Event, Rejected, Response};
+use callgate::{Call, Event, Rejected, Response, Severity};
 use callgate_agent::approval::DenialReason;
 use callgate_agent::chat::{Answered, ChatEvent, End};
 use callgate_agent::tools::{Outcome, ToolReport};
@@ -80,18 +80,18 @@ impl View {
         let said = match &answered.end {
             End::Answered => None,
             End::Done => Some((Tone::Good, "done".to_owned())),
-            End::ModelError { code, message } => {
-                Some((Tone::Bad, format!("the model cannot go on ({code}): {message}")))
-            }
+            End::ModelError { code, message } => Some((Tone::Bad, format!("LLM Error: {message} ({code})"))),
             End::OverBudget { error } => Some((Tone::Bad, error.to_string())),
-            End::TooManyStrikes { message, .. } => Some((Tone::Bad, message.clone())),
+            End::TooManyStrikes { code, message, cause, .. } => {
+                Some((Tone::Bad, format!("{code}: {message}\n  the last one: {cause}")))
+            }
             End::Cancelled => Some((Tone::Changed, "stopped".to_owned())),
             End::Fault { message } => Some((Tone::Bad, message.clone())),
             End::Unrecorded { error } => Some((Tone::Bad, error.to_string())),
             other => Some((Tone::Bad, format!("{other:?}"))),
         };
         if let Some((tone, said)) = said {
-            self.note(tone, &visible(&said, Breaks::Show));
+            said.lines().for_each(|line| self.note(tone, &visible(line, Breaks::Show)));
         }
         self.failed.take().map_or(Ok(()), Err)
     }
@@ -148,6 +148,9 @@ impl View {
         }
         for rejected in &response.rejected {
             self.rejected(rejected);
+        }
+        for finding in response.findings.iter().filter(|finding| finding.severity() != Severity::Info) {
+            self.note(Tone::Changed, &format!("! {}", visible(&finding.to_string(), Breaks::Show)));
         }
     }
 

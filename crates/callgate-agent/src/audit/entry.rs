@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use callgate::internal::profile::Strike;
 use callgate::{Call, Gate, Rejected, Response};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -156,8 +157,9 @@ impl Entry {
     }
 
     /// A response as a whole: what came of it, and what the host was told to do about it.
-    pub fn response(gate: &Gate, response: &Response, input: &str) -> Self {
-        let status = if response.has_errors() { Status::Error } else { Status::Ok };
+    pub fn response(gate: &Gate, response: &Response, input: &str, settings: &AuditSettings) -> Self {
+        let is_good = !response.has_errors() && response.model_error.is_none();
+        let status = if is_good { Status::Ok } else { Status::Error };
         let mut entry = Entry::new(EntryKind::Response, gate.profile().name(), status)
             .message(format!("calls: {} stand, {} rejected", response.calls.len(), response.rejected.len()))
             .detail("finish_reason", json!(response.finish_reason.word()))
@@ -166,6 +168,11 @@ impl Entry {
                 "findings",
                 json!(response.all_findings().map(|finding| finding.code.word()).collect::<Vec<_>>()),
             );
+        if let Some(error) = &response.model_error {
+            // The message is the model's own text, so it counts as a value.
+            let message = settings.redaction.arguments(&error.message.as_str().into());
+            entry = entry.detail("model_error", json!(error.code)).detail("model_error_message", message);
+        }
         if let Some(suggestion) = gate.profile().suggestion(response, input) {
             entry = entry.detail("suggestion", json!(suggestion));
         }
@@ -189,6 +196,21 @@ impl Entry {
             if number + 1 == last { entry.detail("outcome", json!(outcome)) } else { entry }
         };
         log.iter().enumerate().map(entry).collect()
+    }
+
+    /// A rejected response, counted; the last one ends a question.
+    pub fn strike(strike: &Strike, count: usize, settings: &AuditSettings) -> Self {
+        let status = if strike.is_last { Status::Error } else { Status::Warn };
+        // The cause may quote the model, so it counts as a value.
+        let message = match settings.redaction.style {
+            Style::None => strike.code.message(),
+            _ => &strike.cause,
+        };
+        Entry::new(EntryKind::Safety, "strike", status)
+            .message(message)
+            .detail("count", json!(count))
+            .detail("is_last", json!(strike.is_last))
+            .detail("finding", json!(strike.code.word()))
     }
 
     /// What was decided about running a call.

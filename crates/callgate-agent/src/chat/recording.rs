@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use callgate::{FinishReason, Gate, NativeDelta, Response};
+use callgate::{FinishReason, Gate, Response};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use crate::model::{BoxFuture, ChatRequest, Model, ModelChunk, ModelChunks, ModelFault};
+use crate::model::{BoxFuture, ChatRequest, Collected, Model, ModelChunk, ModelChunks, ModelFault};
 
 /// A response as it came.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -54,27 +54,13 @@ impl Recording {
     /// Reads it through a gate, as if it came now.
     pub fn replay(&self, gate: &Gate) -> Response {
         let mut session = gate.session().with_id_prefix("replay_");
-        let mut collector = Response::collector();
+        let mut collected = Collected::default();
         for chunk in &self.chunks {
-            let mut take = |event: callgate::Event<'_>| collector.push(event);
-            match chunk {
-                RecordedChunk::Text(text) => session.push(text, &mut take),
-                RecordedChunk::Calls(calls) => session.native_calls_text(calls, &mut take),
-                RecordedChunk::Delta { index, id, name, arguments } => {
-                    let delta = NativeDelta {
-                        index: *index,
-                        id: id.as_deref(),
-                        name: name.as_deref(),
-                        arguments: arguments.as_deref(),
-                        done: false,
-                    };
-                    session.native(delta, &mut take);
-                }
-            }
+            chunk.clone().into_chunk().feed(&mut session, &mut |event| collected.push(event));
         }
         let reason = FinishReason::from_word(&self.finish_reason);
-        session.finish(reason, &mut |event| collector.push(event));
-        collector.finish(reason)
+        session.finish(reason, &mut |event| collected.push(event));
+        collected.finish(reason)
     }
 
     /// Adds to the arguments of a call that already has some; false if there is none to add to. In chunks a secret could
@@ -113,6 +99,19 @@ impl Recording {
             // An unknown reason stays empty, so that a replay does not take it for a good ending.
             ModelChunk::End { reason: FinishReason::Unknown, .. } => self.finish_reason.clear(),
             ModelChunk::End { reason, .. } => self.finish_reason = reason.word().to_owned(),
+        }
+    }
+}
+
+impl RecordedChunk {
+    /// The chunk as it came from the model.
+    fn into_chunk(self) -> ModelChunk {
+        match self {
+            RecordedChunk::Text(text) => ModelChunk::Text(text),
+            RecordedChunk::Calls(calls) => ModelChunk::Calls(calls),
+            RecordedChunk::Delta { index, id, name, arguments } => {
+                ModelChunk::Delta { index, id, name, arguments }
+            }
         }
     }
 }

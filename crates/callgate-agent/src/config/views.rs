@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use callgate::internal::policy::Dangerous;
+use callgate::internal::profile::StrikeMode;
 use callgate::{Policy, Registry};
 
 use super::secrets::SECTION;
@@ -157,9 +158,20 @@ impl Config {
         }
     }
 
-    /// How many rejected responses in a row end a question.
-    pub fn max_strikes(&self) -> usize {
-        usize::try_from(self.count("chat.max_strikes")).unwrap_or(usize::MAX)
+    /// How many rejected responses in a row end a question, where that is a number of its own.
+    pub fn max_strikes(&self) -> Option<usize> {
+        match self.value("chat.max_strikes") {
+            Value::Count(count) => usize::try_from(*count).ok(),
+            _ => None,
+        }
+    }
+
+    /// Whether the response that makes that number ends a question, or the one after.
+    pub fn strike_mode(&self) -> StrikeMode {
+        match self.text("chat.strike_mode") {
+            Some("after_limit") => StrikeMode::AfterLimit,
+            _ => StrikeMode::AtLimit,
+        }
     }
 
     /// Whether the model goes on by itself.

@@ -19,7 +19,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use callgate::{Event, FinishReason, Gate, NativeDelta, Response, Session};
+use callgate::{Collector, Event, FinishReason, Gate, NativeDelta, Response, Session};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -216,13 +216,13 @@ pub async fn respond(
             session.untrusted(content);
         }
     }
-    let mut collector = Response::collector();
+    let mut collected = Collected::default();
     let mut usage = Usage::default();
     let mut finish = None;
     while let Some(chunk) = chunks.next().await? {
         chunk.feed(&mut session, &mut |event| {
             sink(event.clone());
-            collector.push(event);
+            collected.push(event);
         });
         if let ModelChunk::End { reason, usage: cost } = chunk {
             finish = Some(reason);
@@ -234,7 +234,31 @@ pub async fn respond(
     };
     session.finish(reason, &mut |event| {
         sink(event.clone());
-        collector.push(event);
+        collected.push(event);
     });
-    Ok(Turn { response: collector.finish(reason), usage })
+    Ok(Turn { response: collected.finish(reason), usage })
+}
+
+/// A response that is being collected. Its calls and rejections are numbered by their places, as the gate lets them out:
+/// structured calls by the server's index, whichever came first.
+#[derive(Default)]
+pub(crate) struct Collected {
+    collector: Collector,
+    places: usize,
+}
+
+impl Collected {
+    pub(crate) fn push(&mut self, mut event: Event<'_>) {
+        match &mut event {
+            Event::Call(call) => call.attempt = self.places,
+            Event::Rejected(rejected) => rejected.attempt = self.places,
+            _ => return self.collector.push(event),
+        }
+        self.places += 1;
+        self.collector.push(event);
+    }
+
+    pub(crate) fn finish(self, reason: FinishReason) -> Response {
+        self.collector.finish(reason)
+    }
 }

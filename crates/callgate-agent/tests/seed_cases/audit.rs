@@ -108,7 +108,7 @@ fn lines(gate: &Gate, response: &Response, input: &Value) -> Vec<Value> {
     let mut log = AuditLog::on(Box::new(memory.clone()), settings.clone(), session_id, "memory", || {
         SystemTime::UNIX_EPOCH
     });
-    let mut entries = vec![Entry::response(gate, response, text(&input["text"]))];
+    let mut entries = vec![Entry::response(gate, response, text(&input["text"]), &settings)];
     entries.extend(response.calls.iter().map(|call| Entry::accepted(call, &settings)));
     entries.extend(response.calls.iter().map(|call| Entry::result(call, Ok("[]"), &settings)));
     entries.extend(response.rejected.iter().map(|rejected| Entry::rejected(rejected, &settings)));

@@ -8,7 +8,7 @@ use crate::finding::{Code, Finding, Severity};
 use crate::response::Response;
 
 /// What a host is told to do when a response could not be parsed.
-const SUGGESTION: &str = "The response couldn't be parsed. Ask the LLM to clarify or retry.";
+pub(super) const SUGGESTION: &str = "The response couldn't be parsed. Ask the LLM to clarify or retry.";
 
 /// The sentences of the document.
 pub(super) const SENTENCES: &[(Code, &str)] = &[(Code::EmptyResponse, "empty response from LLM")];

@@ -13,7 +13,7 @@ mod table;
 use std::fmt;
 
 pub use feedback::defuse;
-pub use strikes::{Strike, StrikeMode, Strikes};
+pub use strikes::{Strike, StrikeLimit, StrikeMode, Strikes};
 
 use crate::dialect::Record;
 use crate::finding::{Code, Finding};
@@ -140,7 +140,12 @@ impl Profile {
         response.calls.is_empty() && response.rejected.is_empty() && (self.row.says_done)(&response.text)
     }
 
-    /// How often a host asks again for what was rejected, unless it is told otherwise.
+    /// When a host stops asking for what was rejected, unless it is told otherwise.
+    pub fn strikes(&self) -> StrikeLimit {
+        self.row.strikes
+    }
+
+    /// How often a host asks again at once for what was rejected, unless it is told otherwise.
     pub fn retries(&self) -> u32 {
         self.row.retries
     }

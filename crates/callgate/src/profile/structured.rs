@@ -119,6 +119,7 @@ pub(super) fn code(code: Code) -> Option<&'static str> {
         Code::TooLarge => "ACODE-TLP-103",
         Code::TooDeep => "ACODE-TLP-104",
         Code::RepairBudget => "ACODE-TLP-105",
+        Code::MaxMistakes => "ACODE-TLP-106",
         Code::TooManyCalls => "ACODE-TLP-107",
         Code::Truncated => "ACODE-TLP-108",
         _ if code.kind() == "schema" => "ACODE-TLP-102",

@@ -1,6 +1,6 @@
 //! The table of profiles: one row each, with everything that makes it differ from the others.
 
-use super::{action, fenced, labelled, strict_xml, structured};
+use super::{StrikeLimit, action, fenced, labelled, strict_xml, structured};
 use crate::dialect::Record;
 use crate::event::Rejected;
 use crate::finding::{Code, Finding};
@@ -44,9 +44,12 @@ pub(super) struct Row {
     pub(super) suggestion: fn(&Response, &str) -> Option<String>,
     /// Whether a text without a call says that the work is finished.
     pub(super) says_done: fn(&str) -> bool,
-    /// What is said at the last of too many rejected responses in a row; `{limit}` stands for their number.
+    /// What is said at the last of too many rejected responses in a row; `{limit}` stands for their number,
+    /// `{retries}` for how often it was asked again.
     pub(super) last_strike: &'static str,
-    /// How often its document's system asks again for what was rejected.
+    /// How many rejected responses in a row end a question in its document's system.
+    pub(super) strikes: StrikeLimit,
+    /// How often its document's system asks again at once for what was rejected, before anything runs.
     pub(super) retries: u32,
     /// What asks again for one rejected call, where that is not the feedback.
     pub(super) retry_template: Option<&'static str>,
@@ -96,7 +99,8 @@ const STANDARD: Row = Row {
     },
     suggestion: |_, _| None,
     says_done: |_| false,
-    last_strike: "The limit of {limit} rejected responses in a row is reached.",
+    last_strike: "The limit of rejected responses in a row is reached ({limit}).",
+    strikes: StrikeLimit::Retries,
     retries: 2,
     retry_template: None,
     stops_when_repeated: true,
@@ -166,6 +170,7 @@ pub(super) const PROFILES: &[Row] = &[
         code: action::code,
         sentences: action::SENTENCES,
         suggestion: action::suggestion,
+        last_strike: action::SUGGESTION,
         retries: 0,
         ..STANDARD
     },
@@ -184,6 +189,7 @@ pub(super) const PROFILES: &[Row] = &[
         rules: "Call tools through the structured tool_calls channel only. Arguments are one JSON object.\n",
         code: structured::code,
         sentences: structured::SENTENCES,
+        last_strike: "Failed to parse tool calls after {retries} retry attempts",
         retries: 3,
         retry_template: Some(structured::RETRY),
         stops_when_repeated: false,
@@ -199,6 +205,8 @@ pub(super) const PROFILES: &[Row] = &[
         rules: "To call a tool, write a ```json block with the keys \"tool\" and \"arguments\", starting on a line of its \
              own. JSON without a \"tool\" key is taken as data.\n",
         feedback: Feedback { opening: "{calls} and not run.", lead: fenced::lead, ..STANDARD.feedback },
+        strikes: StrikeLimit::Turns,
+        retries: 0,
         ..STANDARD
     },
     Row {
@@ -221,6 +229,8 @@ pub(super) const PROFILES: &[Row] = &[
             ..STANDARD.feedback
         },
         says_done: labelled::says_done,
+        strikes: StrikeLimit::Turns,
+        retries: 0,
         ..STANDARD
     },
     Row {
@@ -249,6 +259,8 @@ pub(super) const PROFILES: &[Row] = &[
             ..STANDARD.feedback
         },
         last_strike: "Maximum mistakes reached ({limit}). Please follow the strict XML format.",
+        strikes: StrikeLimit::Count(3),
+        retries: 0,
         ..STANDARD
     },
 ];

@@ -1,7 +1,18 @@
 //! Keys of the host: what is asked before it runs, what a question may cost, tools and servers, and what is recorded.
 
+use callgate::Profile;
+use callgate::internal::profile::StrikeLimit;
+
 use super::{DAY_MS, LIMIT, TRUSTED, TRUSTING};
-use crate::config::row::{Class, Fallback, Kind, Row, ranked, row};
+use crate::config::row::{Class, Fallback, Kind, Row, Value, ranked, row};
+
+/// How many rejected responses each document's system puts up with, where that is a number of its own.
+fn strikes(profile: &Profile) -> Value {
+    match profile.strikes() {
+        StrikeLimit::Count(count) => Value::Count(count as u64),
+        StrikeLimit::Retries | StrikeLimit::Turns => Value::Unset,
+    }
+}
 
 /// The keys in the order of the documentation.
 pub(super) const HOST: &[Row] = &[
@@ -94,8 +105,15 @@ pub(super) const HOST: &[Row] = &[
         "chat.max_strikes",
         LIMIT,
         Kind::Count(1, 100),
-        Fallback::Count(3),
-        "how many rejected responses in a row end a question",
+        Fallback::Profile(strikes),
+        "how many rejected responses in a row end a question, those that were asked for again at once included; unset: `max_retry_attempts` and one, or where the profile puts an error into the next turn, `chat.max_turns`",
+    ),
+    row(
+        "chat.strike_mode",
+        ranked("at_limit < after_limit"),
+        Kind::Word(&["at_limit", "after_limit"]),
+        Fallback::Text("at_limit"),
+        "whether the response that makes `chat.max_strikes` ends the question, or the one after it",
     ),
     row(
         "chat.endless",
