@@ -226,6 +226,40 @@ async fn text_is_told_at_once_and_a_forming_call_before_its_verdict() {
     );
 }
 
+/// G-08, G-09, C-04, X-04: a profile's own text is what is answered and kept, whole where its document cuts nothing out.
+#[tokio::test]
+async fn text_is_kept_as_the_document_of_the_profile_has_it() {
+    let broken = "Try {\"type\": \"action\", \"tool\": \"fs.read\", \"args\": {\"path\": } now";
+    let sole = "```json\n{\"type\": \"action\", \"tool\": \"fs.read\", \"args\": {\"path\": \"a.txt\"}}\n```";
+    let code = "```go\nreturn\n```";
+    for (text, kept) in
+        [(broken, broken), (code, code), ("In Go: func f() { return }", "In Go: func f() { return }")]
+    {
+        let mut talk = talk(Wanted { profile: "action", ..Wanted::default() }, vec![says(text)]);
+        assert_eq!(talk.ask("Go.").await.text, kept);
+        let last = talk.chat.history().last().unwrap();
+        assert_eq!(last, &Message::AssistantText { text: kept.to_owned() });
+    }
+    let mut fenced =
+        talk(Wanted { profile: "action", ..Wanted::default() }, vec![says(sole), says("Alpha.")]);
+    assert_eq!(fenced.ask("Go.").await.end, End::Answered);
+    let Message::AssistantAction { text, .. } = &fenced.chat.history()[2] else { panic!() };
+    assert_eq!(text, "", "the fence around a call is no text");
+    let holes = "One.\n\n<read_file>{\"file_path\": \"a.txt\"}</read_file>\n\n\n\nTwo.";
+    let end = "<read_file>{\"file_path\": \"b.txt\"}</read_file>";
+    let mut xml = talk(
+        Wanted {
+            profile: "strict-xml",
+            spending: Spending { turns: 2, ..Spending::default() },
+            ..Wanted::default()
+        },
+        vec![says(holes), says(end)],
+    );
+    xml.ask("Go.").await;
+    let Message::AssistantAction { text, .. } = &xml.chat.history()[2] else { panic!() };
+    assert_eq!(text, "One.\n\nTwo.");
+}
+
 /// R-22 and X-66: nothing goes on without a cap.
 #[tokio::test]
 async fn a_model_that_only_calls_is_stopped_by_the_budget() {

@@ -418,7 +418,10 @@ fn judge_repairs(rules: &Rules, attempt: &Attempt, from: usize, findings: &mut V
         } else {
             Code::BadJson
         };
-        let message = format!("{} ({})", code.entry().message, repair.code.entry().message);
+        let entry = repair.code.entry();
+        // Said so that nobody takes it for something that was done.
+        let message =
+            format!("{} (not repaired, {}: {})", code.entry().message, repair.code.word(), entry.message);
         findings.push(Finding::new(code).at(repair.span).message(message));
         return;
     }

@@ -39,10 +39,11 @@ impl Chat {
             let prefix = format!("{correlation_id}_");
             respond(&recorder, &request, &self.setting.gate, &prefix, &mut show).await
         };
-        let turn = turn.map_err(fault)?;
+        let mut turn = turn.map_err(fault)?;
         let recording = recorder.recording();
         // Record the response before asking again, so that one which is never corrected is on record too.
         self.record_response(&turn, &recording, &correlation_id)?;
+        turn.response.text = self.setting.gate.profile().text(&turn.response, &recording.text());
         self.settle(request, turn, &correlation_id, cancel, tell).await
     }
 

@@ -59,7 +59,7 @@ impl Setting {
     /// The counter of rejected responses: one budget, whether they are asked for again at once or in the next turn.
     pub(super) fn strikes(&self) -> Strikes {
         let retries = usize::try_from(self.retry.max_attempts).unwrap_or(usize::MAX);
-        let limit = self.max_strikes.unwrap_or(match self.gate.profile().strikes() {
+        let limit = self.max_strikes.unwrap_or(match StrikeLimit::of(self.gate.profile()) {
             StrikeLimit::Retries => retries.saturating_add(1),
             StrikeLimit::Count(count) => count,
             StrikeLimit::Turns => usize::MAX,

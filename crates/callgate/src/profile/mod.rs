@@ -129,6 +129,12 @@ impl Profile {
         message(self.row.sentences, finding)
     }
 
+    /// The text of a response to this `input` as a host shows and keeps it. Where a document leaves text as it came, it is
+    /// [`Response::text`].
+    pub fn text(&self, response: &Response, input: &str) -> String {
+        (self.row.text)(response, input)
+    }
+
     /// What a host is told to do about a response to this `input`, where the document of this profile says something
     /// about every response.
     pub fn suggestion(&self, response: &Response, input: &str) -> Option<String> {
@@ -138,11 +144,6 @@ impl Profile {
     /// Whether a response says, in the words of this profile, that the work is finished. Never while it calls tools.
     pub fn is_done(&self, response: &Response) -> bool {
         response.calls.is_empty() && response.rejected.is_empty() && (self.row.says_done)(&response.text)
-    }
-
-    /// When a host stops asking for what was rejected, unless it is told otherwise.
-    pub fn strikes(&self) -> StrikeLimit {
-        self.row.strikes
     }
 
     /// How often a host asks again at once for what was rejected, unless it is told otherwise.

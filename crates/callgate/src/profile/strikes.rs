@@ -1,6 +1,6 @@
 //! Strikes: how many responses in a row were rejected, and when that is too many.
 
-use super::message;
+use super::{Profile, message};
 use crate::finding::{Code, Severity};
 use crate::gate::Gate;
 use crate::response::Response;
@@ -39,6 +39,13 @@ pub enum StrikeLimit {
     Count(usize),
     /// Never by itself: the error goes into the next turn, and turns have a limit of their own.
     Turns,
+}
+
+impl StrikeLimit {
+    /// When a host of this profile stops.
+    pub fn of(profile: &Profile) -> Self {
+        profile.row.strikes
+    }
 }
 
 /// The counter of rejected responses of one conversation.

@@ -42,6 +42,8 @@ pub(super) struct Row {
     pub(super) feedback: Feedback,
     /// What a host is told to do about a response, where its document says something about every response.
     pub(super) suggestion: fn(&Response, &str) -> Option<String>,
+    /// The text of a response as its document shows and keeps it, given the input.
+    pub(super) text: fn(&Response, &str) -> String,
     /// Whether a text without a call says that the work is finished.
     pub(super) says_done: fn(&str) -> bool,
     /// What is said at the last of too many rejected responses in a row; `{limit}` stands for their number,
@@ -66,6 +68,8 @@ pub(super) struct Feedback {
     pub(super) lead: fn(&Finding, &str) -> String,
     /// The message in the words of the document, where the finding has made one of its own.
     pub(super) rewords: fn(&str) -> Option<String>,
+    /// Whether the example of a tool is a whole call in the dialect that the profile teaches, and not its arguments alone.
+    pub(super) shows_calls: bool,
     /// What is said about a tool besides its schema and an example.
     pub(super) expects: fn(&CompiledTool) -> Option<String>,
     /// What is said about the format in the end, which is written in the dialect that the profile teaches.
@@ -94,10 +98,12 @@ const STANDARD: Row = Row {
         opening: "{calls}. Nothing of it was run.",
         lead: |_, _| String::new(),
         rewords: |_| None,
+        shows_calls: false,
         expects: |_| None,
         format: |_, _, _| None,
     },
     suggestion: |_, _| None,
+    text: |response, _| response.text.clone(),
     says_done: |_| false,
     last_strike: "The limit of rejected responses in a row is reached ({limit}).",
     strikes: StrikeLimit::Retries,
@@ -168,8 +174,10 @@ pub(super) const PROFILES: &[Row] = &[
              The code is one of permission_denied, invalid_args, tool_not_found.\n",
         reasons: &["permission_denied", "invalid_args", "tool_not_found"],
         code: action::code,
+        feedback: Feedback { shows_calls: true, ..STANDARD.feedback },
         sentences: action::SENTENCES,
         suggestion: action::suggestion,
+        text: action::text,
         last_strike: action::SUGGESTION,
         retries: 0,
         ..STANDARD
@@ -204,7 +212,12 @@ pub(super) const PROFILES: &[Row] = &[
         policy: document,
         rules: "To call a tool, write a ```json block with the keys \"tool\" and \"arguments\", starting on a line of its \
              own. JSON without a \"tool\" key is taken as data.\n",
-        feedback: Feedback { opening: "{calls} and not run.", lead: fenced::lead, ..STANDARD.feedback },
+        feedback: Feedback {
+            opening: "{calls} and not run.",
+            lead: fenced::lead,
+            shows_calls: true,
+            ..STANDARD.feedback
+        },
         strikes: StrikeLimit::Turns,
         retries: 0,
         ..STANDARD
@@ -226,6 +239,7 @@ pub(super) const PROFILES: &[Row] = &[
              at the start of a line. Several calls may follow each other.\n",
         feedback: Feedback {
             opening: "TOOL_CALL_PARSE_ERROR\n{calls}. The tool was not executed.",
+            shows_calls: true,
             ..STANDARD.feedback
         },
         says_done: labelled::says_done,
@@ -251,6 +265,7 @@ pub(super) const PROFILES: &[Row] = &[
              ✓ Parameters may also be tags: <tool><parameter>value</parameter></tool>.\n\
              ✗ No attributes, no other format, no call in a code block.\n",
         code: strict_xml::code,
+        text: strict_xml::text,
         feedback: Feedback {
             lead: strict_xml::lead,
             rewords: strict_xml::rewords,

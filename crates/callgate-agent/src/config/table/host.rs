@@ -8,7 +8,7 @@ use crate::config::row::{Class, Fallback, Kind, Row, Value, ranked, row};
 
 /// How many rejected responses each document's system puts up with, where that is a number of its own.
 fn strikes(profile: &Profile) -> Value {
-    match profile.strikes() {
+    match StrikeLimit::of(profile) {
         StrikeLimit::Count(count) => Value::Count(count as u64),
         StrikeLimit::Retries | StrikeLimit::Turns => Value::Unset,
     }
