@@ -9,112 +9,15 @@ mod scratch;
 // Other tests need more of the server.
 #[allow(dead_code)]
 mod support;
+// Other tests say more.
+#[allow(dead_code)]
+#[path = "support/asked.rs"]
+mod asked;
 
-use callgate::{Gate, Profile};
-use callgate_agent::approval::Grants;
-use callgate_agent::audit::{AuditLog, AuditSettings, Redaction, Style, Sync, session_path};
-use callgate_agent::cancel::Cancel;
-use callgate_agent::chat::{Answered, Chat, ChatEvent, End, Setting};
-use callgate_agent::model::{Address, Ollama, Server};
-use callgate_agent::tools::files::{FS_READ, FileLimits, FileNames, Root, file_tools};
-use callgate_agent::tools::{Spending, Toolbox};
-use scratch::Scratch;
-use serde_json::{Value, json};
-use support::{Act, bytes, chunked, serve};
-
-/// What came of one question.
-struct Asked {
-    answered: Answered,
-    requests: Vec<Value>,
-    strikes: Vec<usize>,
-    records: Vec<Value>,
-}
-
-/// What the server says, in the only line that both a stream and a whole answer can be.
-enum Says {
-    Text(&'static str),
-    Calls(Value),
-}
-
-impl Says {
-    fn acts(&self) -> Vec<Act> {
-        let message = match self {
-            Says::Text(text) => json!({"role": "assistant", "content": text}),
-            Says::Calls(calls) => json!({"role": "assistant", "content": "", "tool_calls": calls}),
-        };
-        let line =
-            json!({"model": "m", "message": message, "done": true, "done_reason": "stop"}).to_string() + "\n";
-        // Cut where nobody would cut by hand.
-        vec![bytes(chunked("application/x-ndjson", &line, 7))]
-    }
-}
-
-fn calls(name: &str, path: &str) -> Says {
-    Says::Calls(json!([{"function": {"name": name, "arguments": {"file_path": path}}}]))
-}
-
-/// Asks one question, with settings that the test may change.
-async fn ask(profile: &str, says: &[Says], change: impl FnOnce(&mut Setting)) -> Asked {
-    let scratch = Scratch::new(&format!("budget-{profile}"));
-    scratch.file("a.txt", "alpha");
-    let (address, seen) = serve(says.iter().map(Says::acts).collect()).await;
-    let profile = Profile::named(profile).unwrap();
-    let mut tools = Toolbox::new();
-    let root = Root::open(&scratch.0).unwrap();
-    for tool in file_tools(Some(root), FileNames::Underscored, FileLimits::default()) {
-        tools.add(tool).unwrap();
-    }
-    let mut builder = Gate::builder().profile(profile).tools(tools.registry().clone());
-    if profile.needs_dialect() {
-        builder = builder.dialect("hermes");
-    }
-    let model = Ollama::new(Server::new(Address::parse(&address).unwrap()));
-    let mut setting = Setting::with_gate(Box::new(model), builder.build().unwrap(), tools);
-    let mut grants = Grants::new();
-    grants.grant(FS_READ, "the test says so");
-    setting.grants = grants;
-    setting.retry.delay = std::time::Duration::from_millis(1);
-    let settings = AuditSettings {
-        folder: scratch.path("audit"),
-        sync: Sync::Decision,
-        redaction: Redaction { style: Style::Full, words: Vec::new() },
-        repair_details: true,
-        max_age: None,
-        max_sessions: None,
-        key_file: None,
-        state: None,
-    };
-    setting.audit = Some(AuditLog::create(settings, "s").unwrap());
-    change(&mut setting);
-    let mut chat = Chat::begin(setting, "").unwrap();
-    let mut strikes = Vec::new();
-    let answered = chat
-        .ask("Read it.", &Cancel::new(), &mut |event| {
-            if let ChatEvent::Strike { count, .. } = event {
-                strikes.push(count);
-            }
-        })
-        .await;
-    chat.end().unwrap();
-    let requests = seen.lock().unwrap().iter().map(|seen| seen.lock().unwrap().body.clone()).collect();
-    let log = std::fs::read_to_string(session_path(&scratch.path("audit"), "s").unwrap()).unwrap();
-    let records = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    Asked { answered, requests, strikes, records }
-}
-
-impl Asked {
-    /// The code, the words and the cause of a question that ended because of what was rejected.
-    fn end(&self) -> (&str, &str, &str) {
-        match &self.answered.end {
-            End::TooManyStrikes { code, message, cause, .. } => (code, message, cause),
-            other => panic!("{other:?}"),
-        }
-    }
-
-    fn count(&self, fits: impl Fn(&Value) -> bool) -> usize {
-        self.records.iter().filter(|record| fits(record)).count()
-    }
-}
+use asked::{Asked, Says, ask, calls};
+use callgate_agent::chat::End;
+use callgate_agent::tools::Spending;
+use serde_json::Value;
 
 const HERMES: &str = "<tool_call>{\"name\": \"nope\", \"arguments\": {}}</tool_call>";
 const ACTION: &str = "{\"type\": \"action\", \"tool\": \"nope\", \"args\": {}}";

@@ -245,7 +245,7 @@ async fn text_is_kept_as_the_document_of_the_profile_has_it() {
     assert_eq!(fenced.ask("Go.").await.end, End::Answered);
     let Message::AssistantAction { text, .. } = &fenced.chat.history()[2] else { panic!() };
     assert_eq!(text, "", "the fence around a call is no text");
-    let holes = "One.\n\n<read_file>{\"file_path\": \"a.txt\"}</read_file>\n\n\n\nTwo.";
+    let holes = "One.\n\n\n\nTwo.\n\n<read_file>{\"file_path\": \"a.txt\"}</read_file>";
     let end = "<read_file>{\"file_path\": \"b.txt\"}</read_file>";
     let mut xml = talk(
         Wanted {

@@ -85,8 +85,13 @@ async fn once(question: &str, args: &ChatArgs, config: &Config, paint: Paint) ->
     let mut view = if args.json { View::silent(paint) } else { View::split(paint) };
     let mut responses: Vec<Value> = Vec::new();
     let mut tell = |event: ChatEvent<'_>| {
-        if let ChatEvent::Judged { response, asked_again } = &event {
-            responses.push(json!({"response": response, "asked_again": asked_again}));
+        if let ChatEvent::Judged { response, asked_again, served, is_interrupted } = &event {
+            responses.push(json!({
+                "response": response,
+                "asked_again": asked_again,
+                "served": served,
+                "interrupted": is_interrupted,
+            }));
         }
         view.show(&event);
     };
@@ -276,6 +281,8 @@ async fn begin(
     setting.spending = config.spending();
     setting.max_strikes = config.max_strikes();
     setting.strike_mode = config.strike_mode();
+    setting.stop_after_call = config.stop_after_call();
+    setting.context = config.context();
     setting.endless = config.endless();
     setting.examples = config.examples();
     let chat = Chat::begin(setting, config.instructions()).map_err(|error| unrecorded(&error))?;

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use callgate::{Call, Event, Rejected, Response, Severity};
 use callgate_agent::approval::DenialReason;
-use callgate_agent::chat::{Answered, ChatEvent, End};
+use callgate_agent::chat::{Answered, ChatEvent, End, LeftOut};
 use callgate_agent::tools::{Outcome, ToolReport};
 
 use crate::paint::{Breaks, Paint, Tone, one_line, visible};
@@ -63,7 +63,13 @@ impl View {
                 response.rejected.iter().for_each(|rejected| self.rejected(rejected));
                 self.note(Tone::Changed, "↻ asking again");
             }
-            ChatEvent::Judged { response, asked_again } => self.judged(response, *asked_again),
+            ChatEvent::LeftOut(left) => self.note(Tone::Changed, &left_out(left)),
+            ChatEvent::Judged { response, asked_again, is_interrupted, .. } => {
+                self.judged(response, *asked_again);
+                if *is_interrupted {
+                    self.note(Tone::Dim, "the model was stopped: its call is complete");
+                }
+            }
             ChatEvent::Strike { count, message } => {
                 let said = visible(message, Breaks::Show);
                 self.note(Tone::Bad, &format!("strike {count}: {said}"));
@@ -239,4 +245,16 @@ impl View {
             self.failed.get_or_insert(error);
         }
     }
+}
+
+/// What a request was sent without.
+fn left_out(left: &LeftOut) -> String {
+    let mut said = format!(
+        "the conversation is long: {} results and {} messages are left out of the request",
+        left.results, left.messages
+    );
+    if left.is_over {
+        said.push_str(", which is still more than chat.context");
+    }
+    said
 }

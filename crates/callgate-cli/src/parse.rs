@@ -202,7 +202,7 @@ impl Watch<'_> {
             }
             ModelChunk::Calls(calls) => format!("calls {}", one_line(calls, width)),
             ModelChunk::Text(text) => format!("“{}”", one_line(text, width)),
-            ModelChunk::End { .. } => String::new(),
+            ModelChunk::Served(_) | ModelChunk::End { .. } => String::new(),
         };
         self.step(&heading, &shown, |sink| chunk.feed(session, sink))
     }

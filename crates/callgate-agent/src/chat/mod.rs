@@ -1,6 +1,7 @@
 //! A conversation: a question goes to the model, its response through the gate, what stands is run, results go back,
 //! until the model answers without a call or something is spent.
 
+mod context;
 mod reading;
 mod recording;
 mod records;
@@ -11,6 +12,7 @@ use callgate::{Code, Event, Registry, Response};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+pub use context::{ContextBudget, ContextUnit, LeftOut};
 pub use recording::{RecordedChunk, Recording};
 pub use setting::Setting;
 
@@ -18,8 +20,9 @@ use crate::approval::hash;
 use crate::audit::{AuditError, AuditLog, Entry, EntryKind, Status};
 use crate::cancel::Cancel;
 use crate::history::{Message, PastCall};
-use crate::model::Usage;
+use crate::model::{Served, Usage};
 use crate::tools::{Host, Meter, Outcome, ToolError, ToolReport, Unrecorded, run_calls};
+use context::Ruler;
 use reading::Read;
 
 /// What the model is told where it is to go on by itself.
@@ -33,14 +36,22 @@ pub struct Chat {
     strikes: Strikes,
     history: Vec<Message>,
     usage: Usage,
+    ruler: Ruler,
 }
 
 /// What happens while a question is answered.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ChatEvent<'e> {
+    /// A request is sent without the oldest parts of the conversation, which has grown too long.
+    LeftOut(LeftOut),
     /// The gate read something. Only for display until the response is judged.
     Read(Event<'e>),
+    /// The end of a call has been seen. It is judged with the response.
+    CallComplete {
+        /// The tool that it names.
+        name: &'e str,
+    },
     /// Something in a response was rejected, and the model is asked for it again.
     AskingAgain {
         /// What came of the response so far.
@@ -52,6 +63,10 @@ pub enum ChatEvent<'e> {
         response: &'e Response,
         /// How often it was asked for again.
         asked_again: u32,
+        /// What the server says about it.
+        served: &'e Served,
+        /// Whether the model was stopped because a call was complete.
+        is_interrupted: bool,
     },
     /// A response was rejected and counts as a mistake.
     Strike {
@@ -155,7 +170,8 @@ impl Chat {
         };
         text = format!("{text}\n\n{taught}").trim().to_owned();
         let strikes = setting.strikes();
-        let mut chat = Chat { setting, strikes, history: Vec::new(), usage: Usage::default() };
+        let mut chat =
+            Chat { setting, strikes, history: Vec::new(), usage: Usage::default(), ruler: Ruler::default() };
         if !text.is_empty() {
             chat.history.push(Message::SystemContext { text });
         }
@@ -273,7 +289,12 @@ impl Chat {
         };
         answered.usage += read.usage;
         answered.text.clone_from(&read.response.text);
-        tell(ChatEvent::Judged { response: &read.response, asked_again: read.asked_again });
+        tell(ChatEvent::Judged {
+            response: &read.response,
+            asked_again: read.asked_again,
+            served: &read.served,
+            is_interrupted: read.is_interrupted,
+        });
         self.record_accepted(&read)?;
         self.history.extend(Message::from_response(&read.response));
         if let Some(error) = &read.response.model_error {

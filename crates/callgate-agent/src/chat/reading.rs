@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
+use callgate::Response;
 use callgate::internal::profile::Strike;
-use callgate::{Event, Response};
 
 use super::recording::Recorder;
-use super::{Chat, ChatEvent, End, Setting};
+use super::{Chat, ChatEvent, End, LeftOut, Setting};
 use crate::audit::Entry;
 use crate::cancel::Cancel;
 use crate::history::CallStyle;
 use crate::id::random_id;
-use crate::model::{ChatRequest, ModelFault, Turn, Usage, respond};
+use crate::model::{ChatRequest, Heard, ModelFault, Served, Turn, Until, Usage, respond_until};
 use crate::retry::{RetryErrorCode, RetryFailure, Settled, ask_until_settled};
 
 /// One response, settled or not.
@@ -22,6 +22,8 @@ pub(super) struct Read {
     /// The last strike, if something in it is still rejected.
     pub(super) strike: Option<Strike>,
     pub(super) correlation_id: String,
+    pub(super) served: Served,
+    pub(super) is_interrupted: bool,
 }
 
 impl Chat {
@@ -32,15 +34,26 @@ impl Chat {
         tell: &mut (dyn FnMut(ChatEvent<'_>) + Send),
     ) -> Result<Read, End> {
         let correlation_id = random_id();
-        let request = self.request();
+        let (request, left) = self.request();
+        if !left.is_nothing() {
+            tell(ChatEvent::LeftOut(left));
+        }
         let recorder = Recorder::new(&*self.setting.model);
+        let until = if self.setting.stop_after_call { Until::Call } else { Until::End };
         let turn = {
-            let mut show = |event: Event<'_>| tell(ChatEvent::Read(event));
+            let mut hear = |heard: Heard<'_>| match heard {
+                Heard::Event(event) => tell(ChatEvent::Read(event)),
+                Heard::CallComplete { name } => tell(ChatEvent::CallComplete { name }),
+            };
             let prefix = format!("{correlation_id}_");
-            respond(&recorder, &request, &self.setting.gate, &prefix, &mut show).await
+            respond_until(until, &recorder, &request, &self.setting.gate, &prefix, &mut hear).await
         };
         let mut turn = turn.map_err(fault)?;
-        let recording = recorder.recording();
+        self.ruler.learn(&request.messages, turn.usage);
+        let mut recording = recorder.recording();
+        if let Some(at) = turn.interrupted_at {
+            recording.interrupt(at);
+        }
         // Record the response before asking again, so that one which is never corrected is on record too.
         self.record_response(&turn, &recording, &correlation_id)?;
         turn.response.text = self.setting.gate.profile().text(&turn.response, &recording.text());
@@ -48,11 +61,12 @@ impl Chat {
     }
 
     /// The conversation so far as a request.
-    fn request(&self) -> ChatRequest {
+    fn request(&self) -> (ChatRequest, LeftOut) {
         let Setting { gate, tools, parameters, dialect, .. } = &self.setting;
         let native = gate.profile().is_native() && dialect.is_none();
-        ChatRequest {
-            messages: self.history.clone(),
+        let (messages, left) = self.ruler.fit(&self.history, self.setting.context);
+        let request = ChatRequest {
+            messages,
             tools: (native && !tools.registry().is_empty()).then(|| tools.registry().to_openai()),
             style: match (dialect, native) {
                 (Some(dialect), _) => CallStyle::Dialect(Arc::clone(dialect)),
@@ -61,7 +75,8 @@ impl Chat {
             },
             parameters: parameters.clone(),
             stream: true,
-        }
+        };
+        (request, left)
     }
 
     /// Asks again at once, as often as the budget for rejected responses allows.
@@ -81,7 +96,8 @@ impl Chat {
         if retry.max_attempts > 0 && turn.response.has_errors() && turn.response.model_error.is_none() {
             tell(ChatEvent::AskingAgain { response: &turn.response });
         }
-        let first = turn.response.clone();
+        let (first, served, is_interrupted) =
+            (turn.response.clone(), turn.served.clone(), turn.interrupted_at.is_some());
         let settled = ask_until_settled(&**model, &request, gate, retry, correlation_id, turn, cancel).await;
         let (log, outcome) = match &settled {
             Ok(settled) => (&settled.log, "settled"),
@@ -106,7 +122,8 @@ impl Chat {
                     self.strikes.reset();
                 }
                 let correlation_id = correlation_id.to_owned();
-                Ok(Read { strike: None, asked_again: retry_count, usage, response, correlation_id })
+                let (strike, asked_again) = (None, retry_count);
+                Ok(Read { strike, asked_again, usage, response, correlation_id, served, is_interrupted })
             }
             Err(RetryFailure::Fault(error, _)) => Err(fault(error)),
             Err(RetryFailure::Unsettled(error)) if error.code == RetryErrorCode::Cancelled => {
@@ -121,6 +138,8 @@ impl Chat {
                     usage: error.usage,
                     response: error.response,
                     correlation_id: correlation_id.to_owned(),
+                    served,
+                    is_interrupted,
                 })
             }
         }

@@ -79,6 +79,21 @@ impl Recording {
         same.map(|(_, _, arguments)| arguments.get_or_insert_default().push_str(more)).is_some()
     }
 
+    /// Says that the model was stopped because enough had come, after this many bytes of text. What came behind them was
+    /// not read, so a replay is not to read it either.
+    pub(super) fn interrupt(&mut self, at: usize) {
+        self.finish_reason = FinishReason::Stop.word().to_owned();
+        let mut left = at;
+        for chunk in &mut self.chunks {
+            if let RecordedChunk::Text(text) = chunk {
+                // Whole characters were read, so the place is one between two.
+                let kept = left.min(text.len());
+                *text = text.get(..kept).unwrap_or_default().to_owned();
+                left -= kept;
+            }
+        }
+    }
+
     fn take(&mut self, chunk: &ModelChunk) {
         match chunk {
             ModelChunk::Text(text) => match self.chunks.last_mut() {
@@ -86,7 +101,7 @@ impl Recording {
                 _ => self.chunks.push(RecordedChunk::Text(text.clone())),
             },
             // Reasoning that the server sends apart is not judged, so a replay does not need it.
-            ModelChunk::Reasoning(_) => {}
+            ModelChunk::Reasoning(_) | ModelChunk::Served(_) => {}
             ModelChunk::Calls(calls) => self.chunks.push(RecordedChunk::Calls(calls.clone())),
             ModelChunk::Delta { index, id, name: None, arguments: Some(more) }
                 if self.go_on(*index, id.as_ref(), more) => {}

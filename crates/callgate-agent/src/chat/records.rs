@@ -18,9 +18,11 @@ impl Chat {
         correlation_id: &str,
     ) -> Result<(), AuditError> {
         let Some(log) = &self.setting.audit else { return Ok(()) };
-        let Turn { response, usage, .. } = turn;
+        let Turn { response, usage, served, interrupted_at } = turn;
         let mut entry = Entry::response(&self.setting.gate, response, &recording.text(), log.settings())
-            .detail("usage", json!({"prompt": usage.prompt, "completion": usage.completion}));
+            .detail("usage", json!({"prompt": usage.prompt, "completion": usage.completion}))
+            .detail("served", json!(served))
+            .detail("interrupted_at", json!(interrupted_at));
         if log.settings().redaction.style == Style::Full {
             entry = entry.detail("recording", json!(recording)).detail("verdicts", json!(verdicts(response)));
         }

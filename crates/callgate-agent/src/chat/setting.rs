@@ -5,6 +5,7 @@ use std::sync::Arc;
 use callgate::internal::profile::{StrikeLimit, StrikeMode, Strikes};
 use callgate::{Gate, GateError, Record};
 
+use super::context::ContextBudget;
 use crate::approval::{ApprovalPolicy, Approver, Grants, NobodyThere};
 use crate::audit::AuditLog;
 use crate::model::{Model, Parameters};
@@ -42,6 +43,10 @@ pub struct Setting {
     pub max_strikes: Option<usize>,
     /// Whether the response that makes that number ends it, or the one after.
     pub strike_mode: StrikeMode,
+    /// Whether the model is stopped once a call is complete, so that nothing after it is waited for, read or judged.
+    pub stop_after_call: bool,
+    /// How much of the conversation a request may hold.
+    pub context: ContextBudget,
     /// Whether the model goes on by itself, so that it is never done.
     pub endless: bool,
     /// How many tools are shown in use before the first question.
@@ -82,6 +87,8 @@ impl Setting {
             spending: Spending::default(),
             max_strikes: None,
             strike_mode: StrikeMode::AtLimit,
+            stop_after_call: gate.profile().interrupts(),
+            context: ContextBudget::default(),
             endless: false,
             examples: 0,
             gate,

@@ -11,6 +11,7 @@ use super::servers::below;
 use super::{Config, PROVIDERS, Value};
 use crate::approval::{ApprovalPolicy, DefaultStanding, Rule, Standing};
 use crate::audit::{AuditSettings, Redaction, Style, Sync};
+use crate::chat::{ContextBudget, ContextUnit};
 use crate::model::{
     FaultCode, Model, ModelFault, Network, Ollama, OpenAi, Parameters, RuleModel, Secret, Server, Timeouts,
 };
@@ -171,6 +172,22 @@ impl Config {
         match self.text("chat.strike_mode") {
             Some("after_limit") => StrikeMode::AfterLimit,
             _ => StrikeMode::AtLimit,
+        }
+    }
+
+    /// Whether the model is stopped once a call is complete.
+    pub fn stop_after_call(&self) -> bool {
+        self.flag("chat.stop_after_call")
+    }
+
+    /// How much of the conversation is sent.
+    pub fn context(&self) -> ContextBudget {
+        ContextBudget {
+            most: usize::try_from(self.count("chat.context")).unwrap_or(usize::MAX),
+            unit: match self.text("chat.context_unit") {
+                Some("tokens") => ContextUnit::Tokens,
+                _ => ContextUnit::Characters,
+            },
         }
     }
 

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::http::Http;
 use super::message::{message, words};
 use super::reading::{Format, Framing, Part, Reading};
-use super::{BoxFuture, ChatRequest, Model, ModelChunk, ModelChunks, ModelFault, Server, Usage};
+use super::{BoxFuture, ChatRequest, Model, ModelChunk, ModelChunks, ModelFault, Served, Server, Usage};
 use crate::history::{Wire, to_wire};
 use crate::written::Written;
 
@@ -74,6 +74,7 @@ pub(super) struct OpenAiFormat {
     pub(super) choices: BTreeSet<u64>,
     word: Option<String>,
     usage: Usage,
+    served: Served,
 }
 
 impl OpenAiFormat {
@@ -86,6 +87,7 @@ impl OpenAiFormat {
 impl Format for OpenAiFormat {
     fn value(&mut self, part: &Part<'_>, chunks: &mut VecDeque<ModelChunk>) {
         let value = part.value;
+        self.served.note(value);
         let count = |key: &str| value["usage"][key].as_u64();
         if let (Some(prompt), Some(completion)) = (count("prompt_tokens"), count("completion_tokens")) {
             self.usage = Usage { prompt, completion };
@@ -122,6 +124,10 @@ impl Format for OpenAiFormat {
         // The count of tokens comes after the reason, so the reason alone does not end the answer.
         let reason = FinishReason::from_word(self.word.as_deref().filter(|_| closed)?);
         Some(ModelChunk::End { reason, usage: self.usage })
+    }
+
+    fn served(&self) -> Served {
+        self.served.clone()
     }
 
     fn closed_by(&self, data: &str) -> bool {

@@ -161,6 +161,11 @@ impl Profile {
         self.row.stops_when_repeated
     }
 
+    /// Whether a host stops the model once a call is complete, unless it is told otherwise.
+    pub fn interrupts(&self) -> bool {
+        self.row.interrupts
+    }
+
     /// Whether unmistakable markers of dialects that were not chosen are listened for.
     pub(crate) fn listens(&self) -> bool {
         self.row.listens

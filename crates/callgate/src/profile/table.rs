@@ -55,6 +55,8 @@ pub(super) struct Row {
     pub(super) retries: u32,
     /// What asks again for one rejected call, where that is not the feedback.
     pub(super) retry_template: Option<&'static str>,
+    /// Whether the model is stopped once a call is complete.
+    pub(super) interrupts: bool,
     /// Whether it stops asking when the same mistake comes back.
     pub(super) stops_when_repeated: bool,
 }
@@ -109,6 +111,7 @@ const STANDARD: Row = Row {
     strikes: StrikeLimit::Retries,
     retries: 2,
     retry_template: None,
+    interrupts: false,
     stops_when_repeated: true,
 };
 
@@ -275,6 +278,7 @@ pub(super) const PROFILES: &[Row] = &[
         },
         last_strike: "Maximum mistakes reached ({limit}). Please follow the strict XML format.",
         strikes: StrikeLimit::Count(3),
+        interrupts: true,
         retries: 0,
         ..STANDARD
     },

@@ -14,6 +14,10 @@ fn strikes(profile: &Profile) -> Value {
     }
 }
 
+fn interrupts(profile: &Profile) -> Value {
+    Value::Flag(profile.interrupts())
+}
+
 /// The keys in the order of the documentation.
 pub(super) const HOST: &[Row] = &[
     row(
@@ -114,6 +118,27 @@ pub(super) const HOST: &[Row] = &[
         Kind::Word(&["at_limit", "after_limit"]),
         Fallback::Text("at_limit"),
         "whether the response that makes `chat.max_strikes` ends the question, or the one after it",
+    ),
+    row(
+        "chat.stop_after_call",
+        TRUSTING,
+        Kind::Flag,
+        Fallback::Profile(interrupts),
+        "whether the model is stopped once a call is complete; what it would have written after it is neither waited for nor judged",
+    ),
+    row(
+        "chat.context",
+        LIMIT,
+        Kind::Count(1_000, 100_000_000),
+        Fallback::Count(400_000),
+        "how much of the conversation is sent to the model; the oldest results of tools are left out first, then the oldest exchanges, never the last question",
+    ),
+    row(
+        "chat.context_unit",
+        Class::Plain,
+        Kind::Word(&["characters", "tokens"]),
+        Fallback::Text("characters"),
+        "in what `chat.context` is counted; tokens as the server counted them in its last answer, four characters each until there is one",
     ),
     row(
         "chat.endless",
