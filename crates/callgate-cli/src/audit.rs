@@ -17,6 +17,9 @@ use crate::json_text::{Strings, indented};
 use crate::paint::{Breaks, Paint, Tone, one_line, padded, visible};
 use crate::replay::{self, Rules};
 
+/// How many records the end of a log is.
+const TAIL: usize = 20;
+
 pub(crate) fn run(args: &AuditArgs, paint: Paint, out: &mut dyn Write) -> Result<Outcome, Stop> {
     if let AuditAction::Verify { checkpoint, key } = &args.action {
         return verify(args, checkpoint.as_deref(), key.as_deref(), paint, out);
@@ -104,30 +107,44 @@ fn list(
     if let Some(limit) = filter.limit {
         found.drain(..found.len().saturating_sub(limit));
     }
-    for RecordLine { record, text } in &found {
-        if json {
-            writeln!(out, "{}", paint.json(text))?;
-            continue;
+    for line in &found {
+        match json {
+            true => writeln!(out, "{}", paint.json(&line.text))?,
+            false => print(&line.record, paint, out)?,
         }
-        let text = |member: &str| record[member].as_str().unwrap_or("-").to_owned();
-        let tone = match record["status"].as_str() {
-            Some("ok") => Tone::Good,
-            Some("warn") => Tone::Changed,
-            _ => Tone::Bad,
-        };
-        let shown = |member: &str, width| padded(&one_line(&text(member), width), width);
-        writeln!(
-            out,
-            "{} {} {} {} {} {}",
-            paint.tone(Tone::Grey, shown("ts", 24)),
-            padded(&record["seq"].to_string(), 5),
-            paint.tone(tone, shown("status", 5)),
-            shown("type", 10),
-            paint.tone(Tone::Accent, shown("action", 20)),
-            one_line(&text("message"), paint.columns().saturating_sub(70).max(20)),
-        )?;
     }
     Ok(Outcome::Fine)
+}
+
+/// The last records of a log, each in a line.
+pub(crate) fn tail(path: &Path, paint: Paint, out: &mut dyn Write) -> Result<(), Stop> {
+    let found = records(&[path.to_owned()])?;
+    for line in &found[found.len().saturating_sub(TAIL)..] {
+        print(&line.record, paint, out)?;
+    }
+    Ok(())
+}
+
+/// A record in a line.
+fn print(record: &Value, paint: Paint, out: &mut dyn Write) -> Result<(), Stop> {
+    let text = |member: &str| record[member].as_str().unwrap_or("-").to_owned();
+    let tone = match record["status"].as_str() {
+        Some("ok") => Tone::Good,
+        Some("warn") => Tone::Changed,
+        _ => Tone::Bad,
+    };
+    let shown = |member: &str, width| padded(&one_line(&text(member), width), width);
+    writeln!(
+        out,
+        "{} {} {} {} {} {}",
+        paint.tone(Tone::Grey, shown("ts", 24)),
+        padded(&record["seq"].to_string(), 5),
+        paint.tone(tone, shown("status", 5)),
+        shown("type", 10),
+        paint.tone(Tone::Accent, shown("action", 20)),
+        one_line(&text("message"), paint.columns().saturating_sub(70).max(20)),
+    )?;
+    Ok(())
 }
 
 /// The records with this number or this correlation id.

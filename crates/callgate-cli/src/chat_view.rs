@@ -1,6 +1,6 @@
 //! How a conversation looks: text at once, a forming call as a block, then the verdicts, repairs and results.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 
 use callgate::{Call, Event, Rejected, Response, Severity};
 use callgate_agent::approval::DenialReason;
@@ -11,6 +11,8 @@ use crate::paint::{Breaks, Paint, Tone, one_line, visible};
 
 /// How much of the arguments of a forming call is shown, in characters.
 const FORMING: usize = 2_000;
+/// The sign that the model is waited for.
+const WAITING: &str = "… waiting for the model";
 /// How many lines of a result are shown.
 const RESULT_LINES: usize = 8;
 
@@ -24,6 +26,8 @@ pub(crate) struct View {
     is_open: bool,
     /// The attempt that is being shown, and how much of its arguments.
     forming: Option<(usize, usize)>,
+    /// Whether the sign that the model is waited for stands there.
+    is_waiting: bool,
     failed: Option<io::Error>,
 }
 
@@ -51,11 +55,13 @@ impl View {
     }
 
     fn new(paint: Paint, text: Sink, notes: Sink) -> Self {
-        View { paint, text, notes, is_open: false, forming: None, failed: None }
+        View { paint, text, notes, is_open: false, forming: None, is_waiting: false, failed: None }
     }
 
     pub(crate) fn show(&mut self, event: &ChatEvent<'_>) {
+        self.wait_no_more();
         match event {
+            ChatEvent::Asking => self.wait(),
             ChatEvent::Read(event) => self.read(event),
             ChatEvent::AskingAgain { response } => {
                 self.close();
@@ -82,6 +88,7 @@ impl View {
 
     /// Ends the answer, and says how it ended if it is not by an answer.
     pub(crate) fn end(&mut self, answered: &Answered) -> io::Result<()> {
+        self.wait_no_more();
         self.close();
         let said = match &answered.end {
             End::Answered => None,
@@ -100,6 +107,28 @@ impl View {
             said.lines().for_each(|line| self.note(tone, &visible(line, Breaks::Show)));
         }
         self.failed.take().map_or(Ok(()), Err)
+    }
+
+    /// Shows that the model is waited for, where somebody watches.
+    fn wait(&mut self) {
+        let is_watched = match self.notes {
+            Sink::Out => io::stdout().is_terminal(),
+            Sink::Err => io::stderr().is_terminal(),
+            Sink::Nowhere => false,
+        };
+        if is_watched {
+            self.close();
+            self.is_waiting = true;
+            self.write(self.notes, &self.paint.tone(Tone::Dim, WAITING).to_string());
+        }
+    }
+
+    /// Takes the sign away.
+    fn wait_no_more(&mut self) {
+        if std::mem::take(&mut self.is_waiting) {
+            let blank = " ".repeat(WAITING.chars().count());
+            self.write(self.notes, &format!("\r{blank}\r"));
+        }
     }
 
     fn read(&mut self, event: &Event<'_>) {

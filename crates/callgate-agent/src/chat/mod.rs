@@ -37,12 +37,16 @@ pub struct Chat {
     history: Vec<Message>,
     usage: Usage,
     ruler: Ruler,
+    /// Where the last question stands in the history.
+    asked_at: Option<usize>,
 }
 
 /// What happens while a question is answered.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ChatEvent<'e> {
+    /// The model is asked, and nothing has come yet.
+    Asking,
     /// A request is sent without the oldest parts of the conversation, which has grown too long.
     LeftOut(LeftOut),
     /// The gate read something. Only for display until the response is judged.
@@ -162,16 +166,21 @@ impl Chat {
         let profile = *setting.gate.profile();
         let registry = setting.tools.registry();
         let mut text = instructions.trim().to_owned();
-        let taught = match (&setting.dialect, profile.is_native()) {
-            _ if registry.is_empty() => String::new(),
-            (Some(dialect), _) => dialect.prompt_section(registry),
-            (None, true) => String::new(),
-            (None, false) => profile.prompt(registry),
+        let taught = match &setting.dialect {
+            _ if registry.is_empty() || setting.native_tools => String::new(),
+            Some(dialect) => dialect.prompt_section(registry),
+            None => profile.prompt(registry),
         };
         text = format!("{text}\n\n{taught}").trim().to_owned();
         let strikes = setting.strikes();
-        let mut chat =
-            Chat { setting, strikes, history: Vec::new(), usage: Usage::default(), ruler: Ruler::default() };
+        let mut chat = Chat {
+            setting,
+            strikes,
+            history: Vec::new(),
+            usage: Usage::default(),
+            ruler: Ruler::default(),
+            asked_at: None,
+        };
         if !text.is_empty() {
             chat.history.push(Message::SystemContext { text });
         }
@@ -212,6 +221,16 @@ impl Chat {
         &self.history
     }
 
+    /// Takes the last question back, with everything that came of it, so that it can be asked anew. What ran has run.
+    pub fn take_back(&mut self) -> Option<String> {
+        let at = self.asked_at.take()?;
+        let mut taken = self.history.drain(at..);
+        match taken.next() {
+            Some(Message::User { text }) => Some(text),
+            _ => None,
+        }
+    }
+
     /// The tools that the model may call.
     pub fn tools(&self) -> &Registry {
         self.setting.tools.registry()
@@ -241,6 +260,7 @@ impl Chat {
         cancel: &Cancel,
         tell: &mut (dyn FnMut(ChatEvent<'_>) + Send),
     ) -> Answered {
+        self.asked_at = Some(self.history.len());
         self.history.push(Message::User { text: question.to_owned() });
         self.strikes.reset();
         let mut answered = Answered {

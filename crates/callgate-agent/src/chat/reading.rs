@@ -38,6 +38,7 @@ impl Chat {
         if !left.is_nothing() {
             tell(ChatEvent::LeftOut(left));
         }
+        tell(ChatEvent::Asking);
         let recorder = Recorder::new(&*self.setting.model);
         let until = if self.setting.stop_after_call { Until::Call } else { Until::End };
         let turn = {
@@ -62,16 +63,16 @@ impl Chat {
 
     /// The conversation so far as a request.
     fn request(&self) -> (ChatRequest, LeftOut) {
-        let Setting { gate, tools, parameters, dialect, .. } = &self.setting;
-        let native = gate.profile().is_native() && dialect.is_none();
+        let Setting { gate, tools, parameters, dialect, native_tools, .. } = &self.setting;
+        let native = *native_tools;
         let (messages, left) = self.ruler.fit(&self.history, self.setting.context);
         let request = ChatRequest {
             messages,
             tools: (native && !tools.registry().is_empty()).then(|| tools.registry().to_openai()),
-            style: match (dialect, native) {
-                (Some(dialect), _) => CallStyle::Dialect(Arc::clone(dialect)),
-                (None, true) => CallStyle::Native,
-                (None, false) => CallStyle::Text(*gate.profile()),
+            style: match (native, dialect) {
+                (true, _) => CallStyle::Native,
+                (false, Some(dialect)) => CallStyle::Dialect(Arc::clone(dialect)),
+                (false, None) => CallStyle::Text(*gate.profile()),
             },
             parameters: parameters.clone(),
             stream: true,
@@ -95,6 +96,7 @@ impl Chat {
         retry.max_attempts = retry.max_attempts.min(left);
         if retry.max_attempts > 0 && turn.response.has_errors() && turn.response.model_error.is_none() {
             tell(ChatEvent::AskingAgain { response: &turn.response });
+            tell(ChatEvent::Asking);
         }
         let (first, served, is_interrupted) =
             (turn.response.clone(), turn.served.clone(), turn.interrupted_at.is_some());

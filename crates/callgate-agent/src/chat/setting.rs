@@ -22,6 +22,9 @@ pub struct Setting {
     pub gate: Gate,
     /// The dialect that the model is taught, and in which its earlier calls are written; none: the profile's.
     pub dialect: Option<Arc<Record>>,
+    /// Whether tools are sent as a list, for calls through the structured channel, and not taught in the prompt. Text
+    /// dialects of the gate are listened for all the same.
+    pub native_tools: bool,
     /// What can be run.
     pub tools: Toolbox,
     /// Which model, and how it answers.
@@ -77,6 +80,7 @@ impl Setting {
         Setting {
             model,
             dialect: None,
+            native_tools: gate.profile().is_native(),
             tools,
             parameters: Parameters::default(),
             retry: RetrySettings::of(gate.profile()),

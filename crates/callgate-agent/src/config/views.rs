@@ -175,6 +175,12 @@ impl Config {
         }
     }
 
+    /// Whether tools are sent as a list. A dialect that is to be taught is taught, unless the list was asked for.
+    pub fn native_tools(&self, has_dialect: bool) -> bool {
+        let is_asked_for = self.origin("chat.native_tools").is_given();
+        self.flag("chat.native_tools") && (is_asked_for || !has_dialect)
+    }
+
     /// Whether the model is stopped once a call is complete.
     pub fn stop_after_call(&self) -> bool {
         self.flag("chat.stop_after_call")

@@ -15,6 +15,9 @@ use crate::written::Written;
 /// Where Ollama listens unless told otherwise.
 pub const OLLAMA: &str = "http://127.0.0.1:11434";
 
+/// Where requests go.
+const CHAT: &str = "/api/chat";
+
 /// A client of an Ollama server.
 #[derive(Clone, Debug)]
 pub struct Ollama {
@@ -22,9 +25,13 @@ pub struct Ollama {
 }
 
 impl Ollama {
-    /// A client of this server.
+    /// A client of this server. Its address may hold the path of the requests, or of those in OpenAI's form.
     pub fn new(server: Server) -> Self {
-        Ollama { http: server.into_http() }
+        let mut http = server.into_http();
+        let base = &mut http.address.base;
+        let bare = [CHAT, "/api", "/v1"].iter().find_map(|end| base.strip_suffix(end));
+        *base = bare.unwrap_or(base).to_owned();
+        Ollama { http }
     }
 }
 
@@ -34,7 +41,7 @@ impl Model for Ollama {
         request: &'a ChatRequest,
     ) -> BoxFuture<'a, Result<Box<dyn ModelChunks>, ModelFault>> {
         Box::pin(async move {
-            let answer = self.http.post("/api/chat", body(request).to_string().into_bytes()).await?;
+            let answer = self.http.post(CHAT, body(request).to_string().into_bytes()).await?;
             let framing = if request.stream { Framing::Lines } else { Framing::Whole };
             Ok(Box::new(Reading::new(answer, framing, OllamaFormat::default())) as Box<dyn ModelChunks>)
         })

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on says so by panicking")]
 
+mod people;
 #[cfg(unix)]
 mod terminal;
 
@@ -27,6 +28,7 @@ impl Folder {
         command.arg("chat").args(args).current_dir(&self.0).env_remove("CLICOLOR_FORCE");
         // Whoever runs the tests has a configuration and a history, which are not theirs to see.
         command.env("HOME", &self.0).env_remove("XDG_CONFIG_HOME").env("XDG_STATE_HOME", self.state());
+        command.env_remove("OPENAI_BASE_URL").env_remove("OLLAMA_HOST");
         command.stdin(Stdio::null());
         command
     }

@@ -14,6 +14,10 @@ fn strikes(profile: &Profile) -> Value {
     }
 }
 
+fn is_native(profile: &Profile) -> Value {
+    Value::Flag(profile.is_native())
+}
+
 fn interrupts(profile: &Profile) -> Value {
     Value::Flag(profile.interrupts())
 }
@@ -118,6 +122,13 @@ pub(super) const HOST: &[Row] = &[
         Kind::Word(&["at_limit", "after_limit"]),
         Fallback::Text("at_limit"),
         "whether the response that makes `chat.max_strikes` ends the question, or the one after it",
+    ),
+    row(
+        "chat.native_tools",
+        TRUSTING,
+        Kind::Flag,
+        Fallback::Profile(is_native),
+        "whether tools are sent as a list, for the server's own template, and not taught in the prompt; text dialects are listened for all the same",
     ),
     row(
         "chat.stop_after_call",
