@@ -8,8 +8,10 @@ mod grants;
 mod request;
 mod rule;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use callgate::{Call, Code, Tool};
@@ -24,6 +26,9 @@ pub use rule::{Fit, Rule, RuleError};
 
 use crate::model::BoxFuture;
 use crate::visible::quoted;
+
+/// A terminal so wide that the lines of a request do not depend on one.
+const WIDE: usize = 1_000;
 
 /// How a call stands before anybody is asked: it runs, asks, or never runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -163,7 +168,10 @@ impl ApprovalPolicy {
         preview: &Preview,
         approver: &dyn Approver,
     ) -> Decision {
-        let (standing, why) = self.standing(call, tool);
+        let (standing, why) = match (self.standing(call, tool), preview.always_asks) {
+            ((Standing::Safe, _), Some(why)) => (Standing::Ask, why.to_owned()),
+            (standing, _) => standing,
+        };
         match standing {
             Standing::Safe => Decision::Permitted(Permit { hash: hash(call), asked: false }),
             Standing::Deny => Decision::Denied(Denial { reason: DenialReason::Rule, detail: why }),
@@ -172,11 +180,13 @@ impl ApprovalPolicy {
                 let answer = tokio::time::timeout(self.timeout, approver.ask(&request)).await;
                 let denied = |reason| Decision::Denied(Denial { reason, detail: why.clone() });
                 match answer {
-                    Ok(Answer::Approve { hash }) if hash == request.hash => {
+                    Ok(Answer::Approve { hash } | Answer::ApproveAlways { hash }) if hash == request.hash => {
                         Decision::Permitted(Permit { hash, asked: true })
                     }
                     // The hash differs: the user agreed to another request than this one.
-                    Ok(Answer::Approve { .. }) => denied(DenialReason::OtherCall),
+                    Ok(Answer::Approve { .. } | Answer::ApproveAlways { .. }) => {
+                        denied(DenialReason::OtherCall)
+                    }
                     Ok(Answer::Deny) => denied(DenialReason::User),
                     Ok(Answer::Closed) => denied(DenialReason::Closed),
                     Ok(Answer::Nobody) => denied(DenialReason::Nobody),
@@ -237,12 +247,49 @@ pub enum Answer {
         /// The hash that was shown.
         hash: String,
     },
+    /// Yes, and to every request that is the same in all that is shown; see [`Remembering`].
+    ApproveAlways {
+        /// The hash that was shown.
+        hash: String,
+    },
     /// No.
     Deny,
     /// The question was closed without an answer.
     Closed,
     /// There is nobody to ask.
     Nobody,
+}
+
+/// Somebody who is asked once about what is the same in every line that is shown: an answer of
+/// [`always`](Answer::ApproveAlways) holds for that very request, for as long as this lives.
+pub struct Remembering<A> {
+    approver: A,
+    approved: Mutex<BTreeSet<Vec<String>>>,
+}
+
+impl<A: Approver> Remembering<A> {
+    /// Nothing is approved yet.
+    pub fn new(approver: A) -> Self {
+        Remembering { approver, approved: Mutex::default() }
+    }
+}
+
+impl<A: Approver> Approver for Remembering<A> {
+    fn ask<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Answer> {
+        Box::pin(async move {
+            // The hash is that of the call alone; what it would change and why it asks stand in the lines.
+            let shown = request.lines(false, WIDE);
+            let known = || self.approved.lock().unwrap_or_else(PoisonError::into_inner);
+            if known().contains(&shown) {
+                return Answer::Approve { hash: request.hash.clone() };
+            }
+            let answer = self.approver.ask(request).await;
+            if matches!(&answer, Answer::ApproveAlways { hash } if *hash == request.hash) {
+                known().insert(shown);
+            }
+            answer
+        })
+    }
 }
 
 /// Runs without anybody to ask: whatever is not safe by policy is denied.

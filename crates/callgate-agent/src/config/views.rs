@@ -212,6 +212,11 @@ impl Config {
         self.text("chat.instructions").unwrap_or_default()
     }
 
+    /// Whether the model gets a shell.
+    pub fn has_shell(&self) -> bool {
+        self.flag("tools.shell")
+    }
+
     /// How much one call of a file tool may read, list or write.
     pub fn file_limits(&self) -> FileLimits {
         let count = |key: &str| usize::try_from(self.count(key)).unwrap_or(usize::MAX);

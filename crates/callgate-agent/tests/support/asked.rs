@@ -60,7 +60,7 @@ pub(crate) fn calls(name: &str, path: &str) -> Says {
 pub(crate) async fn ask(profile: &str, says: &[Says], change: impl FnOnce(&mut Setting)) -> Asked {
     let scratch = Scratch::new(&format!("budget-{profile}"));
     scratch.file("a.txt", "alpha");
-    scratch.file("long.txt", &"x".repeat(3_000));
+    scratch.file("long.txt", ("x".repeat(93) + "\n").repeat(30));
     let (address, seen) = serve(says.iter().map(Says::acts).collect()).await;
     let profile = Profile::named(profile).unwrap();
     let mut tools = Toolbox::new();

@@ -12,7 +12,7 @@ use callgate_agent::config::{Config, FILE, Places};
 use callgate_agent::id::random_id;
 use callgate_agent::tools::files::{FS_READ, FS_WRITE, FileNames, Root, file_tools};
 use callgate_agent::tools::mcp::{Mcp, McpServer};
-use callgate_agent::tools::{Completion, ListedTool, RunTool, ToolError, ToolErrorCode, Toolbox};
+use callgate_agent::tools::{Completion, ListedTool, RunTool, ShellTool, ToolError, ToolErrorCode, Toolbox};
 use serde_json::Value;
 
 use crate::args::ChatArgs;
@@ -58,6 +58,13 @@ pub(super) async fn begin(
         if !args.read_only {
             grants.grant(FS_WRITE, "the command was given a folder");
         }
+    }
+    if config.has_shell() {
+        let folder = std::fs::canonicalize(&args.root).map_err(|error| {
+            Stop::usage(format!("{}: {error}", args.root.display()), "name a folder with --root")
+        })?;
+        let time = config.spending().call_time;
+        add(&mut tools, Arc::new(ShellTool::new(folder, time, &config.secret_variables())))?;
     }
     if let Some(path) = &args.tools {
         for tool in listed(path, config)? {

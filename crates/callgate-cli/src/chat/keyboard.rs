@@ -156,10 +156,12 @@ impl Approver for AtTerminal {
                     return Answer::Closed;
                 }
                 forget_typed();
-                let prompt = "run it? [y]es, [v]iew all, anything else is no: ".to_owned();
+                let prompt =
+                    "run it? [y]es, [a]lways this very call, [v]iew all, anything else is no: ".to_owned();
                 match self.keyboard.line(prompt).await {
                     Typed::Line(line) => match line.trim() {
                         "y" | "yes" => return Answer::Approve { hash: request.hash.clone() },
+                        "a" | "always" => return Answer::ApproveAlways { hash: request.hash.clone() },
                         "v" | "view" => is_short = false,
                         _ => return Answer::Deny,
                     },

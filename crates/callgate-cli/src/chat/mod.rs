@@ -8,7 +8,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use callgate_agent::approval::{Approver, NobodyThere};
+use callgate_agent::approval::{Approver, NobodyThere, Remembering};
 use callgate_agent::cancel::Cancel;
 use callgate_agent::chat::{Answered, Chat, ChatEvent, End};
 use callgate_agent::config::{Config, ConfigBuilder, check_way};
@@ -86,7 +86,7 @@ async fn once(question: &str, args: &ChatArgs, config: &Config, paint: Paint) ->
     let interrupts = Interrupts::listen().await;
     let is_attended = args.once.is_none() && is_terminal() && !args.json;
     let approver: Box<dyn Approver> = match is_attended {
-        true => Box::new(AtTerminal { keyboard: Keyboard::new()?, paint }),
+        true => Box::new(Remembering::new(AtTerminal { keyboard: Keyboard::new()?, paint })),
         false => Box::new(NobodyThere),
     };
     let mut begun = begin(args, config, approver).await?;
@@ -129,7 +129,7 @@ async fn converse(args: &ChatArgs, config: &Config, paint: Paint) -> Result<Outc
     let is_terminal = is_terminal();
     let keyboard = Keyboard::new()?;
     let approver: Box<dyn Approver> = match is_terminal {
-        true => Box::new(AtTerminal { keyboard: keyboard.clone(), paint }),
+        true => Box::new(Remembering::new(AtTerminal { keyboard: keyboard.clone(), paint })),
         false => Box::new(NobodyThere),
     };
     let mut begun = begin(args, config, approver).await?;

@@ -209,8 +209,8 @@ fn strings(view: &View<'_>, name: &str) -> Vec<Value> {
 fn placeholder(name: &str) -> String {
     let name = name.to_lowercase().replace(['-', '.'], "_");
     let is_named =
-        |word: &&str| name.strip_suffix(*word).is_some_and(|rest| rest.is_empty() || rest.ends_with('_'));
-    let usual = USUAL.iter().find(|(words, _)| words.iter().any(|word| is_named(&word)));
+        |word: &str| name.strip_suffix(word).is_some_and(|rest| rest.is_empty() || rest.ends_with('_'));
+    let usual = USUAL.iter().find(|(words, _)| words.iter().any(|word| is_named(word)));
     usual.map_or_else(|| format!("some {}", name.replace('_', " ")), |(_, text)| (*text).to_owned())
 }
 

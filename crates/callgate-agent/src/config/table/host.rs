@@ -173,6 +173,13 @@ pub(super) const HOST: &[Row] = &[
         "how many tools are shown in use before the first question; small models call only what they have seen called",
     ),
     row(
+        "tools.shell",
+        Class::Own,
+        Kind::Flag,
+        Fallback::Flag(false),
+        "whether the model gets `bash_command`, a shell in the workspace; every command asks, whatever a rule allows",
+    ),
+    row(
         "tools.read_limit",
         LIMIT,
         Kind::Count(1, 1 << 24),
