@@ -148,6 +148,9 @@ pub(crate) struct ParseArgs {
     /// Print only the message that tells the model what to fix
     #[arg(long, conflicts_with_all = ["json", "stream"])]
     pub(crate) feedback: bool,
+    /// Print only the response in the words of its profile's document: kind, codes, suggestion, whether it is done
+    #[arg(long, conflicts_with_all = ["json", "stream", "feedback", "output_format"])]
+    pub(crate) view: bool,
     /// Print one JSON object instead: `callgate` as `scan` writes it, `openai` as a choice of a chat completion
     #[arg(long, value_name = "FORMAT", conflicts_with_all = ["json", "stream", "feedback"])]
     pub(crate) output_format: Option<OutputFormat>,
@@ -214,6 +217,9 @@ pub(crate) struct ScanArgs {
     /// Add to each result the message that tells the model what to fix, or null
     #[arg(long)]
     pub(crate) feedback: bool,
+    /// Add `view` to each result: the response in the words of its profile's document
+    #[arg(long)]
+    pub(crate) view: bool,
     #[command(flatten)]
     pub(crate) lines: LineArgs,
 }
@@ -449,8 +455,10 @@ pub(crate) enum AuditAction {
         /// A number, or a correlation id
         record: String,
     },
-    /// How many calls were accepted, repaired and rejected, and why
+    /// How many calls were accepted, repaired and rejected, and why; how often was asked again, and how long things took
     Stats,
+    /// Every rejected call as a line of JSON for monitoring, with the codes of the profile's document
+    Errors,
     /// Read a recorded response again under today's rules and show the difference; needs records with `audit.values: full`
     Replay {
         /// The number or correlation id of a response; alone, all of them

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use callgate::internal::policy::RepairPolicy;
 use callgate::internal::profile::Strike;
-use callgate::{Call, Gate, Rejected, Response};
+use callgate::{Call, Code, Gate, Profile, Rejected, Response};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -127,6 +128,7 @@ impl Entry {
         Entry::new(EntryKind::Response, &call.name, status)
             .message("the call was accepted")
             .detail("verdict", json!("accepted"))
+            .detail("parse_result", json!(if call.repairs.is_empty() { "success" } else { "repaired" }))
             .detail("repairs", repairs)
             .detail("coercions", json!(coercions))
             .detail("findings", json!(findings))
@@ -134,7 +136,7 @@ impl Entry {
     }
 
     /// The verdict on an attempt that was rejected, with everything that was found.
-    pub fn rejected(rejected: &Rejected, settings: &AuditSettings) -> Self {
+    pub fn rejected(profile: &Profile, rejected: &Rejected, settings: &AuditSettings) -> Self {
         let name = rejected.name.as_deref().unwrap_or("(no name)");
         let first = rejected.findings.first().map(|finding| finding.message.to_string()).unwrap_or_default();
         // A finding's message may quote the model, so it counts as a value.
@@ -144,10 +146,20 @@ impl Entry {
             first
         };
         let codes: Vec<&str> = rejected.findings.iter().map(|finding| finding.code.word()).collect();
+        let first = rejected.findings.first();
+        let code = first.map(|finding| profile.code(finding.code).unwrap_or(finding.code.word()));
+        let position = first.and_then(|finding| finding.span).map(|span| span.start);
+        let is_schema = |finding: &&callgate::Finding| finding.code.kind() == "schema";
+        let unfit = rejected.findings.iter().filter(is_schema).map(|finding| finding.path.to_string());
         let spans: Vec<Value> = rejected.findings.iter().map(|finding| json!(finding.span)).collect();
         Entry::new(EntryKind::Safety, name, Status::Error)
             .message(message)
             .detail("verdict", json!("rejected"))
+            .detail("parse_result", json!("fail"))
+            .detail("error_code", json!(code))
+            .detail("error_position", json!(position))
+            .detail("validation_errors", json!(unfit.collect::<Vec<_>>()))
+            .detail("repair_attempted", json!(was_repair_tried(profile, rejected)))
             .detail("findings", json!(codes))
             .detail("places", json!(spans))
             .detail("dialect", json!(&*rejected.dialect))
@@ -267,6 +279,13 @@ impl Entry {
             .detail("arguments", settings.redaction.arguments(&arguments))
             .detail("arguments_sha256", json!(hash(call)))
     }
+}
+
+/// Whether a rejected call went through repair: those with unreadable JSON did, where anything is repaired.
+fn was_repair_tried(profile: &Profile, rejected: &Rejected) -> bool {
+    let code = rejected.findings.first().map(|finding| finding.code);
+    matches!(code, Some(Code::BadJson | Code::RepairBudget | Code::Truncated | Code::LoneSurrogate))
+        && profile.policy().repair != RepairPolicy::Off
 }
 
 /// What a record says about an error. Its message may quote arguments, so it counts as a value.

@@ -7,7 +7,7 @@ mod recording;
 mod records;
 mod setting;
 
-use callgate::internal::profile::{Strike, Strikes};
+use callgate::internal::profile::{ProfileView, Strike, Strikes};
 use callgate::{Code, Event, Registry, Response};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -67,6 +67,8 @@ pub enum ChatEvent<'e> {
         response: &'e Response,
         /// How often it was asked for again.
         asked_again: u32,
+        /// The same in the words of the profile's document.
+        view: &'e ProfileView,
         /// What the server says about it.
         served: &'e Served,
         /// Whether the model was stopped because a call was complete.
@@ -312,6 +314,7 @@ impl Chat {
         tell(ChatEvent::Judged {
             response: &read.response,
             asked_again: read.asked_again,
+            view: &ProfileView::of(self.setting.gate.profile(), &read.response, &read.response.text),
             served: &read.served,
             is_interrupted: read.is_interrupted,
         });

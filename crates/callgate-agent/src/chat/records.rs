@@ -37,8 +37,10 @@ impl Chat {
         correlation_id: &str,
     ) -> Result<(), AuditError> {
         let rejected = response.rejected.iter();
+        let profile = *self.setting.gate.profile();
         self.record_all(|log| {
-            rejected.map(|rejected| Entry::rejected(rejected, log.settings()).tied(correlation_id)).collect()
+            let entry = |rejected| Entry::rejected(&profile, rejected, log.settings()).tied(correlation_id);
+            rejected.map(entry).collect()
         })
     }
 

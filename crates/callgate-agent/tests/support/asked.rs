@@ -1,5 +1,7 @@
 //! One question over real HTTP: what a server says, what came of it, what was told and what is on record.
 
+use std::sync::{Arc, Mutex};
+
 use callgate::{Gate, Profile};
 use callgate_agent::approval::Grants;
 use callgate_agent::audit::{AuditLog, AuditSettings, Redaction, Style, Sync, session_path};
@@ -9,9 +11,10 @@ use callgate_agent::model::{Address, Ollama, Served, Server};
 use callgate_agent::tools::Toolbox;
 use callgate_agent::tools::files::{FS_READ, FileLimits, FileNames, Root, file_tools};
 use serde_json::{Value, json};
+use tokio::net::TcpListener;
 
 use crate::scratch::Scratch;
-use crate::support::{Act, bytes, chunked, serve};
+use crate::support::{Act, Record, bytes, chunked, play};
 
 /// What came of one question.
 pub(crate) struct Asked {
@@ -122,4 +125,23 @@ impl Asked {
     pub(crate) fn count(&self, fits: impl Fn(&Value) -> bool) -> usize {
         self.records.iter().filter(|record| fits(record)).count()
     }
+}
+
+/// A server on a real socket that answers one connection after the other, the last answer again and again. Returns its
+/// address and what it was sent each time.
+async fn serve(answers: Vec<Vec<Act>>) -> (String, Arc<Mutex<Vec<Record>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let all: Arc<Mutex<Vec<Record>>> = Arc::default();
+    let records = Arc::clone(&all);
+    tokio::spawn(async move {
+        loop {
+            let Ok((stream, _)) = listener.accept().await else { return };
+            let number = records.lock().unwrap().len().min(answers.len() - 1);
+            let record = Record::default();
+            records.lock().unwrap().push(Arc::clone(&record));
+            tokio::spawn(play(stream, answers[number].clone(), record));
+        }
+    });
+    (address, all)
 }

@@ -113,25 +113,6 @@ pub(crate) async fn listen(acts: impl IntoIterator<Item = Act>) -> (String, Reco
     (address, seen)
 }
 
-/// A server on a real socket that answers one connection after the other, the last answer again and again. Returns its
-/// address and what it was sent each time.
-pub(crate) async fn serve(answers: Vec<Vec<Act>>) -> (String, Arc<Mutex<Vec<Record>>>) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = format!("http://{}", listener.local_addr().unwrap());
-    let all: Arc<Mutex<Vec<Record>>> = Arc::default();
-    let records = Arc::clone(&all);
-    tokio::spawn(async move {
-        loop {
-            let Ok((stream, _)) = listener.accept().await else { return };
-            let number = records.lock().unwrap().len().min(answers.len() - 1);
-            let record = Record::default();
-            records.lock().unwrap().push(Arc::clone(&record));
-            tokio::spawn(play(stream, answers[number].clone(), record));
-        }
-    });
-    (address, all)
-}
-
 /// Reads one request and does what the script says.
 pub(crate) async fn play(mut stream: impl AsyncRead + AsyncWrite + Unpin, acts: Vec<Act>, seen: Record) {
     let mut request = Vec::new();

@@ -334,7 +334,8 @@ fn x_52_where_every_response_is_a_call_the_model_ends_by_one() {
     let folder = Folder::new("completion");
     let output = folder.once("read a.txt", &["--profile", "strict-xml"]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
-    assert_eq!(text(&output.stdout), "read_file says: alpha \\u{1b}[2J\n");
+    let said = text(&output.stdout);
+    assert!(said.starts_with("read_file says: ") && said.contains("alpha \\u{1b}[2J"), "{said}");
     assert!(text(&output.stderr).contains("done"), "{output:?}");
     // Whoever allows nothing still gets an answer: to be done changes nothing.
     let all =
@@ -404,7 +405,7 @@ fn a_conversation_over_pipes_goes_on_until_its_input_ends() {
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
     assert!(lines.next().unwrap().contains("rules, profile standard"));
     writeln!(typed, "call fs.list {{\"path\": \".\"}}").unwrap();
-    assert!(lines.any(|line| line.contains("fs.list says: .agent/")), "the first question was answered");
+    assert!(lines.any(|line| line.contains("fs.list says: a.txt")), "the first question was answered");
     writeln!(typed, "\ncall fs.write {{\"path\": \"b\", \"content\": \"x\"}}").unwrap();
     assert!(lines.any(|line| line.contains("there is nobody to ask")), "a pipe is nobody who could be asked");
     drop(typed);

@@ -213,3 +213,43 @@ fn an_editors_settings_are_read_for_our_keys_only() {
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("settings.json:5"), "{output:?}");
 }
+
+/// every rejected call is a line for monitoring, and the counts know what was asked again.
+#[test]
+fn rejected_calls_are_lines_for_monitoring_and_counted() {
+    let folder = Folder::new("errors");
+    let call = "<tool_call>{\"name\": \"nope\", \"arguments\": {\"key\": \"s3cret\"}}</tool_call>";
+    let server = Served::start(Box::leak(Box::new([call])));
+    let endpoint = format!("http://127.0.0.1:{}", server.port);
+    let never = "providers.openai.tool_call_retry.stop_when_repeated=false";
+    let all = json(&folder.once("Go.", &["--json", "--endpoint", &endpoint, "--set", never]));
+    assert_eq!((&all["end"], &all["strikes"]), (&json!("too_many_strikes"), &json!(3)), "{all}");
+    assert_eq!(all["responses"][0]["view"]["errors"][0]["kind"], "unknown_tool", "{all}");
+    let audit = |args: &[&str]| {
+        let mut command = folder.chat(&[]);
+        command = std::process::Command::new(command.get_program());
+        let output =
+            command.arg("audit").args(args).current_dir(&folder.0).env("HOME", &folder.0).output().unwrap();
+        text(&output.stdout)
+    };
+    let lines: Vec<Value> =
+        audit(&["errors"]).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 3, "{lines:?}");
+    for field in ["timestamp", "level", "component", "error_code", "message", "tool_name", "request_id"] {
+        assert!(lines[0][field].is_string(), "{field}: {}", lines[0]);
+    }
+    assert!(!lines[0].to_string().contains("s3cret"), "values are not kept: {}", lines[0]);
+    let stats: Value = serde_json::from_str(&audit(&["stats", "--json"])).unwrap();
+    let counts = &stats["counts"];
+    assert_eq!(
+        (&counts["finding"]["unknown-tool"], &counts["code"]["unknown-tool"]),
+        (&json!(3), &json!(3)),
+        "{stats}"
+    );
+    assert_eq!(
+        (&counts["strike"]["max-mistakes"], &counts["retry"]["retry_exhausted"]),
+        (&json!(1), &json!(1)),
+        "{stats}"
+    );
+    assert!(stats["mean_ms"]["wait before asking again"].is_f64(), "{stats}");
+}

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::message as sentence;
-use crate::event::Call;
+use crate::event::{Call, Rejected};
 use crate::finding::{Code, Finding, Severity};
 use crate::response::Response;
 
@@ -136,6 +136,20 @@ pub(super) fn code(code: Code) -> Option<&'static str> {
         _ if code.kind() == "schema" => Some("invalid_args"),
         _ => None,
     }
+}
+
+/// What a response is.
+pub(super) fn kind(response: &Response, input: &str) -> &'static str {
+    match ActionResult::from_response(response, input).kind {
+        ActionKind::Text => "text",
+        ActionKind::Action => "action",
+        ActionKind::Error => "error",
+    }
+}
+
+/// What is wrong with a rejected call.
+pub(super) fn error(_: &[(Code, &'static str)], rejected: &Rejected) -> String {
+    message(rejected.name.as_deref(), &rejected.findings)
 }
 
 /// The text of a response; whole where nothing was taken out of it.

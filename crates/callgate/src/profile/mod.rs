@@ -9,11 +9,13 @@ pub mod strict_xml;
 mod strikes;
 pub mod structured;
 mod table;
+mod view;
 
 use std::fmt;
 
 pub use feedback::defuse;
 pub use strikes::{Strike, StrikeLimit, StrikeMode, Strikes};
+pub use view::{ProfileView, ViewError};
 
 use crate::dialect::Record;
 use crate::finding::{Code, Finding};
@@ -185,6 +187,11 @@ impl Profile {
 /// What findings of a code say, given the sentences of a document.
 fn sentence(sentences: &[(Code, &'static str)], code: Code) -> &'static str {
     sentences.iter().find(|(own, _)| *own == code).map_or(code.entry().message, |(_, sentence)| sentence)
+}
+
+/// The messages of findings, given the sentences of a document.
+fn messages<'f>(sentences: &[(Code, &'static str)], findings: &'f [Finding]) -> Vec<&'f str> {
+    findings.iter().map(|finding| message(sentences, finding)).collect()
 }
 
 /// The message of a finding: the document's own sentence, unless something was said about this very input.

@@ -1,6 +1,6 @@
 //! The table of profiles: one row each, with everything that makes it differ from the others.
 
-use super::{StrikeLimit, action, fenced, labelled, strict_xml, structured};
+use super::{StrikeLimit, action, fenced, labelled, messages, strict_xml, structured, view};
 use crate::dialect::Record;
 use crate::event::Rejected;
 use crate::finding::{Code, Finding};
@@ -40,6 +40,10 @@ pub(super) struct Row {
     /// The sentences of its document for findings that it has a sentence for.
     pub(super) sentences: &'static [(Code, &'static str)],
     pub(super) feedback: Feedback,
+    /// What a response is, `text`, `action` or `error`, given the input.
+    pub(super) kind: fn(&Response, &str) -> &'static str,
+    /// What is wrong with a rejected call, all of it, given the sentences of the document.
+    pub(super) error: fn(&[(Code, &'static str)], &Rejected) -> String,
     /// What a host is told to do about a response, where its document says something about every response.
     pub(super) suggestion: fn(&Response, &str) -> Option<String>,
     /// The text of a response as its document shows and keeps it, given the input.
@@ -104,6 +108,8 @@ const STANDARD: Row = Row {
         expects: |_| None,
         format: |_, _, _| None,
     },
+    kind: view::kind,
+    error: |sentences, rejected| messages(sentences, &rejected.findings).join("; "),
     suggestion: |_, _| None,
     text: |response, _| response.text.clone(),
     says_done: |_| false,
@@ -180,6 +186,8 @@ pub(super) const PROFILES: &[Row] = &[
         feedback: Feedback { shows_calls: true, ..STANDARD.feedback },
         sentences: action::SENTENCES,
         suggestion: action::suggestion,
+        kind: action::kind,
+        error: action::error,
         text: action::text,
         last_strike: action::SUGGESTION,
         retries: 0,
@@ -200,6 +208,7 @@ pub(super) const PROFILES: &[Row] = &[
         rules: "Call tools through the structured tool_calls channel only. Arguments are one JSON object.\n",
         code: structured::code,
         sentences: structured::SENTENCES,
+        error: structured::error,
         last_strike: "Failed to parse tool calls after {retries} retry attempts",
         retries: 3,
         retry_template: Some(structured::RETRY),
