@@ -14,7 +14,7 @@ mod support;
 #[path = "support/asked.rs"]
 mod asked;
 
-use asked::{Asked, Says, ask, calls};
+use asked::{Says, ask, calls};
 use callgate_agent::chat::End;
 use callgate_agent::tools::Spending;
 use serde_json::Value;
