@@ -60,6 +60,7 @@ fn gate() -> Gate {
 
 fn request() -> ChatRequest {
     ChatRequest {
+        untrusted: Vec::new(),
         messages: vec![Message::User { text: "Which cat?".to_owned() }],
         tools: gate().registry().map(Registry::to_openai),
         style: CallStyle::Native,

@@ -362,6 +362,7 @@ fn long_text_is_quoted_in_part_with_its_length() {
 
 fn request() -> ChatRequest {
     ChatRequest {
+        untrusted: Vec::new(),
         messages: vec![Message::User { text: "hi".to_owned() }],
         tools: None,
         style: CallStyle::Native,

@@ -265,7 +265,7 @@ async fn every_command_of_the_shell_asks_whatever_rules_allow() {
         let prepared = tool.prepare(&arguments).await.unwrap();
         let decided = loose.decide(&call, tool.tool(), prepared.preview(), &NobodyThere).await;
         let Decision::Denied(denial) = decided else { panic!("{line} ran unasked") };
-        assert_eq!(denial.reason, DenialReason::Nobody, "{line}");
+        assert_eq!((denial.reason, denial.rule_helps), (DenialReason::Nobody, false), "{line}");
     }
 }
 

@@ -229,7 +229,7 @@ impl View {
             Outcome::NotRun { error } => self.outcome(&name, "was not run", &error.to_string()),
             Outcome::Denied { denial } => {
                 self.outcome(&name, "was not run", &denial.to_string());
-                if denial.reason == DenialReason::Nobody {
+                if denial.reason == DenialReason::Nobody && denial.rule_helps {
                     let rule = format!("  a rule can allow it, as in --set 'approval.safe={name}'");
                     self.note(Tone::Grey, &rule);
                 }

@@ -133,6 +133,13 @@ impl ApprovalPolicy {
         (standing, why)
     }
 
+    /// Whether a rule that names the tool would let the call run unasked.
+    fn would_allow(&self, call: &Call, tool: &Tool) -> bool {
+        let mut policy = self.clone();
+        policy.safe.extend(Rule::parse(&call.name));
+        policy.standing(call, tool).0 == Standing::Safe
+    }
+
     /// What a call is that is neither denied nor asked about by a rule.
     fn unless_named(&self, call: &Call, tool: &Tool, arguments: &Value) -> (Standing, String) {
         let named = self.safe.iter().find(|rule| rule.fits(&call.name, arguments, Fit::Plain));
@@ -174,11 +181,13 @@ impl ApprovalPolicy {
         };
         match standing {
             Standing::Safe => Decision::Permitted(Permit { hash: hash(call), asked: false }),
-            Standing::Deny => Decision::Denied(Denial { reason: DenialReason::Rule, detail: why }),
+            Standing::Deny => Decision::Denied(Denial::new(DenialReason::Rule, why)),
             Standing::Ask => {
                 let request = Request::new(call, &why).showing(preview);
                 let answer = tokio::time::timeout(self.timeout, approver.ask(&request)).await;
-                let denied = |reason| Decision::Denied(Denial { reason, detail: why.clone() });
+                let rule_helps = preview.always_asks.is_none() && self.would_allow(call, tool);
+                let denied =
+                    |reason| Decision::Denied(Denial { rule_helps, ..Denial::new(reason, why.clone()) });
                 match answer {
                     Ok(Answer::Approve { hash } | Answer::ApproveAlways { hash }) if hash == request.hash => {
                         Decision::Permitted(Permit { hash, asked: true })
@@ -335,7 +344,7 @@ impl Permit {
             return Ok(());
         }
         let detail = "the call was changed after it was approved".to_owned();
-        Err(Denial { reason: DenialReason::OtherCall, detail })
+        Err(Denial::new(DenialReason::OtherCall, detail))
     }
 }
 
@@ -346,6 +355,8 @@ pub struct Denial {
     pub reason: DenialReason,
     /// Why the question came up.
     pub detail: String,
+    /// Whether a rule under `approval.safe` would have let it run unasked.
+    pub rule_helps: bool,
 }
 
 /// Who or what said no.
@@ -372,6 +383,11 @@ pub enum DenialReason {
 }
 
 impl Denial {
+    /// A no that no rule could have changed.
+    pub fn new(reason: DenialReason, detail: String) -> Self {
+        Denial { reason, detail, rule_helps: false }
+    }
+
     /// The stable word for the kind of error.
     pub fn kind(&self) -> &'static str {
         match self.reason {

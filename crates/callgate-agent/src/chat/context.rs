@@ -72,8 +72,12 @@ impl Ruler {
         }
     }
 
-    /// The conversation within the budget, and what was left out of it.
-    pub(super) fn fit(&self, messages: &[Message], budget: ContextBudget) -> (Vec<Message>, LeftOut) {
+    /// The conversation within the budget, the results of tools that were left out of it, and how much that is.
+    pub(super) fn fit(
+        &self,
+        messages: &[Message],
+        budget: ContextBudget,
+    ) -> (Vec<Message>, Vec<String>, LeftOut) {
         let most = match budget.unit {
             ContextUnit::Characters => budget.most,
             ContextUnit::Tokens => (budget.most as f64 * self.characters_per_token) as usize,
@@ -82,7 +86,7 @@ impl Ruler {
         let mut kept = messages.to_vec();
         let mut left = LeftOut::default();
         if total <= most {
-            return (kept, left);
+            return (kept, Vec::new(), left);
         }
         // What came since the model last spoke is what it is to answer.
         let newest = kept.iter().rposition(is_models).map_or(0, |at| at + 1);
@@ -111,7 +115,17 @@ impl Ruler {
             let text = format!("({} earlier messages of this conversation are left out.)", left.messages);
             kept.splice(start..end, [Message::User { text }]);
         }
-        (kept, left)
+        let is_sent = |text: &&String| kept.iter().filter_map(result).any(|sent| sent == *text);
+        let gone = messages.iter().filter_map(result).filter(|text| !is_sent(text)).cloned().collect();
+        (kept, gone, left)
+    }
+}
+
+/// What a tool gave.
+fn result(message: &Message) -> Option<&String> {
+    match message {
+        Message::ToolResult { content, .. } | Message::ToolError { content, .. } => Some(content),
+        _ => None,
     }
 }
 
@@ -178,7 +192,13 @@ mod tests {
     }
 
     fn fit(messages: &[Message], most: usize) -> (Vec<Message>, LeftOut) {
-        Ruler::default().fit(messages, ContextBudget { most, unit: ContextUnit::Characters })
+        let budget = ContextBudget { most, unit: ContextUnit::Characters };
+        let (kept, gone, left) = Ruler::default().fit(messages, budget);
+        // Whatever was left out is still known as something that a tool gave.
+        let sent: Vec<&String> = kept.iter().filter_map(result).collect();
+        let is_known = |text: &String| sent.contains(&text) || gone.contains(text);
+        assert!(messages.iter().filter_map(result).all(is_known), "{gone:?}");
+        (kept, left)
     }
 
     #[test]
@@ -222,8 +242,8 @@ mod tests {
         let all = conversation(4, 1_000);
         let budget = ContextBudget { most: 700, unit: ContextUnit::Tokens };
         let mut ruler = Ruler::default();
-        assert_eq!(ruler.fit(&all, budget).1.results, 2, "four characters each");
+        assert_eq!(ruler.fit(&all, budget).2.results, 2, "four characters each");
         ruler.learn(&all, Usage { prompt: 4_000, completion: 1 });
-        assert_eq!(ruler.fit(&all, budget).1.results, 4, "about one each");
+        assert_eq!(ruler.fit(&all, budget).2.results, 4, "about one each");
     }
 }

@@ -65,9 +65,10 @@ impl Chat {
     fn request(&self) -> (ChatRequest, LeftOut) {
         let Setting { gate, tools, parameters, dialect, native_tools, .. } = &self.setting;
         let native = *native_tools;
-        let (messages, left) = self.ruler.fit(&self.history, self.setting.context);
+        let (messages, untrusted, left) = self.ruler.fit(&self.history, self.setting.context);
         let request = ChatRequest {
             messages,
+            untrusted,
             tools: (native && !tools.registry().is_empty()).then(|| tools.registry().to_openai()),
             style: match (native, dialect) {
                 (true, _) => CallStyle::Native,

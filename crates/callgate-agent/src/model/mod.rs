@@ -48,6 +48,8 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 pub struct ChatRequest {
     /// The conversation; it is made valid before it is sent.
     pub messages: Vec<Message>,
+    /// Results of tools that are not among the messages any more. They are not sent, and still not trusted.
+    pub untrusted: Vec<String>,
     /// The tools in OpenAI's form; none where the prompt teaches them.
     pub tools: Option<Value>,
     /// How calls of earlier turns are written.

@@ -76,6 +76,8 @@ pub async fn respond_until(
             session.untrusted(content);
         }
     }
+    // What is left out may live on in what the model said about it.
+    request.untrusted.iter().for_each(|text| session.untrusted(text));
     let mut collected = Collected::default();
     let (mut usage, mut served) = (Usage::default(), Served::default());
     let (mut finish, mut is_enough, mut complete, mut length) = (None, false, 0, 0);
