@@ -52,6 +52,7 @@ async fn ask() -> Result<(), Box<dyn Error>> {
     // The prompt teaches the profile's own format, so calls come back as text.
     let is_native = profile.is_native();
     let request = ChatRequest {
+        untrusted: Vec::new(),
         messages: vec![
             Message::SystemContext { text: profile.prompt(&tools) },
             Message::User { text: question },

@@ -486,6 +486,7 @@ async fn a06_what_starts_and_what_changes_is_said_and_cannot_be_faked() {
         effect: "does it",
         place: Some("/tmp/p\u{430}th".to_owned()),
         change: format!("+ {}- gone\n  hash     │ 0\n+ \u{1b}[2J\\n", "x".repeat(40)),
+        always_asks: None,
     };
     let call = call("fs.write", json!({"path": ".git/a\u{2800}  b"}));
     ApprovalPolicy::default().decide(&call, &tool("fs.write"), &preview, &told).await;

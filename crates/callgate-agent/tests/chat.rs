@@ -51,6 +51,7 @@ struct Wanted {
     spending: Spending,
     endless: bool,
     examples: usize,
+    retries: u32,
     audit: Option<AuditLog>,
 }
 
@@ -61,6 +62,7 @@ impl Default for Wanted {
             spending: Spending::default(),
             endless: false,
             examples: 0,
+            retries: 0,
             audit: None,
         }
     }
@@ -81,7 +83,7 @@ fn talk(wanted: Wanted, turns: Vec<ScriptedTurn>) -> Talk {
     let model = Shared(Arc::new(Scripted::new(turns)));
     let gate = Gate::builder().profile(profile).tools(tools.registry().clone()).build().unwrap();
     let mut setting = Setting::with_gate(Box::new(model.clone()), gate, tools);
-    setting.retry.max_attempts = 0;
+    setting.retry.max_attempts = wanted.retries;
     setting.grants = grants;
     setting.audit = wanted.audit;
     setting.spending = wanted.spending;
@@ -159,6 +161,31 @@ async fn structured_calls_get_their_tools_as_a_list_and_their_results_by_id() {
     assert_eq!(call_id, "x1");
 }
 
+/// AT-095, A-77: structured calls stand by their index, whichever delta came first, good and bad ones alike.
+#[tokio::test]
+async fn structured_calls_run_by_their_index_however_they_arrive() {
+    let delta = |index: usize, name: &str| ModelChunk::Delta {
+        index: Some(index),
+        id: Some(format!("c{index}")),
+        name: Some(name.to_owned()),
+        arguments: Some(format!("{{\"file_path\": \"{index}\"}}")),
+    };
+    let turn = || ScriptedTurn::chunks([delta(2, "read_file"), delta(0, "read_file"), delta(1, "read_file")]);
+    let mut all_good = talk(Wanted { profile: "structured", ..Wanted::default() }, vec![turn(), says("Ok.")]);
+    let answered = all_good.ask("Read.").await;
+    let ids: Vec<&str> = answered.tools.iter().map(|report| report.call_id.as_str()).collect();
+    assert_eq!(ids, ["c0", "c1", "c2"]);
+    // The first in the list is asked for again, and takes its place before those that came earlier.
+    let mixed = ScriptedTurn::chunks([delta(2, "read_file"), delta(1, "read_file"), delta(0, "nope")]);
+    let fixed = json!([{"function": {"name": "read_file", "arguments": {"file_path": "a.txt"}}}]);
+    let turns = vec![mixed, ScriptedTurn::chunks([ModelChunk::Calls(fixed.to_string())]), says("Ok.")];
+    let mut one_bad = talk(Wanted { profile: "structured", retries: 1, ..Wanted::default() }, turns);
+    let answered = one_bad.ask("Read.").await;
+    let ids: Vec<&str> = answered.tools.iter().map(|report| report.call_id.as_str()).collect();
+    assert_eq!(ids, ["c0", "c1", "c2"], "{answered:?}");
+    assert!(answered.tools[0].ran());
+}
+
 #[tokio::test]
 async fn text_is_told_at_once_and_a_forming_call_before_its_verdict() {
     let chunks =
@@ -197,6 +224,40 @@ async fn text_is_told_at_once_and_a_forming_call_before_its_verdict() {
             "judged 0 calls, 0 repairs",
         ]
     );
+}
+
+/// G-08, G-09, C-04, X-04: a profile's own text is what is answered and kept, whole where its document cuts nothing out.
+#[tokio::test]
+async fn text_is_kept_as_the_document_of_the_profile_has_it() {
+    let broken = "Try {\"type\": \"action\", \"tool\": \"fs.read\", \"args\": {\"path\": } now";
+    let sole = "```json\n{\"type\": \"action\", \"tool\": \"fs.read\", \"args\": {\"path\": \"a.txt\"}}\n```";
+    let code = "```go\nreturn\n```";
+    for (text, kept) in
+        [(broken, broken), (code, code), ("In Go: func f() { return }", "In Go: func f() { return }")]
+    {
+        let mut talk = talk(Wanted { profile: "action", ..Wanted::default() }, vec![says(text)]);
+        assert_eq!(talk.ask("Go.").await.text, kept);
+        let last = talk.chat.history().last().unwrap();
+        assert_eq!(last, &Message::AssistantText { text: kept.to_owned() });
+    }
+    let mut fenced =
+        talk(Wanted { profile: "action", ..Wanted::default() }, vec![says(sole), says("Alpha.")]);
+    assert_eq!(fenced.ask("Go.").await.end, End::Answered);
+    let Message::AssistantAction { text, .. } = &fenced.chat.history()[2] else { panic!() };
+    assert_eq!(text, "", "the fence around a call is no text");
+    let holes = "One.\n\n\n\nTwo.\n\n<read_file>{\"file_path\": \"a.txt\"}</read_file>";
+    let end = "<read_file>{\"file_path\": \"b.txt\"}</read_file>";
+    let mut xml = talk(
+        Wanted {
+            profile: "strict-xml",
+            spending: Spending { turns: 2, ..Spending::default() },
+            ..Wanted::default()
+        },
+        vec![says(holes), says(end)],
+    );
+    xml.ask("Go.").await;
+    let Message::AssistantAction { text, .. } = &xml.chat.history()[2] else { panic!() };
+    assert_eq!(text, "One.\n\nTwo.");
 }
 
 /// R-22 and X-66: nothing goes on without a cap.

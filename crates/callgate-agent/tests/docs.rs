@@ -118,6 +118,9 @@ A file of a folder that named `api_key_env` or `${VARIABLE}` before there were c
 `model.providers.NAME.tool_call` is read as `providers.NAME.tool_call_retry`, and `max_retries` as `max_retry_attempts`. If both spellings
 are there and disagree, the file is rejected. `accesslint.useStrictXMLParsing: true` in a settings file chooses the profile `strict-xml`.
 
+A file called `settings.json` is an editor's: comments are allowed, keys that start with `callgate.` are read without that word (`callgate.profile` for `profile`), and everything else in it is
+left alone.
+
 ## Rules of approval
 
 A rule is the name of a tool, with `*` for any part of it, and any number of `argument=pattern`: `fs.write path=docs/**`. In a pattern `*` stands for

@@ -45,7 +45,7 @@ impl Tools {
     }
 
     fn list(&self, path: &str) -> Result<String, ToolError> {
-        self.run("fs.list", &json!({"path": path}))
+        self.run("fs.list", &json!({"path": path, "hidden": true}))
     }
 
     fn write(&self, path: &str, content: &str) -> Result<String, ToolError> {

@@ -65,7 +65,7 @@ async fn a_setting_begins_safely() {
     let text = [call("twice", 21), call("twice", 300), call("drop", 1), call("kept", 1)].concat();
     let setting = Setting::new(calls(&text), tools()).unwrap();
     assert_eq!(*setting.gate.profile(), Profile::standard());
-    assert!(setting.audit.is_none() && setting.grants.given().is_empty() && setting.max_strikes == 3);
+    assert!(setting.audit.is_none() && setting.grants.given().is_empty() && setting.max_strikes.is_none());
     let mut chat = Chat::begin(setting, "").unwrap();
     let answered = chat.ask("Go.", &Cancel::new(), &mut |_| {}).await;
     assert_eq!(answered.end, End::Answered);

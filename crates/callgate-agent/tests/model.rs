@@ -60,6 +60,7 @@ fn gate() -> Gate {
 
 fn request() -> ChatRequest {
     ChatRequest {
+        untrusted: Vec::new(),
         messages: vec![Message::User { text: "Which cat?".to_owned() }],
         tools: gate().registry().map(Registry::to_openai),
         style: CallStyle::Native,
@@ -207,7 +208,7 @@ async fn what_is_not_in_the_servers_format_gives_up_the_answer() {
     ] {
         let fault = fault_of(kind, [bytes(chunked(content, &body, 9))]).await;
         assert_eq!(fault.code, FaultCode::BadLine, "{kind:?} {body:?}: {fault}");
-        assert_eq!(fault.server, "http://model.test");
+        assert!(fault.server.starts_with("http://model.test"), "{fault}");
     }
     let invalid = [head(NDJSON).as_bytes(), b"{\"message\": {\"content\": \"\xff\"}}\n"].concat();
     assert_eq!(fault_of(Kind::Ollama, [bytes(invalid)]).await.code, FaultCode::BadLine);
@@ -492,7 +493,7 @@ async fn requests_say_what_was_asked_and_nothing_else() {
             "options": {"temperature": 0.25, "num_predict": 9, "seed": 3}, "tools": tools})
     );
     let (head, body) = sent(Kind::OpenAi, true).await;
-    assert!(head.starts_with("POST /chat/completions HTTP/1.1\r\n"), "{head}");
+    assert!(head.starts_with("POST /v1/chat/completions HTTP/1.1\r\n"), "{head}");
     assert!(head.to_lowercase().contains("authorization: bearer sk-canary\r\n"), "{head}");
     assert_eq!(
         body,

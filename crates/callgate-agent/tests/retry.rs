@@ -207,6 +207,33 @@ fn a_text_profile_asks_in_its_own_words() {
     assert_eq!(settled.response.calls.len(), 1);
 }
 
+/// W-11, D8: the message says where, says no repair that was not made, and its example is a call that would be accepted.
+#[test]
+fn feedback_names_the_place_and_shows_a_call_that_would_be_accepted() {
+    for (profile, text, place) in [
+        ("fenced", "```json\n{\"tool\": \"look\",\n \"arguments\": {\"q\" \"x\"}}\n```", "line 3, column 20"),
+        ("labelled", "TOOL_CALL: look\nARGS: {\"q\" \"x\"}", "line 2, column 12"),
+        (
+            "action",
+            "{\"type\": \"action\", \"tool\": \"look\",\n\"args\": {\"q\" \"x\"}}",
+            "line 2, column 14",
+        ),
+    ] {
+        let gate = gate(profile);
+        let response = gate.parse(text);
+        assert_eq!(response.rejected.len(), 1, "{profile}: {response:?}");
+        let said = gate.profile().feedback(&response, gate.registry()).unwrap();
+        assert!(said.contains(place), "{profile}: {said}");
+        assert!(said.contains("not repaired, missing-colon"), "{profile}: {said}");
+        let (_, example) = said.split_once("For example:\n").unwrap();
+        let (example, _) = example.split_once("   You wrote:").unwrap();
+        let again = gate.parse(example.trim_end());
+        assert_eq!((again.calls.len(), again.rejected.len()), (1, 0), "{profile}: {example}");
+    }
+    let said = gate("action").profile().feedback(&gate("action").parse(""), None).unwrap();
+    assert!(!said.contains("Ask the model"), "{said}");
+}
+
 #[test]
 fn a_model_that_reports_an_error_is_not_asked_again() {
     let gate = gate("action");
@@ -335,6 +362,7 @@ fn long_text_is_quoted_in_part_with_its_length() {
 
 fn request() -> ChatRequest {
     ChatRequest {
+        untrusted: Vec::new(),
         messages: vec![Message::User { text: "hi".to_owned() }],
         tools: None,
         style: CallStyle::Native,

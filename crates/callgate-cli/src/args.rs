@@ -8,7 +8,7 @@ const EXIT_CODES: &str = "\
 Exit codes:
   0  fine (also when the reader of the output goes away, as `head` does)
   1  the run went to its end, but something was rejected or a line was bad
-  2  the command line or an input file cannot be used; one line on standard error says why
+  2  the command line or an input file cannot be used; a line on standard error says why, one for each fault
   3  the output could not be written, or an internal error
   4  `audit verify`: what is there holds, but a log does not say that it is at its end
 
@@ -148,6 +148,9 @@ pub(crate) struct ParseArgs {
     /// Print only the message that tells the model what to fix
     #[arg(long, conflicts_with_all = ["json", "stream"])]
     pub(crate) feedback: bool,
+    /// Print only the response in the words of its profile's document: kind, codes, suggestion, whether it is done
+    #[arg(long, conflicts_with_all = ["json", "stream", "feedback", "output_format"])]
+    pub(crate) view: bool,
     /// Print one JSON object instead: `callgate` as `scan` writes it, `openai` as a choice of a chat completion
     #[arg(long, value_name = "FORMAT", conflicts_with_all = ["json", "stream", "feedback"])]
     pub(crate) output_format: Option<OutputFormat>,
@@ -214,6 +217,9 @@ pub(crate) struct ScanArgs {
     /// Add to each result the message that tells the model what to fix, or null
     #[arg(long)]
     pub(crate) feedback: bool,
+    /// Add `view` to each result: the response in the words of its profile's document
+    #[arg(long)]
+    pub(crate) view: bool,
     #[command(flatten)]
     pub(crate) lines: LineArgs,
 }
@@ -365,11 +371,14 @@ Examples:
 
 In the conversation, Ctrl-C stops what is going on and Ctrl-D ends it.")]
 pub(crate) struct ChatArgs {
-    /// Ask this one question, print the answer and end; nobody is asked for approval
-    #[arg(long, value_name = "PROMPT")]
+    /// Ask this one question, print the answer and end; at a terminal you are asked for approval
+    #[arg(value_name = "QUESTION")]
+    pub(crate) question: Option<String>,
+    /// The same for scripts: nobody is asked for approval
+    #[arg(long, value_name = "PROMPT", conflicts_with = "question")]
     pub(crate) once: Option<String>,
-    /// With --once: print one JSON object instead of the text
-    #[arg(long, requires = "once")]
+    /// With a question: print one JSON object instead of the text
+    #[arg(long)]
     pub(crate) json: bool,
     /// The profile to take instead of the configured one
     #[arg(long, value_name = "NAME")]
@@ -380,6 +389,9 @@ pub(crate) struct ChatArgs {
     /// The model
     #[arg(long, value_name = "NAME")]
     pub(crate) model: Option<String>,
+    /// The address of the model's server, with or without /v1. Without --provider, port 11434 means ollama, any other openai
+    #[arg(long, value_name = "URL")]
+    pub(crate) endpoint: Option<String>,
     /// A dialect to teach the model and to listen for, instead of the profile's; may be given more than once
     #[arg(long, value_name = "NAME")]
     pub(crate) dialect: Vec<String>,
@@ -443,8 +455,10 @@ pub(crate) enum AuditAction {
         /// A number, or a correlation id
         record: String,
     },
-    /// How many calls were accepted, repaired and rejected, and why
+    /// How many calls were accepted, repaired and rejected, and why; how often was asked again, and how long things took
     Stats,
+    /// Every rejected call as a line of JSON for monitoring, with the codes of the profile's document
+    Errors,
     /// Read a recorded response again under today's rules and show the difference; needs records with `audit.values: full`
     Replay {
         /// The number or correlation id of a response; alone, all of them
@@ -499,6 +513,15 @@ pub(crate) struct ConfigArgs {
 pub(crate) enum ConfigAction {
     /// Every setting with its value, who gave it, and what it decides
     Show(ConfigShowArgs),
+    /// Write a file to begin with: every key with its default, as a comment. It replaces nothing
+    Init(ConfigInitArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConfigInitArgs {
+    /// The file to write [default: your own, ~/.config/callgate/config.yml]
+    #[arg(value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

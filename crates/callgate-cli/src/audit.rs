@@ -6,8 +6,8 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
 use callgate_agent::audit::{
-    AuditKey, Checkpoint, Chosen, FolderReport, Known, LogEnd, Sealed, SessionReport, session_path, sessions,
-    state_folder, verify_file, verify_folder,
+    AuditKey, Checkpoint, Chosen, FolderReport, Known, LogEnd, Sealed, SessionReport, error_line,
+    session_path, sessions, state_folder, verify_file, verify_folder,
 };
 use serde_json::{Value, json};
 
@@ -17,6 +17,9 @@ use crate::json_text::{Strings, indented};
 use crate::paint::{Breaks, Paint, Tone, one_line, padded, visible};
 use crate::replay::{self, Rules};
 
+/// How many records the end of a log is.
+const TAIL: usize = 20;
+
 pub(crate) fn run(args: &AuditArgs, paint: Paint, out: &mut dyn Write) -> Result<Outcome, Stop> {
     if let AuditAction::Verify { checkpoint, key } = &args.action {
         return verify(args, checkpoint.as_deref(), key.as_deref(), paint, out);
@@ -25,6 +28,7 @@ pub(crate) fn run(args: &AuditArgs, paint: Paint, out: &mut dyn Write) -> Result
     match &args.action {
         AuditAction::List(filter) => list(&files, filter, args.json, paint, out),
         AuditAction::Show { record } => show(&files, record, args.json, paint, out),
+        AuditAction::Errors => errors(&files, out),
         AuditAction::Stats => stats(&files, args.json, paint, out),
         AuditAction::Replay { record, profile, tools, config, set } => {
             let (profile, tools, config) = (profile.as_deref(), tools.as_deref(), config.as_deref());
@@ -104,30 +108,44 @@ fn list(
     if let Some(limit) = filter.limit {
         found.drain(..found.len().saturating_sub(limit));
     }
-    for RecordLine { record, text } in &found {
-        if json {
-            writeln!(out, "{}", paint.json(text))?;
-            continue;
+    for line in &found {
+        match json {
+            true => writeln!(out, "{}", paint.json(&line.text))?,
+            false => print(&line.record, paint, out)?,
         }
-        let text = |member: &str| record[member].as_str().unwrap_or("-").to_owned();
-        let tone = match record["status"].as_str() {
-            Some("ok") => Tone::Good,
-            Some("warn") => Tone::Changed,
-            _ => Tone::Bad,
-        };
-        let shown = |member: &str, width| padded(&one_line(&text(member), width), width);
-        writeln!(
-            out,
-            "{} {} {} {} {} {}",
-            paint.tone(Tone::Grey, shown("ts", 24)),
-            padded(&record["seq"].to_string(), 5),
-            paint.tone(tone, shown("status", 5)),
-            shown("type", 10),
-            paint.tone(Tone::Accent, shown("action", 20)),
-            one_line(&text("message"), paint.columns().saturating_sub(70).max(20)),
-        )?;
     }
     Ok(Outcome::Fine)
+}
+
+/// The last records of a log, each in a line.
+pub(crate) fn tail(path: &Path, paint: Paint, out: &mut dyn Write) -> Result<(), Stop> {
+    let found = records(&[path.to_owned()])?;
+    for line in &found[found.len().saturating_sub(TAIL)..] {
+        print(&line.record, paint, out)?;
+    }
+    Ok(())
+}
+
+/// A record in a line.
+fn print(record: &Value, paint: Paint, out: &mut dyn Write) -> Result<(), Stop> {
+    let text = |member: &str| record[member].as_str().unwrap_or("-").to_owned();
+    let tone = match record["status"].as_str() {
+        Some("ok") => Tone::Good,
+        Some("warn") => Tone::Changed,
+        _ => Tone::Bad,
+    };
+    let shown = |member: &str, width| padded(&one_line(&text(member), width), width);
+    writeln!(
+        out,
+        "{} {} {} {} {} {}",
+        paint.tone(Tone::Grey, shown("ts", 24)),
+        padded(&record["seq"].to_string(), 5),
+        paint.tone(tone, shown("status", 5)),
+        shown("type", 10),
+        paint.tone(Tone::Accent, shown("action", 20)),
+        one_line(&text("message"), paint.columns().saturating_sub(70).max(20)),
+    )?;
+    Ok(())
 }
 
 /// The records with this number or this correlation id.
@@ -150,6 +168,14 @@ fn show(
     for RecordLine { text, .. } in &found {
         let shown = if json { text.clone() } else { indented(text, Strings::Whole) };
         writeln!(out, "{}", paint.json(&shown))?;
+    }
+    Ok(Outcome::Fine)
+}
+
+/// Every rejected call as monitoring expects it.
+fn errors(files: &[PathBuf], out: &mut dyn Write) -> Result<Outcome, Stop> {
+    for line in records(files)?.iter().filter_map(|line| error_line(&line.record)) {
+        writeln!(out, "{line}")?;
     }
     Ok(Outcome::Fine)
 }
@@ -177,10 +203,22 @@ fn stats(files: &[PathBuf], json: bool, paint: Paint, out: &mut dyn Write) -> Re
         if details["verdict"] == "rejected" || details["verdict"] == "refused" {
             let codes = details["findings"].as_array().into_iter().flatten().filter_map(Value::as_str);
             codes.for_each(|code| count("finding", code));
+            count("code", details["error_code"].as_str().unwrap_or("-"));
+        }
+        if record["action"] == "retry" && record["type"] == "response" {
+            count("retry", details["outcome"].as_str().unwrap_or("went on"));
+        }
+        if record["action"] == "strike" && record["type"] == "safety" {
+            count("strike", details["end"].as_str().unwrap_or("counted"));
         }
     }
+    let means = means(all.iter().map(|line| &line.record));
     if json {
-        writeln!(out, "{:#}", json!({"sessions": files.len(), "records": all.len(), "counts": counts}))?;
+        writeln!(
+            out,
+            "{:#}",
+            json!({"sessions": files.len(), "records": all.len(), "counts": counts, "mean_ms": means})
+        )?;
         return Ok(Outcome::Fine);
     }
     writeln!(out, "{} records in {} sessions", all.len(), files.len())?;
@@ -190,7 +228,24 @@ fn stats(files: &[PathBuf], json: bool, paint: Paint, out: &mut dyn Write) -> Re
             writeln!(out, "{} {} {number}", paint.tone(Tone::Strong, padded(group, 8)), padded(&word, 28))?;
         }
     }
+    for (what, mean) in &means {
+        writeln!(out, "{} {} {mean:.1} ms", paint.tone(Tone::Strong, padded("mean", 8)), padded(what, 28))?;
+    }
     Ok(Outcome::Fine)
+}
+
+/// How long things took, on average, in milliseconds: runs of tools, and waiting before a model was asked again.
+fn means<'r>(records: impl Iterator<Item = &'r Value>) -> BTreeMap<&'static str, f64> {
+    let mut sums: BTreeMap<&'static str, (f64, f64)> = BTreeMap::new();
+    for record in records {
+        for (key, what) in [("duration_ms", "tool"), ("waited_ms", "wait before asking again")] {
+            if let Some(time) = record["details"][key].as_f64() {
+                let (sum, count) = sums.entry(what).or_default();
+                (*sum, *count) = (*sum + time, *count + 1.0);
+            }
+        }
+    }
+    sums.into_iter().map(|(what, (sum, count))| (what, sum / count)).collect()
 }
 
 fn verify(

@@ -1,16 +1,18 @@
 //! How a conversation looks: text at once, a forming call as a block, then the verdicts, repairs and results.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 
-use callgate::{Call, Event, Rejected, Response};
+use callgate::{Call, Event, Rejected, Response, Severity};
 use callgate_agent::approval::DenialReason;
-use callgate_agent::chat::{Answered, ChatEvent, End};
+use callgate_agent::chat::{Answered, ChatEvent, End, LeftOut};
 use callgate_agent::tools::{Outcome, ToolReport};
 
 use crate::paint::{Breaks, Paint, Tone, one_line, visible};
 
 /// How much of the arguments of a forming call is shown, in characters.
 const FORMING: usize = 2_000;
+/// The sign that the model is waited for.
+const WAITING: &str = "… waiting for the model";
 /// How many lines of a result are shown.
 const RESULT_LINES: usize = 8;
 
@@ -24,6 +26,8 @@ pub(crate) struct View {
     is_open: bool,
     /// The attempt that is being shown, and how much of its arguments.
     forming: Option<(usize, usize)>,
+    /// Whether the sign that the model is waited for stands there.
+    is_waiting: bool,
     failed: Option<io::Error>,
 }
 
@@ -51,11 +55,13 @@ impl View {
     }
 
     fn new(paint: Paint, text: Sink, notes: Sink) -> Self {
-        View { paint, text, notes, is_open: false, forming: None, failed: None }
+        View { paint, text, notes, is_open: false, forming: None, is_waiting: false, failed: None }
     }
 
     pub(crate) fn show(&mut self, event: &ChatEvent<'_>) {
+        self.wait_no_more();
         match event {
+            ChatEvent::Asking => self.wait(),
             ChatEvent::Read(event) => self.read(event),
             ChatEvent::AskingAgain { response } => {
                 self.close();
@@ -63,7 +69,13 @@ impl View {
                 response.rejected.iter().for_each(|rejected| self.rejected(rejected));
                 self.note(Tone::Changed, "↻ asking again");
             }
-            ChatEvent::Judged { response, asked_again } => self.judged(response, *asked_again),
+            ChatEvent::LeftOut(left) => self.note(Tone::Changed, &left_out(left)),
+            ChatEvent::Judged { response, asked_again, is_interrupted, .. } => {
+                self.judged(response, *asked_again);
+                if *is_interrupted {
+                    self.note(Tone::Dim, "the model was stopped: its call is complete");
+                }
+            }
             ChatEvent::Strike { count, message } => {
                 let said = visible(message, Breaks::Show);
                 self.note(Tone::Bad, &format!("strike {count}: {said}"));
@@ -76,24 +88,47 @@ impl View {
 
     /// Ends the answer, and says how it ended if it is not by an answer.
     pub(crate) fn end(&mut self, answered: &Answered) -> io::Result<()> {
+        self.wait_no_more();
         self.close();
         let said = match &answered.end {
             End::Answered => None,
             End::Done => Some((Tone::Good, "done".to_owned())),
-            End::ModelError { code, message } => {
-                Some((Tone::Bad, format!("the model cannot go on ({code}): {message}")))
-            }
+            End::ModelError { code, message } => Some((Tone::Bad, format!("LLM Error: {message} ({code})"))),
             End::OverBudget { error } => Some((Tone::Bad, error.to_string())),
-            End::TooManyStrikes { message, .. } => Some((Tone::Bad, message.clone())),
+            End::TooManyStrikes { code, message, cause, .. } => {
+                Some((Tone::Bad, format!("{code}: {message}\n  the last one: {cause}")))
+            }
             End::Cancelled => Some((Tone::Changed, "stopped".to_owned())),
             End::Fault { message } => Some((Tone::Bad, message.clone())),
             End::Unrecorded { error } => Some((Tone::Bad, error.to_string())),
             other => Some((Tone::Bad, format!("{other:?}"))),
         };
         if let Some((tone, said)) = said {
-            self.note(tone, &visible(&said, Breaks::Show));
+            said.lines().for_each(|line| self.note(tone, &visible(line, Breaks::Show)));
         }
         self.failed.take().map_or(Ok(()), Err)
+    }
+
+    /// Shows that the model is waited for, where somebody watches.
+    fn wait(&mut self) {
+        let is_watched = match self.notes {
+            Sink::Out => io::stdout().is_terminal(),
+            Sink::Err => io::stderr().is_terminal(),
+            Sink::Nowhere => false,
+        };
+        if is_watched {
+            self.close();
+            self.is_waiting = true;
+            self.write(self.notes, &self.paint.tone(Tone::Dim, WAITING).to_string());
+        }
+    }
+
+    /// Takes the sign away.
+    fn wait_no_more(&mut self) {
+        if std::mem::take(&mut self.is_waiting) {
+            let blank = " ".repeat(WAITING.chars().count());
+            self.write(self.notes, &format!("\r{blank}\r"));
+        }
     }
 
     fn read(&mut self, event: &Event<'_>) {
@@ -149,6 +184,9 @@ impl View {
         for rejected in &response.rejected {
             self.rejected(rejected);
         }
+        for finding in response.findings.iter().filter(|finding| finding.severity() != Severity::Info) {
+            self.note(Tone::Changed, &format!("! {}", visible(&finding.to_string(), Breaks::Show)));
+        }
     }
 
     fn accepted(&mut self, call: &Call) {
@@ -191,7 +229,7 @@ impl View {
             Outcome::NotRun { error } => self.outcome(&name, "was not run", &error.to_string()),
             Outcome::Denied { denial } => {
                 self.outcome(&name, "was not run", &denial.to_string());
-                if denial.reason == DenialReason::Nobody {
+                if denial.reason == DenialReason::Nobody && denial.rule_helps {
                     let rule = format!("  a rule can allow it, as in --set 'approval.safe={name}'");
                     self.note(Tone::Grey, &rule);
                 }
@@ -236,4 +274,16 @@ impl View {
             self.failed.get_or_insert(error);
         }
     }
+}
+
+/// What a request was sent without.
+fn left_out(left: &LeftOut) -> String {
+    let mut said = format!(
+        "the conversation is long: {} results and {} messages are left out of the request",
+        left.results, left.messages
+    );
+    if left.is_over {
+        said.push_str(", which is still more than chat.context");
+    }
+    said
 }

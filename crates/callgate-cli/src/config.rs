@@ -1,4 +1,4 @@
-//! `callgate config show`: every setting with its value, who gave it, and what it decides.
+//! `callgate config`: every setting with its value, who gave it, and what it decides; and a file to begin with.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use callgate_agent::config::{
 };
 use serde_json::json;
 
-use crate::args::ConfigShowArgs;
+use crate::args::{ConfigInitArgs, ConfigShowArgs};
 use crate::exit::{Outcome, Stop};
 use crate::input;
 use crate::paint::{Breaks, Paint, Tone, padded, visible};
@@ -51,6 +51,57 @@ pub(crate) fn show(args: &ConfigShowArgs, paint: Paint, out: &mut dyn Write) -> 
         }
     }
     Ok(Outcome::Fine)
+}
+
+/// Writes a file in which every key stands with its default, as a comment. It replaces nothing.
+pub(crate) fn init(args: &ConfigInitArgs, out: &mut dyn Write) -> Result<Outcome, Stop> {
+    let own =
+        || places().config.ok_or_else(|| Stop::usage("your folder is not known", "set HOME, or name a file"));
+    let path = args.file.clone().map_or_else(own, Ok)?;
+    let failed = |error: std::io::Error| {
+        let help = match error.kind() {
+            std::io::ErrorKind::AlreadyExists => "edit it, or name another file",
+            _ => "check the path",
+        };
+        Stop::usage(format!("{}: {error}", path.display()), help)
+    };
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        std::fs::create_dir_all(folder).map_err(failed)?;
+    }
+    let mut file = std::fs::File::create_new(&path).map_err(failed)?;
+    file.write_all(starter().as_bytes()).map_err(failed)?;
+    let path = visible(&path.display().to_string(), Breaks::Show).into_owned();
+    writeln!(out, "{path} is there: take the # away from what you want to set")?;
+    writeln!(out, "`callgate config show` shows what holds then")?;
+    Ok(Outcome::Fine)
+}
+
+/// A configuration that sets nothing and names everything.
+fn starter() -> String {
+    let profile = callgate::Profile::standard();
+    let mut text = String::from(
+        "# What callgate is told. Every line below is a default: take the # away to set another value.\n\
+         # A key may be written with dots, as here, or in sections.\n",
+    );
+    let mut section = "";
+    for row in rows() {
+        let (value, _) = row.fallback(&profile);
+        let value = match value {
+            Value::Unset => String::new(),
+            other => format!(" {}", other.to_json()),
+        };
+        let start = row.key.split('.').next().unwrap_or_default();
+        if start != section {
+            text.push('\n');
+            section = start;
+        }
+        let keys = if row.is_open() { vec![row.key.replace('*', "NAME")] } else { row.keys() };
+        text.push_str(&format!("# {}\n", row.meaning));
+        for key in keys {
+            text.push_str(&format!("#{key}:{value}\n"));
+        }
+    }
+    text
 }
 
 /// Where a command takes its configuration from, beside the user's own file and the environment.
@@ -183,18 +234,16 @@ pub(crate) fn gate(config: &Config, files: &[PathBuf]) -> Result<(GateBuilder, O
     Ok((builder, taught))
 }
 
-/// All faults on one line, with the way out of the first.
+/// All faults, each with its way out.
 pub(crate) fn stop(errors: &ConfigErrors) -> Stop {
-    let said: Vec<String> = errors
-        .0
-        .iter()
-        .map(|error| match error.key.as_str() {
+    let said = errors.0.iter().map(|error| {
+        let message = match error.key.as_str() {
             "" => format!("{}: {} ({})", error.origin, error.message, error.code.word()),
             key => format!("{}: `{key}`: {} ({})", error.origin, error.message, error.code.word()),
-        })
-        .collect();
-    let help = errors.0.first().map(|error| error.help.clone()).unwrap_or_default();
-    Stop::usage(said.join("; "), help)
+        };
+        (message, error.help.clone())
+    });
+    Stop::Faults(said.collect())
 }
 
 /// Whether a key matters to the chosen provider.

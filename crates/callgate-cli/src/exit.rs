@@ -1,4 +1,4 @@
-//! How a run ends: the five exit codes, and the one line on standard error that goes with a bad end.
+//! How a run ends: the exit codes, and the line on standard error that goes with a bad end, one for each fault.
 
 use std::fmt;
 use std::io;
@@ -10,6 +10,8 @@ pub(crate) enum Outcome {
     Fine,
     /// Something was rejected, or a line was bad.
     Rejected,
+    /// The user went by Ctrl-C.
+    Interrupted,
     /// What is there holds, but a log does not say that it is at its end.
     Unfinished,
 }
@@ -26,6 +28,8 @@ impl Outcome {
 pub(crate) enum Stop {
     /// The command line or an input file cannot be used: one sentence, and a way out.
     Usage { message: String, help: String },
+    /// Several things cannot be used: a sentence and a way out for each.
+    Faults(Vec<(String, String)>),
     /// Standard output or the output file could not be written.
     Write(io::Error),
     /// Reading failed in the middle, or a promise of the program itself did not hold.
@@ -35,6 +39,17 @@ pub(crate) enum Stop {
 impl Stop {
     pub(crate) fn usage(message: impl fmt::Display, help: impl fmt::Display) -> Self {
         Stop::Usage { message: message.to_string(), help: help.to_string() }
+    }
+
+    /// What is said about it, a line for each fault.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        match self {
+            Stop::Faults(faults) => {
+                let usage = |(message, help): &(String, String)| Stop::usage(message, help).to_string();
+                faults.iter().map(usage).collect()
+            }
+            other => vec![other.to_string()],
+        }
     }
 
     /// The reader went away (`callgate … | head`): that is how it says that it has seen enough.
@@ -48,6 +63,7 @@ impl fmt::Display for Stop {
         match self {
             Stop::Usage { message, help } if help.is_empty() => f.write_str(message),
             Stop::Usage { message, help } => write!(f, "{message}; {help}"),
+            Stop::Faults(_) => f.write_str(&self.lines().join("\n")),
             Stop::Write(error) => write!(f, "cannot write the output: {error}"),
             Stop::Internal(message) => write!(f, "internal error: {message}"),
         }
@@ -61,14 +77,18 @@ impl From<io::Error> for Stop {
     }
 }
 
+/// The exit code of a program that Ctrl-C ended, as shells give it.
+pub(crate) const INTERRUPTED: u8 = 130;
+
 /// The code of the process; `callgate --help` and `docs/cli.md` list them.
 pub(crate) fn code(result: &Result<Outcome, Stop>) -> u8 {
     match result {
         Ok(Outcome::Fine) => 0,
         Ok(Outcome::Rejected) => 1,
         Ok(Outcome::Unfinished) => 4,
+        Ok(Outcome::Interrupted) => INTERRUPTED,
         Err(stop) if stop.is_closed_pipe() => 0,
-        Err(Stop::Usage { .. }) => 2,
+        Err(Stop::Usage { .. } | Stop::Faults(_)) => 2,
         Err(Stop::Write(_) | Stop::Internal(_)) => 3,
     }
 }

@@ -48,7 +48,9 @@ fn main() -> ExitCode {
         && !stop.is_closed_pipe()
     {
         // File names and messages may quote hostile text. If standard error is closed, the exit code still tells.
-        let _ = writeln!(io::stderr(), "callgate: {}", visible(&stop.to_string(), Breaks::Show));
+        for line in stop.lines() {
+            let _ = writeln!(io::stderr(), "callgate: {}", visible(&line, Breaks::Show));
+        }
     }
     ExitCode::from(exit::code(&result))
 }
@@ -77,10 +79,10 @@ fn run() -> Result<Outcome, Stop> {
         Command::Explain(args) => explain::run(args.code.as_deref(), paint, out),
         Command::Chat(_) => Ok(Outcome::Fine),
         Command::Audit(args) => audit::run(args, paint, out),
-        Command::Config(args) => {
-            let ConfigAction::Show(args) = &args.action;
-            config::show(args, paint, out)
-        }
+        Command::Config(args) => match &args.action {
+            ConfigAction::Show(args) => config::show(args, paint, out),
+            ConfigAction::Init(args) => config::init(args, out),
+        },
         Command::Trust(args) => trust::run(args, paint, out),
         Command::Completions(args) => {
             // The generator panics on a closed pipe, so it writes into memory.

@@ -5,9 +5,10 @@ use std::path::Path;
 
 use callgate::internal::batch::Form;
 use callgate::internal::detect::{Candidate, Detector};
+use callgate::internal::profile::ProfileView;
 use callgate::{Choice, Code, Event, FinishReason, Gate, Response, Session};
 use callgate_agent::model::{BodyKind, ModelChunk};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::answer::{Answer, Given};
 use crate::args::{OutputFormat, ParseArgs, ToolLoading};
@@ -53,7 +54,7 @@ fn one(
         session = session.with_prompt_tail(tail);
     }
     answer.untrusted().iter().for_each(|text| session.untrusted(text));
-    let shows_text = !args.feedback && !args.json && args.output_format.is_none();
+    let shows_text = !args.feedback && !args.view && !args.json && args.output_format.is_none();
     let kind = answer.kind().filter(|_| shows_text);
     if let Some(kind) = kind {
         heading(out, paint, kind, answer.about().model)?;
@@ -110,11 +111,17 @@ fn result(
     if args.feedback {
         return feedback(out, paint, gate, response);
     }
+    if args.view {
+        let view = json!(ProfileView::of(gate.profile(), response, &String::from_utf8_lossy(&read.text)));
+        writeln!(out, "{}", paint.json(&format!("{view:#}")))?;
+        return Ok(());
+    }
     if let Some(format) = args.output_format {
-        let form = Form { openai: format == OutputFormat::Openai, feedback: false };
+        let form = Form { openai: format == OutputFormat::Openai, ..Form::default() };
+        let input = String::from_utf8_lossy(&read.text);
         let name = name.map(Value::from);
         let names: Vec<(&str, &Value)> = name.iter().map(|name| ("file", name)).collect();
-        writeln!(out, "{}", paint.json(&form.write(&names, gate, response)))?;
+        writeln!(out, "{}", paint.json(&form.write(&names, gate, response, &input)))?;
         return Ok(());
     }
     if args.json {
@@ -202,7 +209,7 @@ impl Watch<'_> {
             }
             ModelChunk::Calls(calls) => format!("calls {}", one_line(calls, width)),
             ModelChunk::Text(text) => format!("“{}”", one_line(text, width)),
-            ModelChunk::End { .. } => String::new(),
+            ModelChunk::Served(_) | ModelChunk::End { .. } => String::new(),
         };
         self.step(&heading, &shown, |sink| chunk.feed(session, sink))
     }

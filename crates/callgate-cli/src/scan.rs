@@ -20,7 +20,8 @@ pub(crate) fn run(args: &ScanArgs, paint: Paint, out: &mut dyn Write) -> Result<
     // Build the gate of the flags first: a mistake in them is reported once, not on every line.
     let gate = input::gate(&args.gate, About::default(), ToolLoading::Tolerant)?;
     input::note_unknown_model(&args.gate);
-    let form = Form { openai: args.output_format == OutputFormat::Openai, feedback: args.feedback };
+    let form =
+        Form { openai: args.output_format == OutputFormat::Openai, feedback: args.feedback, view: args.view };
     let mut gates =
         Gates::new(*gate.profile()).with_dialects(args.gate.dialect.clone()).with_form(form).with_hints();
     gates = gates.with_knobs(args.gate.set.clone());

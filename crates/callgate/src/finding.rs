@@ -524,7 +524,7 @@ codes! {
         "strict-xml" "Let me read the file.";
     EmptyResponse "empty-response" "empty_response" Error
         "the response is empty"
-        "Ask the model again."
+        "Write an answer or a call."
         "action" "";
     BadLine "bad-line" "bad_line" Error
         "a line of the batch could not be read"

@@ -428,7 +428,10 @@ fn judge_repairs(rules: &Rules, attempt: &Attempt, from: usize, findings: &mut V
         // Where the output ended has been said by what read it.
         let is_said = findings.iter().any(|finding| finding.code == Code::Truncated);
         if !(at_end && is_said) {
-            let message = format!("{} ({})", code.entry().message, repair.code.entry().message);
+            let entry = repair.code.entry();
+            // Said so that nobody takes it for something that was done.
+            let message =
+                format!("{} (not repaired, {}: {})", code.entry().message, repair.code.word(), entry.message);
             findings.push(Finding::new(code).at(repair.span).message(message));
         }
         return;

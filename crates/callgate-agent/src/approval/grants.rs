@@ -53,6 +53,6 @@ impl Grants {
             return Ok(());
         }
         let detail = format!("permission denied for tool: {} (it needs {needed})", tool.name);
-        Err(Denial { reason: DenialReason::Permission, detail })
+        Err(Denial::new(DenialReason::Permission, detail))
     }
 }

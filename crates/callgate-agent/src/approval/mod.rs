@@ -8,8 +8,10 @@ mod grants;
 mod request;
 mod rule;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use callgate::{Call, Code, Tool};
@@ -24,6 +26,9 @@ pub use rule::{Fit, Rule, RuleError};
 
 use crate::model::BoxFuture;
 use crate::visible::quoted;
+
+/// A terminal so wide that the lines of a request do not depend on one.
+const WIDE: usize = 1_000;
 
 /// How a call stands before anybody is asked: it runs, asks, or never runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -128,6 +133,13 @@ impl ApprovalPolicy {
         (standing, why)
     }
 
+    /// Whether a rule that names the tool would let the call run unasked.
+    fn would_allow(&self, call: &Call, tool: &Tool) -> bool {
+        let mut policy = self.clone();
+        policy.safe.extend(Rule::parse(&call.name));
+        policy.standing(call, tool).0 == Standing::Safe
+    }
+
     /// What a call is that is neither denied nor asked about by a rule.
     fn unless_named(&self, call: &Call, tool: &Tool, arguments: &Value) -> (Standing, String) {
         let named = self.safe.iter().find(|rule| rule.fits(&call.name, arguments, Fit::Plain));
@@ -163,20 +175,27 @@ impl ApprovalPolicy {
         preview: &Preview,
         approver: &dyn Approver,
     ) -> Decision {
-        let (standing, why) = self.standing(call, tool);
+        let (standing, why) = match (self.standing(call, tool), preview.always_asks) {
+            ((Standing::Safe, _), Some(why)) => (Standing::Ask, why.to_owned()),
+            (standing, _) => standing,
+        };
         match standing {
             Standing::Safe => Decision::Permitted(Permit { hash: hash(call), asked: false }),
-            Standing::Deny => Decision::Denied(Denial { reason: DenialReason::Rule, detail: why }),
+            Standing::Deny => Decision::Denied(Denial::new(DenialReason::Rule, why)),
             Standing::Ask => {
                 let request = Request::new(call, &why).showing(preview);
                 let answer = tokio::time::timeout(self.timeout, approver.ask(&request)).await;
-                let denied = |reason| Decision::Denied(Denial { reason, detail: why.clone() });
+                let rule_helps = preview.always_asks.is_none() && self.would_allow(call, tool);
+                let denied =
+                    |reason| Decision::Denied(Denial { rule_helps, ..Denial::new(reason, why.clone()) });
                 match answer {
-                    Ok(Answer::Approve { hash }) if hash == request.hash => {
+                    Ok(Answer::Approve { hash } | Answer::ApproveAlways { hash }) if hash == request.hash => {
                         Decision::Permitted(Permit { hash, asked: true })
                     }
                     // The hash differs: the user agreed to another request than this one.
-                    Ok(Answer::Approve { .. }) => denied(DenialReason::OtherCall),
+                    Ok(Answer::Approve { .. } | Answer::ApproveAlways { .. }) => {
+                        denied(DenialReason::OtherCall)
+                    }
                     Ok(Answer::Deny) => denied(DenialReason::User),
                     Ok(Answer::Closed) => denied(DenialReason::Closed),
                     Ok(Answer::Nobody) => denied(DenialReason::Nobody),
@@ -237,12 +256,49 @@ pub enum Answer {
         /// The hash that was shown.
         hash: String,
     },
+    /// Yes, and to every request that is the same in all that is shown; see [`Remembering`].
+    ApproveAlways {
+        /// The hash that was shown.
+        hash: String,
+    },
     /// No.
     Deny,
     /// The question was closed without an answer.
     Closed,
     /// There is nobody to ask.
     Nobody,
+}
+
+/// Somebody who is asked once about what is the same in every line that is shown: an answer of
+/// [`always`](Answer::ApproveAlways) holds for that very request, for as long as this lives.
+pub struct Remembering<A> {
+    approver: A,
+    approved: Mutex<BTreeSet<Vec<String>>>,
+}
+
+impl<A: Approver> Remembering<A> {
+    /// Nothing is approved yet.
+    pub fn new(approver: A) -> Self {
+        Remembering { approver, approved: Mutex::default() }
+    }
+}
+
+impl<A: Approver> Approver for Remembering<A> {
+    fn ask<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Answer> {
+        Box::pin(async move {
+            // The hash is that of the call alone; what it would change and why it asks stand in the lines.
+            let shown = request.lines(false, WIDE);
+            let known = || self.approved.lock().unwrap_or_else(PoisonError::into_inner);
+            if known().contains(&shown) {
+                return Answer::Approve { hash: request.hash.clone() };
+            }
+            let answer = self.approver.ask(request).await;
+            if matches!(&answer, Answer::ApproveAlways { hash } if *hash == request.hash) {
+                known().insert(shown);
+            }
+            answer
+        })
+    }
 }
 
 /// Runs without anybody to ask: whatever is not safe by policy is denied.
@@ -288,7 +344,7 @@ impl Permit {
             return Ok(());
         }
         let detail = "the call was changed after it was approved".to_owned();
-        Err(Denial { reason: DenialReason::OtherCall, detail })
+        Err(Denial::new(DenialReason::OtherCall, detail))
     }
 }
 
@@ -299,6 +355,8 @@ pub struct Denial {
     pub reason: DenialReason,
     /// Why the question came up.
     pub detail: String,
+    /// Whether a rule under `approval.safe` would have let it run unasked.
+    pub rule_helps: bool,
 }
 
 /// Who or what said no.
@@ -325,6 +383,11 @@ pub enum DenialReason {
 }
 
 impl Denial {
+    /// A no that no rule could have changed.
+    pub fn new(reason: DenialReason, detail: String) -> Self {
+        Denial { reason, detail, rule_helps: false }
+    }
+
     /// The stable word for the kind of error.
     pub fn kind(&self) -> &'static str {
         match self.reason {

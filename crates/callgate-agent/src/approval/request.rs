@@ -49,6 +49,8 @@ pub struct Preview {
     pub place: Option<String>,
     /// What will change, line by line.
     pub change: String,
+    /// Why it asks, whatever a rule allows; none: rules decide.
+    pub always_asks: Option<&'static str>,
 }
 
 /// What will start.

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use callgate::{Call, Gate, Rejected, Response};
+use callgate::internal::policy::RepairPolicy;
+use callgate::internal::profile::Strike;
+use callgate::{Call, Code, Gate, Profile, Rejected, Response};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -126,6 +128,7 @@ impl Entry {
         Entry::new(EntryKind::Response, &call.name, status)
             .message("the call was accepted")
             .detail("verdict", json!("accepted"))
+            .detail("parse_result", json!(if call.repairs.is_empty() { "success" } else { "repaired" }))
             .detail("repairs", repairs)
             .detail("coercions", json!(coercions))
             .detail("findings", json!(findings))
@@ -133,7 +136,7 @@ impl Entry {
     }
 
     /// The verdict on an attempt that was rejected, with everything that was found.
-    pub fn rejected(rejected: &Rejected, settings: &AuditSettings) -> Self {
+    pub fn rejected(profile: &Profile, rejected: &Rejected, settings: &AuditSettings) -> Self {
         let name = rejected.name.as_deref().unwrap_or("(no name)");
         let first = rejected.findings.first().map(|finding| finding.message.to_string()).unwrap_or_default();
         // A finding's message may quote the model, so it counts as a value.
@@ -143,10 +146,20 @@ impl Entry {
             first
         };
         let codes: Vec<&str> = rejected.findings.iter().map(|finding| finding.code.word()).collect();
+        let first = rejected.findings.first();
+        let code = first.map(|finding| profile.code(finding.code).unwrap_or(finding.code.word()));
+        let position = first.and_then(|finding| finding.span).map(|span| span.start);
+        let is_schema = |finding: &&callgate::Finding| finding.code.kind() == "schema";
+        let unfit = rejected.findings.iter().filter(is_schema).map(|finding| finding.path.to_string());
         let spans: Vec<Value> = rejected.findings.iter().map(|finding| json!(finding.span)).collect();
         Entry::new(EntryKind::Safety, name, Status::Error)
             .message(message)
             .detail("verdict", json!("rejected"))
+            .detail("parse_result", json!("fail"))
+            .detail("error_code", json!(code))
+            .detail("error_position", json!(position))
+            .detail("validation_errors", json!(unfit.collect::<Vec<_>>()))
+            .detail("repair_attempted", json!(was_repair_tried(profile, rejected)))
             .detail("findings", json!(codes))
             .detail("places", json!(spans))
             .detail("dialect", json!(&*rejected.dialect))
@@ -156,8 +169,9 @@ impl Entry {
     }
 
     /// A response as a whole: what came of it, and what the host was told to do about it.
-    pub fn response(gate: &Gate, response: &Response, input: &str) -> Self {
-        let status = if response.has_errors() { Status::Error } else { Status::Ok };
+    pub fn response(gate: &Gate, response: &Response, input: &str, settings: &AuditSettings) -> Self {
+        let is_good = !response.has_errors() && response.model_error.is_none();
+        let status = if is_good { Status::Ok } else { Status::Error };
         let mut entry = Entry::new(EntryKind::Response, gate.profile().name(), status)
             .message(format!("calls: {} stand, {} rejected", response.calls.len(), response.rejected.len()))
             .detail("finish_reason", json!(response.finish_reason.word()))
@@ -166,6 +180,11 @@ impl Entry {
                 "findings",
                 json!(response.all_findings().map(|finding| finding.code.word()).collect::<Vec<_>>()),
             );
+        if let Some(error) = &response.model_error {
+            // The message is the model's own text, so it counts as a value.
+            let message = settings.redaction.arguments(&error.message.as_str().into());
+            entry = entry.detail("model_error", json!(error.code)).detail("model_error_message", message);
+        }
         if let Some(suggestion) = gate.profile().suggestion(response, input) {
             entry = entry.detail("suggestion", json!(suggestion));
         }
@@ -189,6 +208,21 @@ impl Entry {
             if number + 1 == last { entry.detail("outcome", json!(outcome)) } else { entry }
         };
         log.iter().enumerate().map(entry).collect()
+    }
+
+    /// A rejected response, counted; the last one ends a question.
+    pub fn strike(strike: &Strike, count: usize, settings: &AuditSettings) -> Self {
+        let status = if strike.is_last { Status::Error } else { Status::Warn };
+        // The cause may quote the model, so it counts as a value.
+        let message = match settings.redaction.style {
+            Style::None => strike.code.message(),
+            _ => &strike.cause,
+        };
+        Entry::new(EntryKind::Safety, "strike", status)
+            .message(message)
+            .detail("count", json!(count))
+            .detail("is_last", json!(strike.is_last))
+            .detail("finding", json!(strike.code.word()))
     }
 
     /// What was decided about running a call.
@@ -245,6 +279,13 @@ impl Entry {
             .detail("arguments", settings.redaction.arguments(&arguments))
             .detail("arguments_sha256", json!(hash(call)))
     }
+}
+
+/// Whether a rejected call went through repair: those with unreadable JSON did, where anything is repaired.
+fn was_repair_tried(profile: &Profile, rejected: &Rejected) -> bool {
+    let code = rejected.findings.first().map(|finding| finding.code);
+    matches!(code, Some(Code::BadJson | Code::RepairBudget | Code::Truncated | Code::LoneSurrogate))
+        && profile.policy().repair != RepairPolicy::Off
 }
 
 /// What a record says about an error. Its message may quote arguments, so it counts as a value.

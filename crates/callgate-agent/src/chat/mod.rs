@@ -1,28 +1,29 @@
 //! A conversation: a question goes to the model, its response through the gate, what stands is run, results go back,
 //! until the model answers without a call or something is spent.
 
+mod context;
+mod reading;
 mod recording;
+mod records;
 mod setting;
 
-use std::sync::Arc;
-
-use callgate::internal::profile::{StrikeMode, Strikes};
-use callgate::{Event, Registry, Response};
+use callgate::internal::profile::{ProfileView, Strike, Strikes};
+use callgate::{Code, Event, Registry, Response};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+pub use context::{ContextBudget, ContextUnit, LeftOut};
 pub use recording::{RecordedChunk, Recording};
 pub use setting::Setting;
 
 use crate::approval::hash;
-use crate::audit::{AuditError, AuditLog, Entry, EntryKind, Status, Style};
+use crate::audit::{AuditError, AuditLog, Entry, EntryKind, Status};
 use crate::cancel::Cancel;
-use crate::history::{CallStyle, Message, PastCall};
-use crate::id::random_id;
-use crate::model::{ChatRequest, ModelFault, Usage, respond};
-use crate::retry::{RetryErrorCode, RetryFailure, ask_until_settled};
+use crate::history::{Message, PastCall};
+use crate::model::{Served, Usage};
 use crate::tools::{Host, Meter, Outcome, ToolError, ToolReport, Unrecorded, run_calls};
-use recording::Recorder;
+use context::Ruler;
+use reading::Read;
 
 /// What the model is told where it is to go on by itself.
 const GO_ON: &str = "Go on.";
@@ -35,14 +36,26 @@ pub struct Chat {
     strikes: Strikes,
     history: Vec<Message>,
     usage: Usage,
+    ruler: Ruler,
+    /// Where the last question stands in the history.
+    asked_at: Option<usize>,
 }
 
 /// What happens while a question is answered.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ChatEvent<'e> {
+    /// The model is asked, and nothing has come yet.
+    Asking,
+    /// A request is sent without the oldest parts of the conversation, which has grown too long.
+    LeftOut(LeftOut),
     /// The gate read something. Only for display until the response is judged.
     Read(Event<'e>),
+    /// The end of a call has been seen. It is judged with the response.
+    CallComplete {
+        /// The tool that it names.
+        name: &'e str,
+    },
     /// Something in a response was rejected, and the model is asked for it again.
     AskingAgain {
         /// What came of the response so far.
@@ -54,6 +67,12 @@ pub enum ChatEvent<'e> {
         response: &'e Response,
         /// How often it was asked for again.
         asked_again: u32,
+        /// The same in the words of the profile's document.
+        view: &'e ProfileView,
+        /// What the server says about it.
+        served: &'e Served,
+        /// Whether the model was stopped because a call was complete.
+        is_interrupted: bool,
     },
     /// A response was rejected and counts as a mistake.
     Strike {
@@ -93,8 +112,12 @@ pub enum End {
     TooManyStrikes {
         /// How many.
         count: usize,
-        /// What was wrong with the last.
+        /// The code of that: the profile's own, where it has one.
+        code: String,
+        /// What the profile says then.
         message: String,
+        /// What was wrong with the last.
+        cause: String,
     },
     /// Somebody stopped it.
     Cancelled,
@@ -108,6 +131,12 @@ pub enum End {
         /// Why.
         error: AuditError,
     },
+}
+
+impl From<AuditError> for End {
+    fn from(error: AuditError) -> Self {
+        End::Unrecorded { error }
+    }
 }
 
 impl End {
@@ -133,31 +162,27 @@ pub struct Answered {
     pub usage: Usage,
 }
 
-/// One response, settled or not.
-struct Read {
-    response: Response,
-    asked_again: u32,
-    usage: Usage,
-    /// Whether something in it is still rejected.
-    is_rejected: bool,
-    correlation_id: String,
-}
-
 impl Chat {
     /// Begins a conversation. `instructions` stand before the description of the tools.
     pub fn begin(setting: Setting, instructions: &str) -> Result<Self, AuditError> {
         let profile = *setting.gate.profile();
         let registry = setting.tools.registry();
         let mut text = instructions.trim().to_owned();
-        let taught = match (&setting.dialect, profile.is_native()) {
-            _ if registry.is_empty() => String::new(),
-            (Some(dialect), _) => dialect.prompt_section(registry),
-            (None, true) => String::new(),
-            (None, false) => profile.prompt(registry),
+        let taught = match &setting.dialect {
+            _ if registry.is_empty() || setting.native_tools => String::new(),
+            Some(dialect) => dialect.prompt_section(registry),
+            None => profile.prompt(registry),
         };
         text = format!("{text}\n\n{taught}").trim().to_owned();
-        let strikes = Strikes::new(setting.max_strikes, StrikeMode::AtLimit);
-        let mut chat = Chat { setting, strikes, history: Vec::new(), usage: Usage::default() };
+        let strikes = setting.strikes();
+        let mut chat = Chat {
+            setting,
+            strikes,
+            history: Vec::new(),
+            usage: Usage::default(),
+            ruler: Ruler::default(),
+            asked_at: None,
+        };
         if !text.is_empty() {
             chat.history.push(Message::SystemContext { text });
         }
@@ -198,9 +223,24 @@ impl Chat {
         &self.history
     }
 
+    /// Takes the last question back, with everything that came of it, so that it can be asked anew. What ran has run.
+    pub fn take_back(&mut self) -> Option<String> {
+        let at = self.asked_at.take()?;
+        let mut taken = self.history.drain(at..);
+        match taken.next() {
+            Some(Message::User { text }) => Some(text),
+            _ => None,
+        }
+    }
+
     /// The tools that the model may call.
     pub fn tools(&self) -> &Registry {
         self.setting.tools.registry()
+    }
+
+    /// How many responses in a row were rejected.
+    pub fn strikes(&self) -> usize {
+        self.strikes.count()
     }
 
     /// What all of it cost.
@@ -222,6 +262,7 @@ impl Chat {
         cancel: &Cancel,
         tell: &mut (dyn FnMut(ChatEvent<'_>) + Send),
     ) -> Answered {
+        self.asked_at = Some(self.history.len());
         self.history.push(Message::User { text: question.to_owned() });
         self.strikes.reset();
         let mut answered = Answered {
@@ -270,8 +311,14 @@ impl Chat {
         };
         answered.usage += read.usage;
         answered.text.clone_from(&read.response.text);
-        tell(ChatEvent::Judged { response: &read.response, asked_again: read.asked_again });
-        self.record_verdicts(&read).map_err(|error| End::Unrecorded { error })?;
+        tell(ChatEvent::Judged {
+            response: &read.response,
+            asked_again: read.asked_again,
+            view: &ProfileView::of(self.setting.gate.profile(), &read.response, &read.response.text),
+            served: &read.served,
+            is_interrupted: read.is_interrupted,
+        });
+        self.record_accepted(&read)?;
         self.history.extend(Message::from_response(&read.response));
         if let Some(error) = &read.response.model_error {
             return Err(End::ModelError { code: error.code.clone(), message: error.message.clone() });
@@ -293,7 +340,7 @@ impl Chat {
                 answered.text = text;
                 Ok(Some(End::Done))
             }
-            _ => self.next(&read, tell),
+            _ => self.next(read),
         }
     }
 
@@ -311,19 +358,14 @@ impl Chat {
     }
 
     /// What is to be done after a response whose calls have run.
-    fn next(
-        &mut self,
-        read: &Read,
-        tell: &mut (dyn FnMut(ChatEvent<'_>) + Send),
-    ) -> Result<Option<End>, End> {
-        let strike = self.strikes.judge(&read.response, &self.setting.gate);
-        if let Some(strike) = strike.filter(|_| read.is_rejected) {
-            let count = self.strikes.count();
-            tell(ChatEvent::Strike { count, message: &strike.message });
-            if strike.is_last {
-                return Err(End::TooManyStrikes { count, message: strike.message });
+    fn next(&mut self, read: Read) -> Result<Option<End>, End> {
+        if let Some(Strike { is_last, message, cause, details, .. }) = read.strike {
+            if is_last {
+                let count = self.strikes.count();
+                let code = self.code(Code::MaxMistakes).to_owned();
+                return Err(End::TooManyStrikes { count, code, message, cause });
             }
-            self.history.push(Message::User { text: strike.details });
+            self.history.push(Message::User { text: details });
             return Ok(None);
         }
         if !read.response.calls.is_empty() {
@@ -335,75 +377,6 @@ impl Chat {
         }
         let done = self.setting.gate.profile().is_done(&read.response);
         Ok(Some(if done { End::Done } else { End::Answered }))
-    }
-
-    /// Asks the model, reads its response through the gate, and asks again for what was rejected.
-    async fn read(
-        &mut self,
-        cancel: &Cancel,
-        tell: &mut (dyn FnMut(ChatEvent<'_>) + Send),
-    ) -> Result<Read, End> {
-        let Setting { model, gate, tools, parameters, .. } = &self.setting;
-        let correlation_id = random_id();
-        let native = gate.profile().is_native() && self.setting.dialect.is_none();
-        let request = ChatRequest {
-            messages: self.history.clone(),
-            tools: (native && !tools.registry().is_empty()).then(|| tools.registry().to_openai()),
-            style: match (&self.setting.dialect, native) {
-                (Some(dialect), _) => CallStyle::Dialect(Arc::clone(dialect)),
-                (None, true) => CallStyle::Native,
-                (None, false) => CallStyle::Text(*gate.profile()),
-            },
-            parameters: parameters.clone(),
-            stream: true,
-        };
-        let fault = |fault: ModelFault| End::Fault { message: fault.to_string() };
-        let recorder = Recorder::new(&**model);
-        let turn = {
-            let mut show = |event: Event<'_>| tell(ChatEvent::Read(event));
-            respond(&recorder, &request, gate, &format!("{correlation_id}_"), &mut show).await
-        };
-        let turn = turn.map_err(fault)?;
-        // Record the response before asking again, so that one which is never corrected is on record too.
-        let entry = self.response_entry(&turn.response, &recorder.recording(), turn.usage);
-        self.record(entry.tied(&correlation_id)).map_err(|error| End::Unrecorded { error })?;
-        let Setting { model, gate, retry, .. } = &self.setting;
-        if retry.max_attempts > 0 && turn.response.has_errors() && turn.response.model_error.is_none() {
-            tell(ChatEvent::AskingAgain { response: &turn.response });
-        }
-        let settled =
-            ask_until_settled(&**model, &request, gate, retry.clone(), &correlation_id, turn, cancel).await;
-        let (log, outcome) = match &settled {
-            Ok(settled) => (&settled.log, "settled"),
-            Err(RetryFailure::Unsettled(error) | RetryFailure::Fault(_, error)) => {
-                (&error.log, error.code.kind())
-            }
-        };
-        let entries = Entry::attempts(log, outcome, &correlation_id);
-        entries
-            .into_iter()
-            .try_for_each(|entry| self.record(entry))
-            .map_err(|error| End::Unrecorded { error })?;
-        match settled {
-            Ok(settled) => Ok(Read {
-                is_rejected: false,
-                asked_again: settled.retry_count,
-                usage: settled.usage,
-                response: settled.response,
-                correlation_id,
-            }),
-            Err(RetryFailure::Fault(error, _)) => Err(fault(error)),
-            Err(RetryFailure::Unsettled(error)) if error.code == RetryErrorCode::Cancelled => {
-                Err(End::Cancelled)
-            }
-            Err(RetryFailure::Unsettled(error)) => Ok(Read {
-                is_rejected: true,
-                asked_again: error.attempts,
-                usage: error.usage,
-                response: error.response,
-                correlation_id,
-            }),
-        }
     }
 
     async fn run(
@@ -431,34 +404,6 @@ impl Chat {
         let reports = run_calls(&read.response.calls, &mut host, meter, cancel, &mut show).await?;
         self.history.extend(reports.iter().map(ToolReport::to_message));
         Ok(reports)
-    }
-
-    /// The record of a response as it came. Its text is kept only where everything is.
-    fn response_entry(&self, response: &Response, recording: &Recording, usage: Usage) -> Entry {
-        let entry = Entry::response(&self.setting.gate, response, &recording.text())
-            .detail("usage", json!({"prompt": usage.prompt, "completion": usage.completion}));
-        let keeps = |log: &AuditLog| log.settings().redaction.style == Style::Full;
-        match self.setting.audit.as_ref().is_some_and(keeps) {
-            true => entry.detail("recording", json!(recording)).detail("verdicts", json!(verdicts(response))),
-            false => entry,
-        }
-    }
-
-    fn record_verdicts(&mut self, read: &Read) -> Result<(), AuditError> {
-        let Some(log) = &mut self.setting.audit else { return Ok(()) };
-        for call in &read.response.calls {
-            let entry = Entry::accepted(call, log.settings()).tied(&read.correlation_id);
-            log.record(entry)?;
-        }
-        for rejected in &read.response.rejected {
-            let entry = Entry::rejected(rejected, log.settings()).tied(&read.correlation_id);
-            log.record(entry)?;
-        }
-        Ok(())
-    }
-
-    fn record(&mut self, entry: Entry) -> Result<(), AuditError> {
-        self.setting.audit.as_mut().map_or(Ok(()), |log| log.record(entry).map(drop))
     }
 }
 

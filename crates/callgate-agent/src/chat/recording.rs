@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use callgate::{FinishReason, Gate, NativeDelta, Response};
+use callgate::{FinishReason, Gate, Response};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use crate::model::{BoxFuture, ChatRequest, Model, ModelChunk, ModelChunks, ModelFault};
+use crate::model::{BoxFuture, ChatRequest, Collected, Model, ModelChunk, ModelChunks, ModelFault};
 
 /// A response as it came.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -54,27 +54,13 @@ impl Recording {
     /// Reads it through a gate, as if it came now.
     pub fn replay(&self, gate: &Gate) -> Response {
         let mut session = gate.session().with_id_prefix("replay_");
-        let mut collector = Response::collector();
+        let mut collected = Collected::default();
         for chunk in &self.chunks {
-            let mut take = |event: callgate::Event<'_>| collector.push(event);
-            match chunk {
-                RecordedChunk::Text(text) => session.push(text, &mut take),
-                RecordedChunk::Calls(calls) => session.native_calls_text(calls, &mut take),
-                RecordedChunk::Delta { index, id, name, arguments } => {
-                    let delta = NativeDelta {
-                        index: *index,
-                        id: id.as_deref(),
-                        name: name.as_deref(),
-                        arguments: arguments.as_deref(),
-                        done: false,
-                    };
-                    session.native(delta, &mut take);
-                }
-            }
+            chunk.clone().into_chunk().feed(&mut session, &mut |event| collected.push(event));
         }
         let reason = FinishReason::from_word(&self.finish_reason);
-        session.finish(reason, &mut |event| collector.push(event));
-        collector.finish(reason)
+        session.finish(reason, &mut |event| collected.push(event));
+        collected.finish(reason)
     }
 
     /// Adds to the arguments of a call that already has some; false if there is none to add to. In chunks a secret could
@@ -93,6 +79,21 @@ impl Recording {
         same.map(|(_, _, arguments)| arguments.get_or_insert_default().push_str(more)).is_some()
     }
 
+    /// Says that the model was stopped because enough had come, after this many bytes of text. What came behind them was
+    /// not read, so a replay is not to read it either.
+    pub(super) fn interrupt(&mut self, at: usize) {
+        self.finish_reason = FinishReason::Stop.word().to_owned();
+        let mut left = at;
+        for chunk in &mut self.chunks {
+            if let RecordedChunk::Text(text) = chunk {
+                // Whole characters were read, so the place is one between two.
+                let kept = left.min(text.len());
+                *text = text.get(..kept).unwrap_or_default().to_owned();
+                left -= kept;
+            }
+        }
+    }
+
     fn take(&mut self, chunk: &ModelChunk) {
         match chunk {
             ModelChunk::Text(text) => match self.chunks.last_mut() {
@@ -100,7 +101,7 @@ impl Recording {
                 _ => self.chunks.push(RecordedChunk::Text(text.clone())),
             },
             // Reasoning that the server sends apart is not judged, so a replay does not need it.
-            ModelChunk::Reasoning(_) => {}
+            ModelChunk::Reasoning(_) | ModelChunk::Served(_) => {}
             ModelChunk::Calls(calls) => self.chunks.push(RecordedChunk::Calls(calls.clone())),
             ModelChunk::Delta { index, id, name: None, arguments: Some(more) }
                 if self.go_on(*index, id.as_ref(), more) => {}
@@ -113,6 +114,19 @@ impl Recording {
             // An unknown reason stays empty, so that a replay does not take it for a good ending.
             ModelChunk::End { reason: FinishReason::Unknown, .. } => self.finish_reason.clear(),
             ModelChunk::End { reason, .. } => self.finish_reason = reason.word().to_owned(),
+        }
+    }
+}
+
+impl RecordedChunk {
+    /// The chunk as it came from the model.
+    fn into_chunk(self) -> ModelChunk {
+        match self {
+            RecordedChunk::Text(text) => ModelChunk::Text(text),
+            RecordedChunk::Calls(calls) => ModelChunk::Calls(calls),
+            RecordedChunk::Delta { index, id, name, arguments } => {
+                ModelChunk::Delta { index, id, name, arguments }
+            }
         }
     }
 }

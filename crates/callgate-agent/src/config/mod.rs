@@ -18,6 +18,7 @@
 //! # Ok::<(), callgate_agent::config::ConfigErrors>(())
 //! ```
 
+mod editor;
 mod error;
 mod folder;
 mod places;
@@ -38,6 +39,7 @@ use callgate::Profile;
 use callgate::internal::nearest;
 
 use crate::approval::Rule;
+use crate::model::Address;
 
 pub use error::{ConfigError, ConfigErrorCode, ConfigErrors, Origin};
 pub use folder::{FILE, FolderFile, check_way};
@@ -52,6 +54,20 @@ use yaml::Content;
 
 /// What the names of environment variables start with.
 pub const ENVIRONMENT: &str = "CALLGATE_";
+
+/// An environment variable in which other programs are told where a server is.
+#[derive(Debug)]
+struct Usual {
+    variable: &'static str,
+    provider: &'static str,
+    /// The address that its text stands for.
+    address: fn(&str) -> String,
+}
+
+const USUAL: &[Usual] = &[
+    Usual { variable: "OPENAI_BASE_URL", provider: "openai", address: str::to_owned },
+    Usual { variable: "OLLAMA_HOST", provider: "ollama", address: ollama_host },
+];
 
 /// A configuration in which every key has a value.
 #[derive(Clone, Debug)]
@@ -110,6 +126,8 @@ impl Config {
 pub struct ConfigBuilder {
     layers: Vec<Layer<Vec<Given>>>,
     errors: Vec<ConfigError>,
+    /// What environment variables of other programs say.
+    usual: Vec<(&'static Usual, String)>,
 }
 
 /// What one giver gave.
@@ -156,7 +174,8 @@ impl ConfigBuilder {
         }
     }
 
-    /// Takes the text of a file of the user's own. JSON is YAML, so the settings of an editor can be read as well.
+    /// Takes the text of a file of the user's own. A `settings.json` is an editor's: it is read for the keys that start
+    /// with `callgate.`, and for the switch of the profile `strict-xml`.
     pub fn text(self, path: impl Into<PathBuf>, text: &str) -> Self {
         let path = path.into();
         self.yaml(text, Giver::User, |line| Origin::File { path: path.clone(), line })
@@ -178,7 +197,11 @@ impl ConfigBuilder {
     }
 
     fn yaml(mut self, text: &str, giver: Giver, origin: impl Fn(usize) -> Origin) -> Self {
-        match yaml::entries(text) {
+        let entries = match editor::is_settings(&origin(0)) {
+            true => editor::entries(text),
+            false => yaml::entries(text),
+        };
+        match entries {
             Ok(entries) => {
                 let given = entries.into_iter().map(|entry| Given {
                     key: entry.key,
@@ -198,10 +221,18 @@ impl ConfigBuilder {
         self
     }
 
-    /// Takes environment variables; those that do not start with [`ENVIRONMENT`] are nobody's business here.
+    /// Takes environment variables: those that start with [`ENVIRONMENT`], and those in which other programs are told
+    /// where a server is, which count where nobody says anything else.
     pub fn environment(mut self, variables: impl IntoIterator<Item = (String, String)>) -> Self {
         let mut layer = Vec::new();
-        for (name, text) in variables.into_iter().filter(|(name, _)| name.starts_with(ENVIRONMENT)) {
+        for (name, text) in variables {
+            if let Some(usual) = USUAL.iter().find(|usual| usual.variable == name) {
+                self.usual.push((usual, text));
+                continue;
+            }
+            if !name.starts_with(ENVIRONMENT) {
+                continue;
+            }
             let known = all_keys().find(|key| variable(key) == name);
             let origin = Origin::Environment(name.clone());
             match known {
@@ -241,11 +272,13 @@ impl ConfigBuilder {
     }
 
     /// Puts the layers together, the later above the earlier.
-    pub fn build(self) -> Result<Config, ConfigErrors> {
+    pub fn build(mut self) -> Result<Config, ConfigErrors> {
+        let usual = std::mem::take(&mut self.usual);
         let (layers, mut errors) = self.read();
         let is_agreed = layers.iter().all(|layer| layer.giver != Giver::Folder { agreed: false });
         errors.extend(wish::wishes(&layers).into_iter().filter_map(|wish| wish.fault(is_agreed)));
-        let config = Config::of(&layers);
+        let mut config = Config::of(&layers);
+        errors.extend(usual.into_iter().filter_map(|(usual, text)| config.place(usual, text.trim()).err()));
         errors.extend(servers::check(&config.settings));
         errors.extend(secrets::check(&config));
         if errors.is_empty() { Ok(config) } else { Err(ConfigErrors(errors)) }
@@ -288,6 +321,29 @@ impl ConfigBuilder {
 }
 
 impl Config {
+    /// Takes the address in a variable of another program, where nobody gave one and its server is the chosen one.
+    fn place(&mut self, usual: &Usual, text: &str) -> Result<(), ConfigError> {
+        let key = format!("providers.{}.endpoint", usual.provider);
+        if text.is_empty() || usual.provider != self.provider() || self.origin(&key).is_given() {
+            return Ok(());
+        }
+        let origin = Origin::Environment(usual.variable.to_owned());
+        let address = (usual.address)(text);
+        match Address::parse(&address) {
+            Ok(_) => {
+                self.settings.insert(key, KeySetting { value: Value::Text(address), origin });
+                Ok(())
+            }
+            Err(message) => Err(ConfigError {
+                code: ConfigErrorCode::OutOfRange,
+                origin,
+                key,
+                message,
+                help: "write an address such as http://127.0.0.1:11434, or set the key itself".to_owned(),
+            }),
+        }
+    }
+
     /// The layers put together, and what holds where nobody gave anything.
     fn of<'l>(layers: impl IntoIterator<Item = &'l Layer<Settings>>) -> Self {
         let mut given = Settings::new();
@@ -339,6 +395,20 @@ fn keys_near(key: &str) -> Vec<String> {
     let open = rows().filter(|row| row.is_open());
     let open = open.map(|row| row.key.replacen('*', own, 1).replace('*', "NAME"));
     all_keys().chain(open).collect()
+}
+
+/// The address in Ollama's variable: scheme, host and port may each be missing, and a server that listens everywhere is
+/// reached on this machine.
+fn ollama_host(text: &str) -> String {
+    let (scheme, rest) = text.split_once("://").unwrap_or(("http", text));
+    let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let (name, port) = match host.rsplit_once(':') {
+        Some((name, port)) if port.parse::<u16>().is_ok() => (name, format!(":{port}")),
+        _ if text.contains("://") => (host, String::new()),
+        _ => (host, ":11434".to_owned()),
+    };
+    let name = if matches!(name, "" | "0.0.0.0" | "[::]") { "127.0.0.1" } else { name };
+    format!("{scheme}://{name}{port}{path}")
 }
 
 fn unquoted(text: String) -> Content {

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use callgate::internal::policy::Dangerous;
+use callgate::internal::profile::StrikeMode;
 use callgate::{Policy, Registry};
 
 use super::secrets::SECTION;
@@ -10,6 +11,7 @@ use super::servers::below;
 use super::{Config, PROVIDERS, Value};
 use crate::approval::{ApprovalPolicy, DefaultStanding, Rule, Standing};
 use crate::audit::{AuditSettings, Redaction, Style, Sync};
+use crate::chat::{ContextBudget, ContextUnit};
 use crate::model::{
     FaultCode, Model, ModelFault, Network, Ollama, OpenAi, Parameters, RuleModel, Secret, Server, Timeouts,
 };
@@ -157,9 +159,42 @@ impl Config {
         }
     }
 
-    /// How many rejected responses in a row end a question.
-    pub fn max_strikes(&self) -> usize {
-        usize::try_from(self.count("chat.max_strikes")).unwrap_or(usize::MAX)
+    /// How many rejected responses in a row end a question, where that is a number of its own.
+    pub fn max_strikes(&self) -> Option<usize> {
+        match self.value("chat.max_strikes") {
+            Value::Count(count) => usize::try_from(*count).ok(),
+            _ => None,
+        }
+    }
+
+    /// Whether the response that makes that number ends a question, or the one after.
+    pub fn strike_mode(&self) -> StrikeMode {
+        match self.text("chat.strike_mode") {
+            Some("after_limit") => StrikeMode::AfterLimit,
+            _ => StrikeMode::AtLimit,
+        }
+    }
+
+    /// Whether tools are sent as a list. A dialect that is to be taught is taught, unless the list was asked for.
+    pub fn native_tools(&self, has_dialect: bool) -> bool {
+        let is_asked_for = self.origin("chat.native_tools").is_given();
+        self.flag("chat.native_tools") && (is_asked_for || !has_dialect)
+    }
+
+    /// Whether the model is stopped once a call is complete.
+    pub fn stop_after_call(&self) -> bool {
+        self.flag("chat.stop_after_call")
+    }
+
+    /// How much of the conversation is sent.
+    pub fn context(&self) -> ContextBudget {
+        ContextBudget {
+            most: usize::try_from(self.count("chat.context")).unwrap_or(usize::MAX),
+            unit: match self.text("chat.context_unit") {
+                Some("tokens") => ContextUnit::Tokens,
+                _ => ContextUnit::Characters,
+            },
+        }
     }
 
     /// Whether the model goes on by itself.
@@ -175,6 +210,11 @@ impl Config {
     /// What the model is told before the description of its tools.
     pub fn instructions(&self) -> &str {
         self.text("chat.instructions").unwrap_or_default()
+    }
+
+    /// Whether the model gets a shell.
+    pub fn has_shell(&self) -> bool {
+        self.flag("tools.shell")
     }
 
     /// How much one call of a file tool may read, list or write.

@@ -367,6 +367,8 @@ impl BodyStream {
         while let Some(chunk) = self.parser.next() {
             match chunk {
                 ModelChunk::End { reason, .. } => self.end = Some(reason),
+                // A body says what it has to say in members of its own.
+                ModelChunk::Served(_) => {}
                 chunk => chunks.push(chunk),
             }
         }

@@ -14,12 +14,14 @@ mod reading;
 mod responses;
 mod rules;
 mod scripted;
+mod served;
+mod turn;
 
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use callgate::{Event, FinishReason, Gate, NativeDelta, Response, Session};
+use callgate::{Event, FinishReason, NativeDelta, Session};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -32,6 +34,9 @@ pub use ollama::{OLLAMA, Ollama};
 pub use openai::{OPENAI, OpenAi};
 pub use rules::RuleModel;
 pub use scripted::{Scripted, ScriptedChunk, ScriptedTurn};
+pub use served::Served;
+pub(crate) use turn::Collected;
+pub use turn::{Heard, Turn, Until, respond, respond_until};
 
 use crate::history::{CallStyle, Message};
 
@@ -43,6 +48,8 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 pub struct ChatRequest {
     /// The conversation; it is made valid before it is sent.
     pub messages: Vec<Message>,
+    /// Results of tools that are not among the messages any more. They are not sent, and still not trusted.
+    pub untrusted: Vec<String>,
     /// The tools in OpenAI's form; none where the prompt teaches them.
     pub tools: Option<Value>,
     /// How calls of earlier turns are written.
@@ -144,6 +151,8 @@ pub enum ModelChunk {
         /// A chunk of its arguments.
         arguments: Option<String>,
     },
+    /// What the server says about the answer besides.
+    Served(Served),
     /// The end. Only an answer that has one is judged.
     End {
         /// Why it ended.
@@ -154,7 +163,8 @@ pub enum ModelChunk {
 }
 
 impl ModelChunk {
-    /// Lets a session read the chunk. The end is not read: it is what the session is finished with.
+    /// Lets a session read the chunk. What the server says about the answer is not read, nor is the end, which is what the
+    /// session is finished with.
     pub fn feed(&self, session: &mut Session, sink: &mut dyn FnMut(Event<'_>)) {
         match self {
             ModelChunk::Text(text) => session.push(text, sink),
@@ -170,7 +180,7 @@ impl ModelChunk {
                 };
                 session.native(delta, sink);
             }
-            ModelChunk::End { .. } => {}
+            ModelChunk::Served(_) | ModelChunk::End { .. } => {}
         }
     }
 }
@@ -188,53 +198,4 @@ pub trait Model: Send + Sync {
 pub trait ModelChunks: Send {
     /// The next chunk; nothing after the end.
     fn next(&mut self) -> BoxFuture<'_, Result<Option<ModelChunk>, ModelFault>>;
-}
-
-/// A judged answer and what it cost.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Turn {
-    /// What came of it.
-    pub response: Response,
-    /// What it cost.
-    pub usage: Usage,
-}
-
-/// Asks a model and reads its answer through the gate as it arrives. Events go to the sink at once; an answer that
-/// breaks off is a fault, and none of its calls comes out.
-pub async fn respond(
-    model: &dyn Model,
-    request: &ChatRequest,
-    gate: &Gate,
-    id_prefix: &str,
-    sink: &mut (dyn FnMut(Event<'_>) + Send),
-) -> Result<Turn, ModelFault> {
-    let mut chunks = model.chat(request).await?;
-    let mut session = gate.session().with_id_prefix(id_prefix);
-    // Results and errors of tools are untrusted text: the gate reports a call that repeats one (`echo`).
-    for message in &request.messages {
-        if let Message::ToolResult { content, .. } | Message::ToolError { content, .. } = message {
-            session.untrusted(content);
-        }
-    }
-    let mut collector = Response::collector();
-    let mut usage = Usage::default();
-    let mut finish = None;
-    while let Some(chunk) = chunks.next().await? {
-        chunk.feed(&mut session, &mut |event| {
-            sink(event.clone());
-            collector.push(event);
-        });
-        if let ModelChunk::End { reason, usage: cost } = chunk {
-            finish = Some(reason);
-            usage += cost;
-        }
-    }
-    let Some(reason) = finish else {
-        return Err(ModelFault::new(FaultCode::EndedEarly, "the answer has no end"));
-    };
-    session.finish(reason, &mut |event| {
-        sink(event.clone());
-        collector.push(event);
-    });
-    Ok(Turn { response: collector.finish(reason), usage })
 }

@@ -6,14 +6,17 @@ use callgate::FinishReason;
 use serde_json::{Value, json};
 
 use super::http::Http;
-use super::message::message;
+use super::message::{member, message, words};
 use super::reading::{Format, Framing, Part, Reading};
-use super::{BoxFuture, ChatRequest, Model, ModelChunk, ModelChunks, ModelFault, Server, Usage};
+use super::{BoxFuture, ChatRequest, Model, ModelChunk, ModelChunks, ModelFault, Served, Server, Usage};
 use crate::history::{Wire, to_wire};
 use crate::written::Written;
 
 /// Where Ollama listens unless told otherwise.
 pub const OLLAMA: &str = "http://127.0.0.1:11434";
+
+/// Where requests go.
+const CHAT: &str = "/api/chat";
 
 /// A client of an Ollama server.
 #[derive(Clone, Debug)]
@@ -22,9 +25,13 @@ pub struct Ollama {
 }
 
 impl Ollama {
-    /// A client of this server.
+    /// A client of this server. Its address may hold the path of the requests, or of those in OpenAI's form.
     pub fn new(server: Server) -> Self {
-        Ollama { http: server.into_http() }
+        let mut http = server.into_http();
+        let base = &mut http.address.base;
+        let bare = [CHAT, "/api", "/v1"].iter().find_map(|end| base.strip_suffix(end));
+        *base = bare.unwrap_or(base).to_owned();
+        Ollama { http }
     }
 }
 
@@ -34,7 +41,7 @@ impl Model for Ollama {
         request: &'a ChatRequest,
     ) -> BoxFuture<'a, Result<Box<dyn ModelChunks>, ModelFault>> {
         Box::pin(async move {
-            let answer = self.http.post("/api/chat", body(request).to_string().into_bytes()).await?;
+            let answer = self.http.post(CHAT, body(request).to_string().into_bytes()).await?;
             let framing = if request.stream { Framing::Lines } else { Framing::Whole };
             Ok(Box::new(Reading::new(answer, framing, OllamaFormat::default())) as Box<dyn ModelChunks>)
         })
@@ -70,12 +77,24 @@ pub(super) struct OllamaFormat {
     word: Option<String>,
     /// What it cost, once it is over.
     usage: Option<Usage>,
+    served: Served,
+    fragments: Fragments,
 }
 
 impl Format for OllamaFormat {
     fn value(&mut self, part: &Part<'_>, chunks: &mut VecDeque<ModelChunk>) {
         let value = part.value;
-        message(part, "/message", chunks);
+        self.served.note(value);
+        let calls = value["message"]["tool_calls"].as_array().map_or(&[][..], Vec::as_slice);
+        match calls.iter().any(is_fragment) {
+            true => {
+                words(&value["message"], chunks);
+                let written = part.items("/message/tool_calls");
+                let calls = calls.iter().zip(written);
+                chunks.extend(calls.map(|(call, written)| self.fragments.delta(call, written)));
+            }
+            false => message(part, "/message", chunks),
+        }
         // `/api/generate` knows no messages.
         let text = |key: &str| value[key].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
         chunks.extend(text("thinking").map(ModelChunk::Reasoning));
@@ -93,7 +112,81 @@ impl Format for OllamaFormat {
         self.usage.map(|usage| ModelChunk::End { reason, usage })
     }
 
+    fn served(&self) -> Served {
+        self.served.clone()
+    }
+
     fn word(&self) -> Option<&str> {
         self.word.as_deref()
     }
+}
+
+/// Whether a call is a fragment: its arguments come as text, which may go on, or it has no name of its own.
+fn is_fragment(call: &Value) -> bool {
+    let function = &call["function"];
+    function["arguments"].is_string() || (function.is_object() && function.get("name").is_none())
+}
+
+/// The calls of an answer that come in fragments.
+#[derive(Debug, Default)]
+struct Fragments(Vec<Fragment>);
+
+/// A call that has begun.
+#[derive(Debug)]
+struct Fragment {
+    /// The number that the gate knows it by: the server's, where that was not taken.
+    number: usize,
+    id: Option<String>,
+    name: Option<String>,
+    arguments: String,
+}
+
+impl Fragments {
+    /// The delta of a fragment, under the number of its call: by the server's index, else by its id, else a fragment
+    /// with a name begins a call and one without continues the last.
+    fn delta(&mut self, call: &Value, written: &str) -> ModelChunk {
+        let function = &call["function"];
+        let text = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+        let (id, mut name) = (text(&call["id"]), text(&function["name"]));
+        let index = call["index"].as_u64().or_else(|| function["index"].as_u64());
+        let index = index.and_then(|index| usize::try_from(index).ok());
+        let arguments = match &function["arguments"] {
+            Value::Null => None,
+            Value::String(text) => Some(text.clone()),
+            // As the server wrote it: a `Value` would round long numbers.
+            _ => member(written, "function")
+                .and_then(|function| member(function, "arguments"))
+                .map(str::to_owned),
+        };
+        let known = |fragment: &&mut Fragment| match (index, &id) {
+            (Some(index), _) => fragment.number == index,
+            (None, Some(_)) => fragment.id == id,
+            (None, None) => name.is_none(),
+        };
+        let open = self.0.iter_mut().rev().find(known);
+        // A name behind whole arguments begins another call, whatever its index says.
+        let is_over = |fragment: &Fragment| name.is_some() && is_whole(&fragment.arguments);
+        let number = match open.filter(|fragment| !is_over(fragment)) {
+            Some(fragment) => {
+                fragment.arguments.push_str(arguments.as_deref().unwrap_or_default());
+                // Some servers repeat the name with every fragment.
+                name = name.filter(|name| fragment.name.as_ref() != Some(name));
+                fragment.number
+            }
+            None => {
+                let next = self.0.iter().map(|fragment| fragment.number + 1).max().unwrap_or(0);
+                let is_taken = |index: &usize| self.0.iter().any(|fragment| fragment.number == *index);
+                let number = index.filter(|index| !is_taken(index)).unwrap_or(next);
+                let arguments = arguments.clone().unwrap_or_default();
+                self.0.push(Fragment { number, id: id.clone(), name: name.clone(), arguments });
+                number
+            }
+        };
+        ModelChunk::Delta { index: Some(number), id, name, arguments }
+    }
+}
+
+/// Whether arguments are complete.
+fn is_whole(arguments: &str) -> bool {
+    arguments.trim_end().ends_with('}') && serde_json::from_str::<serde::de::IgnoredAny>(arguments).is_ok()
 }

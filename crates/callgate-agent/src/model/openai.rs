@@ -8,12 +8,15 @@ use serde_json::{Value, json};
 use super::http::Http;
 use super::message::{message, words};
 use super::reading::{Format, Framing, Part, Reading};
-use super::{BoxFuture, ChatRequest, Model, ModelChunk, ModelChunks, ModelFault, Server, Usage};
+use super::{BoxFuture, ChatRequest, Model, ModelChunk, ModelChunks, ModelFault, Served, Server, Usage};
 use crate::history::{Wire, to_wire};
 use crate::written::Written;
 
 /// Where servers of local models usually listen.
 pub const OPENAI: &str = "http://127.0.0.1:8080/v1";
+
+/// Where requests go.
+const CHAT: &str = "/chat/completions";
 
 /// A client of a server that speaks OpenAI's API.
 #[derive(Clone, Debug)]
@@ -22,9 +25,16 @@ pub struct OpenAi {
 }
 
 impl OpenAi {
-    /// A client of this server. Its address ends with the version, as in `http://127.0.0.1:8080/v1`.
+    /// A client of this server. Its address may end with the version (`http://127.0.0.1:8080/v1`), with nothing, or with
+    /// the whole path of the requests.
     pub fn new(server: Server) -> Self {
-        OpenAi { http: server.into_http() }
+        let mut http = server.into_http();
+        let base = &mut http.address.base;
+        *base = base.strip_suffix(CHAT).unwrap_or(base).to_owned();
+        if base.is_empty() {
+            "/v1".clone_into(base);
+        }
+        OpenAi { http }
     }
 }
 
@@ -34,7 +44,7 @@ impl Model for OpenAi {
         request: &'a ChatRequest,
     ) -> BoxFuture<'a, Result<Box<dyn ModelChunks>, ModelFault>> {
         Box::pin(async move {
-            let answer = self.http.post("/chat/completions", body(request).to_string().into_bytes()).await?;
+            let answer = self.http.post(CHAT, body(request).to_string().into_bytes()).await?;
             // A server that was asked for a stream may still answer with one document, and says so.
             let framing = if answer.is_event_stream { Framing::Events } else { Framing::Whole };
             Ok(Box::new(Reading::new(answer, framing, OpenAiFormat::default())) as Box<dyn ModelChunks>)
@@ -74,6 +84,7 @@ pub(super) struct OpenAiFormat {
     pub(super) choices: BTreeSet<u64>,
     word: Option<String>,
     usage: Usage,
+    served: Served,
 }
 
 impl OpenAiFormat {
@@ -86,6 +97,7 @@ impl OpenAiFormat {
 impl Format for OpenAiFormat {
     fn value(&mut self, part: &Part<'_>, chunks: &mut VecDeque<ModelChunk>) {
         let value = part.value;
+        self.served.note(value);
         let count = |key: &str| value["usage"][key].as_u64();
         if let (Some(prompt), Some(completion)) = (count("prompt_tokens"), count("completion_tokens")) {
             self.usage = Usage { prompt, completion };
@@ -122,6 +134,10 @@ impl Format for OpenAiFormat {
         // The count of tokens comes after the reason, so the reason alone does not end the answer.
         let reason = FinishReason::from_word(self.word.as_deref().filter(|_| closed)?);
         Some(ModelChunk::End { reason, usage: self.usage })
+    }
+
+    fn served(&self) -> Served {
+        self.served.clone()
     }
 
     fn closed_by(&self, data: &str) -> bool {

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use super::http::{HttpAnswer, error_message};
 use super::lines::Lines;
-use super::{BoxFuture, FaultCode, ModelChunk, ModelChunks, ModelFault};
+use super::{BoxFuture, FaultCode, ModelChunk, ModelChunks, ModelFault, Served};
 
 /// A server's format: what one JSON value of an answer means.
 pub(crate) trait Format: Send {
@@ -23,6 +23,11 @@ pub(crate) trait Format: Send {
     fn closed_by(&self, data: &str) -> bool {
         let _ = data;
         false
+    }
+
+    /// What the server says about the answer besides.
+    fn served(&self) -> Served {
+        Served::default()
     }
 
     /// The word in which the server said why the answer ended.
@@ -242,6 +247,8 @@ impl<F: Format> Parser<F> {
         if !self.is_over
             && let Some(end) = self.format.end(closed)
         {
+            let served = self.format.served();
+            self.chunks.extend((!served.is_empty()).then_some(ModelChunk::Served(served)));
             self.chunks.push_back(end);
             self.is_over = true;
         }

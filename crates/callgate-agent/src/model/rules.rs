@@ -166,6 +166,7 @@ mod tests {
 
     fn request(style: CallStyle, message: Message) -> ChatRequest {
         ChatRequest {
+            untrusted: Vec::new(),
             messages: vec![message],
             tools: None,
             style,

@@ -73,6 +73,8 @@ pub struct AttemptRecord {
     pub unasked: usize,
     /// What was still wrong, after this time.
     pub findings: Vec<Finding>,
+    /// What came back, as it came.
+    pub response: Response,
 }
 
 /// Why the asking ended without success.
@@ -125,6 +127,17 @@ pub struct RetryError {
 }
 
 impl RetryError {
+    /// What happened, without what is still wrong.
+    pub fn summary(&self) -> String {
+        let what = match self.code {
+            RetryErrorCode::RetryExhausted => "Failed to parse tool calls",
+            RetryErrorCode::Repeated => "The model repeated its rejected call exactly,",
+            RetryErrorCode::Cancelled => "Cancelled",
+            RetryErrorCode::Interrupted => "The model could not be asked again",
+        };
+        format!("{what} after {} retry attempts", self.attempts)
+    }
+
     /// The way out.
     pub fn help(&self) -> &'static str {
         match self.code {
@@ -140,24 +153,7 @@ impl RetryError {
 
 impl fmt::Display for RetryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.code {
-            RetryErrorCode::RetryExhausted => {
-                write!(f, "Failed to parse tool calls after {} retry attempts", self.attempts)?;
-            }
-            RetryErrorCode::Repeated => {
-                write!(
-                    f,
-                    "The model repeated its rejected call exactly, after {} retry attempts",
-                    self.attempts
-                )?;
-            }
-            RetryErrorCode::Cancelled => {
-                write!(f, "Cancelled after {} retry attempts", self.attempts)?;
-            }
-            RetryErrorCode::Interrupted => {
-                write!(f, "The model could not be asked again after {} retry attempts", self.attempts)?;
-            }
-        }
+        f.write_str(&self.summary())?;
         if let Some(finding) = self.last_findings.first() {
             write!(f, ": {finding}")?;
         }
@@ -221,6 +217,7 @@ impl Retry {
     pub fn reply(&mut self, response: Response, usage: Usage) -> Step {
         self.usage += usage;
         let is_prose = response.calls.is_empty() && response.rejected.is_empty();
+        let came = response.clone();
         let before = self.standing();
         let prose = if is_prose { response.text.trim().to_owned() } else { String::new() };
         let model_error = response.model_error.clone();
@@ -246,6 +243,7 @@ impl Retry {
             corrected: self.standing().saturating_sub(before),
             unasked,
             findings,
+            response: came,
         });
         let fingerprint = self.fingerprint_of(&prose);
         let repeated = fingerprint == self.fingerprint;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use callgate::Profile;
 use serde::Serialize;
 
 /// How the wait grows from one time to the next.
@@ -48,6 +49,15 @@ impl Default for RetrySettings {
 }
 
 impl RetrySettings {
+    /// As the system of this profile asks again.
+    pub fn of(profile: &Profile) -> Self {
+        RetrySettings {
+            max_attempts: profile.retries(),
+            stop_when_repeated: profile.stops_when_repeated(),
+            ..RetrySettings::default()
+        }
+    }
+
     /// The wait before this time, counted from one.
     pub fn wait(&self, attempt: u32) -> Duration {
         let factor = match self.backoff {

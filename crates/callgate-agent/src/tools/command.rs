@@ -100,7 +100,8 @@ impl RunTool for ListedTool {
     }
 }
 
-async fn run(name: String, command: Command, input: String) -> Result<String, ToolError> {
+/// Runs a program to its end: its output is the result.
+pub(super) async fn run(name: String, command: Command, input: String) -> Result<String, ToolError> {
     let failed = |message: String| ToolError::new(ToolErrorCode::Failed, name.as_str(), message);
     let child = Group::start(command);
     let mut child = child.map_err(|error| failed(format!("the program cannot be started: {error}")))?;

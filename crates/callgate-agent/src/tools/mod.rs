@@ -9,6 +9,7 @@ pub mod files;
 mod function;
 pub mod mcp;
 mod run;
+mod shell;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,6 +23,8 @@ pub use completion::Completion;
 pub use defuse::defused;
 pub use error::{ToolError, ToolErrorCode};
 pub use run::{Host, Meter, Outcome, Spending, ToolReport, Unrecorded, run_calls};
+
+pub use shell::ShellTool;
 
 use crate::approval::Preview;
 use crate::model::BoxFuture;

@@ -309,7 +309,7 @@ async fn run_one(
     }
     // Denied by a rule: no answer could let it run, so it is not even prepared.
     if let (Standing::Deny, why) = host.approval.standing(call, tool.tool()) {
-        return deny(host, call, Denial { reason: DenialReason::Rule, detail: why });
+        return deny(host, call, Denial::new(DenialReason::Rule, why));
     }
     // Tools take numbers of 64 bits. A rounded one would differ from what the model wrote and the user approved.
     if let Some(number) = rounded(&call.arguments) {
@@ -334,7 +334,7 @@ async fn run_one(
         biased;
         () = cancel.cancelled() => {
             let detail = "the user stopped the question".to_owned();
-            deny(host, call, Denial { reason: DenialReason::Cancelled, detail })?;
+            deny(host, call, Denial::new(DenialReason::Cancelled, detail))?;
             return Ok(Outcome::NotRun { error: cancelled() });
         }
         decision = asked => decision,

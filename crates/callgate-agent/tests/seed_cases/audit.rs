@@ -108,10 +108,12 @@ fn lines(gate: &Gate, response: &Response, input: &Value) -> Vec<Value> {
     let mut log = AuditLog::on(Box::new(memory.clone()), settings.clone(), session_id, "memory", || {
         SystemTime::UNIX_EPOCH
     });
-    let mut entries = vec![Entry::response(gate, response, text(&input["text"]))];
+    let mut entries = vec![Entry::response(gate, response, text(&input["text"]), &settings)];
     entries.extend(response.calls.iter().map(|call| Entry::accepted(call, &settings)));
     entries.extend(response.calls.iter().map(|call| Entry::result(call, Ok("[]"), &settings)));
-    entries.extend(response.rejected.iter().map(|rejected| Entry::rejected(rejected, &settings)));
+    entries.extend(response.rejected.iter().map(|rejected| {
+        Entry::rejected(gate.profile(), rejected, &settings).tied(text(&input["request_id"]))
+    }));
     for entry in entries {
         log.record(entry).unwrap_or_else(|error| panic!("{error}"));
     }
@@ -119,9 +121,7 @@ fn lines(gate: &Gate, response: &Response, input: &Value) -> Vec<Value> {
     let written = String::from_utf8(bytes).unwrap_or_else(|error| panic!("{error}"));
     let parse = |line: &str| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
     let mut lines: Vec<Value> = written.lines().map(parse).collect();
-    let request_id = text(&input["request_id"]);
-    lines.extend(response.rejected.iter().map(|rejected| {
-        error_line(gate.profile(), rejected, request_id, SystemTime::UNIX_EPOCH, &settings.redaction)
-    }));
+    let errors: Vec<Value> = lines.iter().filter_map(error_line).collect();
+    lines.extend(errors);
     lines
 }

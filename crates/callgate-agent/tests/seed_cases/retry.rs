@@ -161,6 +161,7 @@ fn run(case: &Value) -> Run {
         let model = Scripted::new(turns);
         let said = retry["history"].as_array().into_iter().flatten();
         let request = ChatRequest {
+            untrusted: Vec::new(),
             messages: said.map(|said| Message::User { text: text(said).to_owned() }).collect(),
             tools: gate.registry().map(callgate::Registry::to_openai),
             style: CallStyle::Native,

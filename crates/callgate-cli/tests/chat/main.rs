@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on says so by panicking")]
 
+mod people;
 #[cfg(unix)]
 mod terminal;
 
@@ -27,6 +28,7 @@ impl Folder {
         command.arg("chat").args(args).current_dir(&self.0).env_remove("CLICOLOR_FORCE");
         // Whoever runs the tests has a configuration and a history, which are not theirs to see.
         command.env("HOME", &self.0).env_remove("XDG_CONFIG_HOME").env("XDG_STATE_HOME", self.state());
+        command.env_remove("OPENAI_BASE_URL").env_remove("OLLAMA_HOST");
         command.stdin(Stdio::null());
         command
     }
@@ -332,7 +334,8 @@ fn x_52_where_every_response_is_a_call_the_model_ends_by_one() {
     let folder = Folder::new("completion");
     let output = folder.once("read a.txt", &["--profile", "strict-xml"]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
-    assert_eq!(text(&output.stdout), "read_file says: alpha \\u{1b}[2J\n");
+    let said = text(&output.stdout);
+    assert!(said.starts_with("read_file says: ") && said.contains("alpha \\u{1b}[2J"), "{said}");
     assert!(text(&output.stderr).contains("done"), "{output:?}");
     // Whoever allows nothing still gets an answer: to be done changes nothing.
     let all =
@@ -402,7 +405,7 @@ fn a_conversation_over_pipes_goes_on_until_its_input_ends() {
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
     assert!(lines.next().unwrap().contains("rules, profile standard"));
     writeln!(typed, "call fs.list {{\"path\": \".\"}}").unwrap();
-    assert!(lines.any(|line| line.contains("fs.list says: .agent/")), "the first question was answered");
+    assert!(lines.any(|line| line.contains("fs.list says: a.txt")), "the first question was answered");
     writeln!(typed, "\ncall fs.write {{\"path\": \"b\", \"content\": \"x\"}}").unwrap();
     assert!(lines.any(|line| line.contains("there is nobody to ask")), "a pipe is nobody who could be asked");
     drop(typed);

@@ -155,3 +155,39 @@ fn ctrl_c_stops_an_answer_and_not_the_conversation() {
     session.types("\u{4}");
     assert_eq!(session.child.wait().unwrap().code(), Some(0));
 }
+
+#[test]
+fn ctrl_c_takes_back_what_was_typed_and_leaves_at_an_empty_prompt() {
+    let folder = Folder::new("pty-leave");
+    let mut session = Session::start(&folder, &[]);
+    session.until("> ");
+    session.types("half a question");
+    session.until("half a question");
+    session.types("\u{3}");
+    session.until("> ");
+    session.types("read a.txt\r");
+    session.until("waiting for the model");
+    session.until("fs.read says: alpha");
+    session.until("> ");
+    session.types("\u{3}");
+    assert_eq!(session.child.wait().unwrap().code(), Some(130));
+    let audit = std::process::Command::new(env!("CARGO_BIN_EXE_callgate"))
+        .args(["audit", "verify"])
+        .current_dir(&folder.0)
+        .env("XDG_STATE_HOME", folder.state())
+        .output()
+        .unwrap();
+    assert_eq!(audit.status.code(), Some(0), "the log has its end: {audit:?}");
+}
+
+#[test]
+fn a_question_as_an_argument_asks_whoever_is_at_the_terminal() {
+    let folder = Folder::new("pty-argument");
+    let call = "call fs.write {\"path\": \"b.txt\", \"content\": \"beta\"}";
+    let mut session = Session::start(&folder, &[call, "--set", "audit.enabled=false"]);
+    session.until("anything else is no: ");
+    session.types("y\r");
+    session.until("b.txt");
+    assert_eq!(session.child.wait().unwrap().code(), Some(0));
+    assert_eq!(folder.read("b.txt"), "beta");
+}

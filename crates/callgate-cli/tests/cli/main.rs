@@ -8,6 +8,7 @@ mod parse;
 mod repair;
 mod scan;
 mod settings;
+mod views;
 
 use std::io::Write;
 use std::path::PathBuf;

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::gate::Gate;
+use crate::profile::ProfileView;
 use crate::response::Response;
 
 /// How results are written.
@@ -12,11 +13,14 @@ pub struct Form {
     pub openai: bool,
     /// With the message that tells the model what to fix.
     pub feedback: bool,
+    /// With the response in the words of its profile's document.
+    pub view: bool,
 }
 
 impl Form {
-    /// A result as JSON text in one line. What names it leads, so that it can be recognised without parsing.
-    pub fn write(self, names: &[(&str, &Value)], gate: &Gate, response: &Response) -> String {
+    /// A result as JSON text in one line, of a response to this `input`. What names it leads, so that it can be recognised
+    /// without parsing.
+    pub fn write(self, names: &[(&str, &Value)], gate: &Gate, response: &Response, input: &str) -> String {
         let body = match self.openai {
             true => openai_choice(response).to_string(),
             false => serde_json::to_string(response).unwrap_or_default(),
@@ -30,6 +34,11 @@ impl Form {
             let feedback = Value::from(gate.profile().feedback(response, gate.registry()));
             line.truncate(line.len() - 1);
             line.push_str(&format!(",\"feedback\":{feedback}}}"));
+        }
+        if self.view {
+            let view = json!(ProfileView::of(gate.profile(), response, input));
+            line.truncate(line.len() - 1);
+            line.push_str(&format!(",\"view\":{view}}}"));
         }
         one_line(line)
     }

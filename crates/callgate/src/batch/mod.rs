@@ -134,7 +134,7 @@ impl<'t> BatchLine<'t> {
         let choice = answer.choice.map(Value::from);
         let names: Vec<(&str, &Value)> =
             std::iter::once(("id", id)).chain(choice.as_ref().map(|choice| ("choice", choice))).collect();
-        let mut line = gates.form.write(&names, &gate, &response);
+        let mut line = gates.form.write(&names, &gate, &response, &self.input(&response));
         let hint = gates.hint(&gate, &response);
         if let Some(hint) = &hint {
             line.truncate(line.len() - 1);
@@ -144,6 +144,15 @@ impl<'t> BatchLine<'t> {
         let brought = gate.registry().filter(|_| answer.tools.is_some());
         let notes = brought.map_or_else(Vec::new, |tools| tools.notes().to_vec());
         Ok(Outcome { line: without_line_ends(line), failed: false, response: Some(response), hint, notes })
+    }
+
+    /// The text that was read, as far as the line itself holds it.
+    fn input(&self, response: &Response) -> String {
+        match (self.get("text"), self.get("chunks")) {
+            (Some(Value::String(text)), _) => text.clone(),
+            (_, Some(Value::Array(chunks))) => chunks.iter().filter_map(Value::as_str).collect(),
+            _ => response.text.clone(),
+        }
     }
 
     /// Gives the session the texts that are not to be trusted.

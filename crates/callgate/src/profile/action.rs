@@ -3,12 +3,12 @@
 use serde::Serialize;
 
 use super::message as sentence;
-use crate::event::Call;
+use crate::event::{Call, Rejected};
 use crate::finding::{Code, Finding, Severity};
 use crate::response::Response;
 
 /// What a host is told to do when a response could not be parsed.
-const SUGGESTION: &str = "The response couldn't be parsed. Ask the LLM to clarify or retry.";
+pub(super) const SUGGESTION: &str = "The response couldn't be parsed. Ask the LLM to clarify or retry.";
 
 /// The sentences of the document.
 pub(super) const SENTENCES: &[(Code, &str)] = &[(Code::EmptyResponse, "empty response from LLM")];
@@ -86,20 +86,22 @@ impl ActionResult {
         } else if is_call && errors.is_empty() {
             ActionKind::Action
         } else {
-            match decisive {
+            match decisive.map(|code| code.kind()) {
                 None => ActionKind::Text,
                 // A call that cannot be read, or not told from an example, stays what it is: text.
-                Some(
-                    Code::BadJson | Code::Truncated | Code::UnknownType | Code::NotTerminal | Code::Malformed,
-                ) => ActionKind::Text,
+                Some("bad_json" | "truncated" | "unknown_type" | "not_terminal" | "malformed") => {
+                    ActionKind::Text
+                }
                 Some(_) => ActionKind::Error,
             }
         };
         let parse_error = decisive.is_some().then(|| errors.first().map(|e| e.message.clone())).flatten();
         let text = if kind == ActionKind::Text && decisive.is_some() { input } else { &response.text };
+        // The fence around a call that was its whole content is no text.
+        let text = if is_empty_fence(text) { "" } else { text.trim() };
         ActionResult {
             kind,
-            text: text.trim().to_owned(),
+            text: text.to_owned(),
             calls: response.calls.clone(),
             success: errors.is_empty(),
             suggestion: parse_error.as_ref().map_or_else(String::new, |_| SUGGESTION.to_owned()),
@@ -119,7 +121,7 @@ impl ActionResult {
 fn message(name: Option<&str>, findings: &[Finding]) -> String {
     let all = || findings.iter().map(|finding| sentence(SENTENCES, finding)).collect::<Vec<_>>().join("; ");
     match findings.first().map(|finding| finding.code) {
-        Some(Code::BadJson) => format!("invalid JSON: {}", all()),
+        Some(first) if first.kind() == "bad_json" => format!("invalid JSON: {}", all()),
         Some(first) if code(first) == Some("invalid_args") => {
             format!("invalid args for {}: {}", name.unwrap_or("the tool"), all())
         }
@@ -134,6 +136,34 @@ pub(super) fn code(code: Code) -> Option<&'static str> {
         _ if code.kind() == "schema" => Some("invalid_args"),
         _ => None,
     }
+}
+
+/// What a response is.
+pub(super) fn kind(response: &Response, input: &str) -> &'static str {
+    match ActionResult::from_response(response, input).kind {
+        ActionKind::Text => "text",
+        ActionKind::Action => "action",
+        ActionKind::Error => "error",
+    }
+}
+
+/// What is wrong with a rejected call.
+pub(super) fn error(_: &[(Code, &'static str)], rejected: &Rejected) -> String {
+    message(rejected.name.as_deref(), &rejected.findings)
+}
+
+/// The text of a response; whole where nothing was taken out of it.
+pub(super) fn text(response: &Response, input: &str) -> String {
+    ActionResult::from_response(response, input).text
+}
+
+/// Whether a text is a code fence with nothing in it.
+fn is_empty_fence(text: &str) -> bool {
+    let inner = text.trim().strip_prefix("```").and_then(|text| text.strip_suffix("```"));
+    let parts = inner.and_then(|inner| inner.split_once('\n'));
+    parts.is_some_and(|(language, rest)| {
+        language.trim().chars().all(char::is_alphanumeric) && rest.trim().is_empty()
+    })
 }
 
 /// What a host is told to do about a response; empty if nothing went wrong.

@@ -32,7 +32,7 @@ pub(super) fn feedback(
         let name = rejected.name.as_deref().map_or_else(|| "a call without a name".to_owned(), defuse);
         let _ = writeln!(text, "\n{}. {name}", number + 1);
         for finding in &rejected.findings {
-            let _ = writeln!(text, "   - {}", line(profile, finding, &name));
+            let _ = writeln!(text, "   - {}", line(profile, finding, &name, Some(rejected)));
         }
         if let Some(registry) = registry {
             expected(profile, &mut text, rejected, registry);
@@ -43,7 +43,7 @@ pub(super) fn feedback(
         }
     }
     for finding in errors {
-        let _ = writeln!(text, "{}", line(profile, finding, ""));
+        let _ = writeln!(text, "{}", line(profile, finding, "", None));
     }
     let format = |registry| (profile.row.feedback.format)(profile.teaches()?, &rejected, registry);
     if let Some(format) = registry.and_then(format) {
@@ -58,7 +58,7 @@ fn opening(profile: &Profile, count: usize) -> String {
     profile.row.feedback.opening.replace("{calls}", calls)
 }
 
-fn line(profile: &Profile, finding: &Finding, name: &str) -> String {
+fn line(profile: &Profile, finding: &Finding, name: &str, rejected: Option<&Rejected>) -> String {
     let Row { feedback, sentences, .. } = profile.row;
     let message = message(sentences, finding);
     let message = (feedback.rewords)(message).map_or(Cow::Borrowed(message), Cow::Owned);
@@ -66,10 +66,23 @@ fn line(profile: &Profile, finding: &Finding, name: &str) -> String {
     line.push_str(&defuse(&message));
     if !finding.path.is_empty() {
         let _ = write!(line, " (at {})", defuse(&finding.path));
+    } else if let Some((row, column)) = rejected.and_then(|rejected| place(finding, rejected)) {
+        let _ = write!(line, " (line {row}, column {column} of what you wrote)");
     }
-    line.push(' ');
+    line.push_str(if line.ends_with(['.', '!', '?']) { " " } else { ". " });
     line.push_str(&defuse(&finding.help));
     line
+}
+
+/// Where a finding about broken text stands in what was rejected, counted from one as an editor does.
+fn place(finding: &Finding, rejected: &Rejected) -> Option<(usize, usize)> {
+    // The spans of a structured call are those of its arguments.
+    let start = rejected.span.map_or(0, |span| span.start);
+    let at = finding.span.filter(|span| Some(*span) != rejected.span)?.start.checked_sub(start)?;
+    let before = rejected.raw.get(..at)?;
+    let row = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+    Some((row, column))
 }
 
 /// What the tool's arguments should look like.
@@ -79,7 +92,15 @@ fn expected(profile: &Profile, text: &mut String, rejected: &Rejected, registry:
     if let Some(more) = (profile.row.feedback.expects)(tool) {
         let _ = writeln!(text, "   {more}");
     }
-    let _ = writeln!(text, "   For example: {}", prompt::arguments(tool));
+    let example = profile.row.feedback.shows_calls.then(|| prompt::call(profile.teaches()?, tool)).flatten();
+    match example {
+        Some(call) => {
+            let _ = writeln!(text, "   For example:\n{call}");
+        }
+        None => {
+            let _ = writeln!(text, "   For example: {}", prompt::arguments(tool));
+        }
+    }
 }
 
 /// Text that is quoted to a model so that it cannot act as markup when it is read again: what markers are made of is

@@ -9,11 +9,13 @@ pub mod strict_xml;
 mod strikes;
 pub mod structured;
 mod table;
+mod view;
 
 use std::fmt;
 
 pub use feedback::defuse;
-pub use strikes::{Strike, StrikeMode, Strikes};
+pub use strikes::{Strike, StrikeLimit, StrikeMode, Strikes};
+pub use view::{ProfileView, ViewError};
 
 use crate::dialect::Record;
 use crate::finding::{Code, Finding};
@@ -129,6 +131,12 @@ impl Profile {
         message(self.row.sentences, finding)
     }
 
+    /// The text of a response to this `input` as a host shows and keeps it. Where a document leaves text as it came, it is
+    /// [`Response::text`].
+    pub fn text(&self, response: &Response, input: &str) -> String {
+        (self.row.text)(response, input)
+    }
+
     /// What a host is told to do about a response to this `input`, where the document of this profile says something
     /// about every response.
     pub fn suggestion(&self, response: &Response, input: &str) -> Option<String> {
@@ -140,7 +148,7 @@ impl Profile {
         response.calls.is_empty() && response.rejected.is_empty() && (self.row.says_done)(&response.text)
     }
 
-    /// How often a host asks again for what was rejected, unless it is told otherwise.
+    /// How often a host asks again at once for what was rejected, unless it is told otherwise.
     pub fn retries(&self) -> u32 {
         self.row.retries
     }
@@ -153,6 +161,11 @@ impl Profile {
     /// Whether a host stops asking when the same mistake comes back, unless it is told otherwise.
     pub fn stops_when_repeated(&self) -> bool {
         self.row.stops_when_repeated
+    }
+
+    /// Whether a host stops the model once a call is complete, unless it is told otherwise.
+    pub fn interrupts(&self) -> bool {
+        self.row.interrupts
     }
 
     /// Whether unmistakable markers of dialects that were not chosen are listened for.
@@ -174,6 +187,11 @@ impl Profile {
 /// What findings of a code say, given the sentences of a document.
 fn sentence(sentences: &[(Code, &'static str)], code: Code) -> &'static str {
     sentences.iter().find(|(own, _)| *own == code).map_or(code.entry().message, |(_, sentence)| sentence)
+}
+
+/// The messages of findings, given the sentences of a document.
+fn messages<'f>(sentences: &[(Code, &'static str)], findings: &'f [Finding]) -> Vec<&'f str> {
+    findings.iter().map(|finding| message(sentences, finding)).collect()
 }
 
 /// The message of a finding: the document's own sentence, unless something was said about this very input.

@@ -16,16 +16,7 @@ impl Record {
 
     /// The calls that the section shows, one per tool that the dialect can write. Each parses.
     pub fn examples(&self, registry: &Registry) -> Vec<String> {
-        registry
-            .all_compiled()
-            .filter_map(|tool| {
-                let arguments = arguments(tool);
-                let call = RenderCall { id: None, name: &tool.tool.name, arguments: &arguments };
-                // Some formats give every call an id.
-                let with_id = RenderCall { id: Some("call_1"), ..call };
-                self.render(&[call], None, None).or_else(|_| self.render(&[with_id], None, None)).ok()
-            })
-            .collect()
+        registry.all_compiled().filter_map(|tool| call(self, tool)).collect()
     }
 }
 
@@ -59,6 +50,15 @@ fn section(rules: &str, examples: &[String], registry: &Registry) -> String {
         }
     }
     text
+}
+
+/// An example of a call of a tool, where the dialect can write it.
+pub(super) fn call(record: &Record, tool: &CompiledTool) -> Option<String> {
+    let arguments = arguments(tool);
+    let call = RenderCall { id: None, name: &tool.tool.name, arguments: &arguments };
+    // Some formats give every call an id.
+    let with_id = RenderCall { id: Some("call_1"), ..call };
+    record.render(&[call], None, None).or_else(|_| record.render(&[with_id], None, None)).ok()
 }
 
 /// An example of a tool's arguments, as JSON.

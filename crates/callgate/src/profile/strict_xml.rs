@@ -9,6 +9,7 @@ use crate::dialect::{Record, RenderCall};
 use crate::event::Rejected;
 use crate::finding::{Code, Finding, Severity};
 use crate::registry::Registry;
+use crate::response::Response;
 use crate::schema::CompiledTool;
 use crate::session::Session;
 
@@ -117,6 +118,19 @@ impl StreamReport {
         };
         self.buffer = session.is_holding();
     }
+}
+
+/// The text of a response: blocks leave holes of empty lines, of which one is kept.
+pub(super) fn text(response: &Response, _input: &str) -> String {
+    let mut text = String::with_capacity(response.text.len());
+    let mut breaks = 0;
+    for c in response.text.trim().chars() {
+        breaks = if c == '\n' { breaks + 1 } else { 0 };
+        if breaks < 3 {
+            text.push(c);
+        }
+    }
+    text
 }
 
 pub(super) fn code(code: Code) -> Option<&'static str> {

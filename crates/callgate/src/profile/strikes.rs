@@ -1,6 +1,6 @@
 //! Strikes: how many responses in a row were rejected, and when that is too many.
 
-use super::message;
+use super::{Profile, message};
 use crate::finding::{Code, Severity};
 use crate::gate::Gate;
 use crate::response::Response;
@@ -12,8 +12,10 @@ pub struct Strike {
     pub code: Code,
     /// Whether the limit is reached with it.
     pub is_last: bool,
-    /// What happened.
+    /// What happened: the cause, or at the last one what the profile says then.
     pub message: String,
+    /// The message of the first error.
+    pub cause: String,
     /// What to write instead.
     pub details: String,
 }
@@ -26,6 +28,24 @@ pub enum StrikeMode {
     AtLimit,
     /// With the first mistake after it.
     AfterLimit,
+}
+
+/// When a host stops asking for what was rejected, unless it is told otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StrikeLimit {
+    /// When it has asked again at once as often as it may.
+    Retries,
+    /// With this many rejected responses in a row.
+    Count(usize),
+    /// Never by itself: the error goes into the next turn, and turns have a limit of their own.
+    Turns,
+}
+
+impl StrikeLimit {
+    /// When a host of this profile stops.
+    pub fn of(profile: &Profile) -> Self {
+        profile.row.strikes
+    }
 }
 
 /// The counter of rejected responses of one conversation.
@@ -53,6 +73,11 @@ impl Strikes {
         self.count
     }
 
+    /// How many more rejected responses it takes to reach the limit.
+    pub fn left(&self) -> usize {
+        self.end().saturating_sub(self.count)
+    }
+
     /// Starts anew.
     pub fn reset(&mut self) {
         self.count = 0;
@@ -63,24 +88,40 @@ impl Strikes {
     /// A response that is only text, where that is allowed, changes nothing: otherwise words between mistakes would
     /// wipe them out.
     pub fn judge(&mut self, response: &Response, gate: &Gate) -> Option<Strike> {
+        if first_error(response, gate.profile().row.sentences).is_some() {
+            return Some(self.strike(response, gate));
+        }
+        if !response.calls.is_empty() {
+            self.count = 0;
+        }
+        None
+    }
+
+    /// Counts a response that was rejected. One without an error of its own holds words where a call was asked for.
+    pub fn strike(&mut self, response: &Response, gate: &Gate) -> Strike {
         let row = gate.profile().row;
-        let Some((code, message)) = first_error(response, row.sentences) else {
-            if !response.calls.is_empty() {
-                self.count = 0;
-            }
-            return None;
-        };
+        let error = first_error(response, row.sentences);
+        let (code, cause) =
+            error.unwrap_or_else(|| (Code::NoCall, gate.profile().sentence(Code::NoCall).to_owned()));
         self.count += 1;
-        let is_last = match self.mode {
-            StrikeMode::AtLimit => self.count >= self.limit,
-            StrikeMode::AfterLimit => self.count > self.limit,
-        };
+        let is_last = self.count >= self.end();
         let message = match is_last {
-            true => row.last_strike.replace("{limit}", &self.limit.to_string()),
-            false => message,
+            true => row
+                .last_strike
+                .replace("{limit}", &self.limit.to_string())
+                .replace("{retries}", &(self.count - 1).to_string()),
+            false => cause.clone(),
         };
         let details = gate.profile().feedback(response, gate.registry()).unwrap_or_default();
-        Some(Strike { code, is_last, message, details })
+        Strike { code, is_last, message, cause, details }
+    }
+
+    /// The number of the strike that is the last.
+    fn end(&self) -> usize {
+        match self.mode {
+            StrikeMode::AtLimit => self.limit.max(1),
+            StrikeMode::AfterLimit => self.limit.saturating_add(1),
+        }
     }
 }
 

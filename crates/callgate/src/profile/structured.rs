@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use super::message as sentence;
+use super::messages;
 use crate::ending::FinishReason;
-use crate::event::Call;
+use crate::event::{Call, Rejected};
 use crate::finding::Code;
 use crate::json::Repair;
 use crate::response::Response;
@@ -75,13 +75,7 @@ impl StructuredResult {
             .iter()
             .filter_map(|rejected| {
                 let first = rejected.findings.first()?;
-                let count = rejected.findings.len();
-                let all: Vec<_> =
-                    rejected.findings.iter().map(|finding| sentence(SENTENCES, finding)).collect();
-                let message = match first.code.kind() {
-                    "schema" if count > 1 => format!("{count} validation errors: {}", all.join("; ")),
-                    _ => all.join("; "),
-                };
+                let message = error(SENTENCES, rejected);
                 Some(CallError {
                     code: code(first.code).unwrap_or("ACODE-TLP-006"),
                     kind: first.code.kind(),
@@ -103,6 +97,15 @@ impl StructuredResult {
     }
 }
 
+/// What is wrong with a rejected call, all of it.
+pub(super) fn error(sentences: &[(Code, &'static str)], rejected: &Rejected) -> String {
+    let all = messages(sentences, &rejected.findings);
+    match rejected.findings.first().map(|first| first.code.kind()) {
+        Some("schema") if all.len() > 1 => format!("{} validation errors: {}", all.len(), all.join("; ")),
+        _ => all.join("; "),
+    }
+}
+
 pub(super) fn code(code: Code) -> Option<&'static str> {
     Some(match code {
         Code::MissingFunction => "ACODE-TLP-001",
@@ -119,6 +122,7 @@ pub(super) fn code(code: Code) -> Option<&'static str> {
         Code::TooLarge => "ACODE-TLP-103",
         Code::TooDeep => "ACODE-TLP-104",
         Code::RepairBudget => "ACODE-TLP-105",
+        Code::MaxMistakes => "ACODE-TLP-106",
         Code::TooManyCalls => "ACODE-TLP-107",
         Code::Truncated => "ACODE-TLP-108",
         _ if code.kind() == "schema" => "ACODE-TLP-102",

@@ -1,6 +1,6 @@
 //! The table of profiles: one row each, with everything that makes it differ from the others.
 
-use super::{action, fenced, labelled, strict_xml, structured};
+use super::{StrikeLimit, action, fenced, labelled, messages, strict_xml, structured, view};
 use crate::dialect::Record;
 use crate::event::Rejected;
 use crate::finding::{Code, Finding};
@@ -40,16 +40,27 @@ pub(super) struct Row {
     /// The sentences of its document for findings that it has a sentence for.
     pub(super) sentences: &'static [(Code, &'static str)],
     pub(super) feedback: Feedback,
+    /// What a response is, `text`, `action` or `error`, given the input.
+    pub(super) kind: fn(&Response, &str) -> &'static str,
+    /// What is wrong with a rejected call, all of it, given the sentences of the document.
+    pub(super) error: fn(&[(Code, &'static str)], &Rejected) -> String,
     /// What a host is told to do about a response, where its document says something about every response.
     pub(super) suggestion: fn(&Response, &str) -> Option<String>,
+    /// The text of a response as its document shows and keeps it, given the input.
+    pub(super) text: fn(&Response, &str) -> String,
     /// Whether a text without a call says that the work is finished.
     pub(super) says_done: fn(&str) -> bool,
-    /// What is said at the last of too many rejected responses in a row; `{limit}` stands for their number.
+    /// What is said at the last of too many rejected responses in a row; `{limit}` stands for their number,
+    /// `{retries}` for how often it was asked again.
     pub(super) last_strike: &'static str,
-    /// How often its document's system asks again for what was rejected.
+    /// How many rejected responses in a row end a question in its document's system.
+    pub(super) strikes: StrikeLimit,
+    /// How often its document's system asks again at once for what was rejected, before anything runs.
     pub(super) retries: u32,
     /// What asks again for one rejected call, where that is not the feedback.
     pub(super) retry_template: Option<&'static str>,
+    /// Whether the model is stopped once a call is complete.
+    pub(super) interrupts: bool,
     /// Whether it stops asking when the same mistake comes back.
     pub(super) stops_when_repeated: bool,
 }
@@ -63,6 +74,8 @@ pub(super) struct Feedback {
     pub(super) lead: fn(&Finding, &str) -> String,
     /// The message in the words of the document, where the finding has made one of its own.
     pub(super) rewords: fn(&str) -> Option<String>,
+    /// Whether the example of a tool is a whole call in the dialect that the profile teaches, and not its arguments alone.
+    pub(super) shows_calls: bool,
     /// What is said about a tool besides its schema and an example.
     pub(super) expects: fn(&CompiledTool) -> Option<String>,
     /// What is said about the format in the end, which is written in the dialect that the profile teaches.
@@ -91,14 +104,20 @@ const STANDARD: Row = Row {
         opening: "{calls}. Nothing of it was run.",
         lead: |_, _| String::new(),
         rewords: |_| None,
+        shows_calls: false,
         expects: |_| None,
         format: |_, _, _| None,
     },
+    kind: view::kind,
+    error: |sentences, rejected| messages(sentences, &rejected.findings).join("; "),
     suggestion: |_, _| None,
+    text: |response, _| response.text.clone(),
     says_done: |_| false,
-    last_strike: "The limit of {limit} rejected responses in a row is reached.",
+    last_strike: "The limit of rejected responses in a row is reached ({limit}).",
+    strikes: StrikeLimit::Retries,
     retries: 2,
     retry_template: None,
+    interrupts: false,
     stops_when_repeated: true,
 };
 
@@ -164,8 +183,13 @@ pub(super) const PROFILES: &[Row] = &[
              The code is one of permission_denied, invalid_args, tool_not_found.\n",
         reasons: &["permission_denied", "invalid_args", "tool_not_found"],
         code: action::code,
+        feedback: Feedback { shows_calls: true, ..STANDARD.feedback },
         sentences: action::SENTENCES,
         suggestion: action::suggestion,
+        kind: action::kind,
+        error: action::error,
+        text: action::text,
+        last_strike: action::SUGGESTION,
         retries: 0,
         ..STANDARD
     },
@@ -184,6 +208,8 @@ pub(super) const PROFILES: &[Row] = &[
         rules: "Call tools through the structured tool_calls channel only. Arguments are one JSON object.\n",
         code: structured::code,
         sentences: structured::SENTENCES,
+        error: structured::error,
+        last_strike: "Failed to parse tool calls after {retries} retry attempts",
         retries: 3,
         retry_template: Some(structured::RETRY),
         stops_when_repeated: false,
@@ -198,7 +224,14 @@ pub(super) const PROFILES: &[Row] = &[
         policy: document,
         rules: "To call a tool, write a ```json block with the keys \"tool\" and \"arguments\", starting on a line of its \
              own. JSON without a \"tool\" key is taken as data.\n",
-        feedback: Feedback { opening: "{calls} and not run.", lead: fenced::lead, ..STANDARD.feedback },
+        feedback: Feedback {
+            opening: "{calls} and not run.",
+            lead: fenced::lead,
+            shows_calls: true,
+            ..STANDARD.feedback
+        },
+        strikes: StrikeLimit::Turns,
+        retries: 0,
         ..STANDARD
     },
     Row {
@@ -218,9 +251,12 @@ pub(super) const PROFILES: &[Row] = &[
              at the start of a line. Several calls may follow each other.\n",
         feedback: Feedback {
             opening: "TOOL_CALL_PARSE_ERROR\n{calls}. The tool was not executed.",
+            shows_calls: true,
             ..STANDARD.feedback
         },
         says_done: labelled::says_done,
+        strikes: StrikeLimit::Turns,
+        retries: 0,
         ..STANDARD
     },
     Row {
@@ -241,6 +277,7 @@ pub(super) const PROFILES: &[Row] = &[
              ✓ Parameters may also be tags: <tool><parameter>value</parameter></tool>.\n\
              ✗ No attributes, no other format, no call in a code block.\n",
         code: strict_xml::code,
+        text: strict_xml::text,
         feedback: Feedback {
             lead: strict_xml::lead,
             rewords: strict_xml::rewords,
@@ -249,6 +286,9 @@ pub(super) const PROFILES: &[Row] = &[
             ..STANDARD.feedback
         },
         last_strike: "Maximum mistakes reached ({limit}). Please follow the strict XML format.",
+        strikes: StrikeLimit::Count(3),
+        interrupts: true,
+        retries: 0,
         ..STANDARD
     },
 ];

@@ -205,9 +205,25 @@ fn strings(view: &View<'_>, name: &str) -> Vec<Value> {
     candidates.into_iter().map(Value::String).collect()
 }
 
+/// What an argument of this name is usually given: by its last words, so that `file_path` is a path.
 fn placeholder(name: &str) -> String {
-    format!("some {}", name.replace(['_', '-', '.'], " "))
+    let name = name.to_lowercase().replace(['-', '.'], "_");
+    let is_named =
+        |word: &str| name.strip_suffix(word).is_some_and(|rest| rest.is_empty() || rest.ends_with('_'));
+    let usual = USUAL.iter().find(|(words, _)| words.iter().any(|word| is_named(word)));
+    usual.map_or_else(|| format!("some {}", name.replace('_', " ")), |(_, text)| (*text).to_owned())
 }
+
+const USUAL: [(&[&str], &str); 8] = [
+    (&["path", "file", "filename", "filepath"], "relative/path/to/file.txt"),
+    (&["directory", "dir", "folder", "cwd", "root"], "."),
+    (&["url", "uri", "link"], "https://example.com/"),
+    (&["email", "mail"], "ann@example.com"),
+    (&["command", "cmd"], "ls"),
+    (&["city", "location"], "Oslo"),
+    (&["query", "search"], "words to look for"),
+    (&["date", "day"], "2025-01-31"),
+];
 
 const FORMATS: [(&str, &str); 7] = [
     ("date", "2025-01-31"),

@@ -1,7 +1,26 @@
 //! Keys of the host: what is asked before it runs, what a question may cost, tools and servers, and what is recorded.
 
+use callgate::Profile;
+use callgate::internal::profile::StrikeLimit;
+
 use super::{DAY_MS, LIMIT, TRUSTED, TRUSTING};
-use crate::config::row::{Class, Fallback, Kind, Row, ranked, row};
+use crate::config::row::{Class, Fallback, Kind, Row, Value, ranked, row};
+
+/// How many rejected responses each document's system puts up with, where that is a number of its own.
+fn strikes(profile: &Profile) -> Value {
+    match StrikeLimit::of(profile) {
+        StrikeLimit::Count(count) => Value::Count(count as u64),
+        StrikeLimit::Retries | StrikeLimit::Turns => Value::Unset,
+    }
+}
+
+fn is_native(profile: &Profile) -> Value {
+    Value::Flag(profile.is_native())
+}
+
+fn interrupts(profile: &Profile) -> Value {
+    Value::Flag(profile.interrupts())
+}
 
 /// The keys in the order of the documentation.
 pub(super) const HOST: &[Row] = &[
@@ -94,8 +113,43 @@ pub(super) const HOST: &[Row] = &[
         "chat.max_strikes",
         LIMIT,
         Kind::Count(1, 100),
-        Fallback::Count(3),
-        "how many rejected responses in a row end a question",
+        Fallback::Profile(strikes),
+        "how many rejected responses in a row end a question, those that were asked for again at once included; unset: `max_retry_attempts` and one, or where the profile puts an error into the next turn, `chat.max_turns`",
+    ),
+    row(
+        "chat.strike_mode",
+        ranked("at_limit < after_limit"),
+        Kind::Word(&["at_limit", "after_limit"]),
+        Fallback::Text("at_limit"),
+        "whether the response that makes `chat.max_strikes` ends the question, or the one after it",
+    ),
+    row(
+        "chat.native_tools",
+        TRUSTING,
+        Kind::Flag,
+        Fallback::Profile(is_native),
+        "whether tools are sent as a list, for the server's own template, and not taught in the prompt; text dialects are listened for all the same",
+    ),
+    row(
+        "chat.stop_after_call",
+        TRUSTING,
+        Kind::Flag,
+        Fallback::Profile(interrupts),
+        "whether the model is stopped once a call is complete; what it would have written after it is neither waited for nor judged",
+    ),
+    row(
+        "chat.context",
+        LIMIT,
+        Kind::Count(1_000, 100_000_000),
+        Fallback::Count(400_000),
+        "how much of the conversation is sent to the model; the oldest results of tools are left out first, then the oldest exchanges, never the last question",
+    ),
+    row(
+        "chat.context_unit",
+        Class::Plain,
+        Kind::Word(&["characters", "tokens"]),
+        Fallback::Text("characters"),
+        "in what `chat.context` is counted; tokens as the server counted them in its last answer, four characters each until there is one",
     ),
     row(
         "chat.endless",
@@ -117,6 +171,13 @@ pub(super) const HOST: &[Row] = &[
         Kind::Count(0, 16),
         Fallback::Count(0),
         "how many tools are shown in use before the first question; small models call only what they have seen called",
+    ),
+    row(
+        "tools.shell",
+        Class::Own,
+        Kind::Flag,
+        Fallback::Flag(false),
+        "whether the model gets `bash_command`, a shell in the workspace; every command asks, whatever a rule allows",
     ),
     row(
         "tools.read_limit",

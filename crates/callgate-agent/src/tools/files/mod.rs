@@ -1,8 +1,12 @@
-//! Files of one folder: read, list, write. Each tool is confined to the folder by a capability.
+//! Files of one folder: read, list, search, write, edit. Each tool is confined to the folder by a capability.
 
+mod edit;
+mod lines;
 mod list;
 mod read;
 mod root;
+mod search;
+mod walk;
 mod write;
 
 use std::sync::Arc;
@@ -10,7 +14,10 @@ use std::sync::Arc;
 use callgate::Tool;
 use serde_json::{Value, json};
 
+use edit::Edit;
+use list::Listing;
 pub use root::Root;
+use search::Search;
 pub use write::Proposal;
 
 use super::{Prepared, RunTool, ToolError, ToolErrorCode, blocking};
@@ -24,9 +31,10 @@ pub const FS_WRITE: &str = "FS_WRITE";
 /// What the tools are called. One name per thing: the tool list, prompts, examples and errors all have these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileNames {
-    /// `fs.read`, `fs.list`, `fs.write`, each with a `path`.
+    /// `fs.read`, `fs.list`, `fs.search`, `fs.write`, `fs.edit`, each with a `path`; files are read by bytes.
     Dotted,
-    /// `read_file`, `list_directory`, `write_file`, for formats whose names have no dots; files are a `file_path`.
+    /// `read_file`, `list_directory`, `grep_search`, `write_file`, `edit_file`, for formats whose names have no dots; files
+    /// are a `file_path`, and read by lines.
     Underscored,
 }
 
@@ -53,14 +61,16 @@ pub fn file_tools(root: Option<Root>, names: FileNames, limits: FileLimits) -> V
     let make = |work: Work| -> Arc<dyn RunTool> {
         Arc::new(FileTool { tool: work.described(names, limits), work, root: root.clone(), names, limits })
     };
-    vec![make(Work::Read), make(Work::List), make(Work::Write)]
+    [Work::Read, Work::List, Work::Search, Work::Write, Work::Edit].map(make).into()
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Work {
     Read,
     List,
+    Search,
     Write,
+    Edit,
 }
 
 impl Work {
@@ -69,10 +79,14 @@ impl Work {
         match (names, self) {
             (FileNames::Dotted, Work::Read) => ("fs.read", "path"),
             (FileNames::Dotted, Work::List) => ("fs.list", "path"),
+            (FileNames::Dotted, Work::Search) => ("fs.search", "path"),
             (FileNames::Dotted, Work::Write) => ("fs.write", "path"),
+            (FileNames::Dotted, Work::Edit) => ("fs.edit", "path"),
             (FileNames::Underscored, Work::Read) => ("read_file", "file_path"),
             (FileNames::Underscored, Work::List) => ("list_directory", "path"),
+            (FileNames::Underscored, Work::Search) => ("grep_search", "path"),
             (FileNames::Underscored, Work::Write) => ("write_file", "file_path"),
+            (FileNames::Underscored, Work::Edit) => ("edit_file", "file_path"),
         }
     }
 
@@ -82,20 +96,63 @@ impl Work {
             others[path] = json!({"type": "string", "minLength": 1, "description": what});
             json!({"type": "object", "properties": others, "required": required, "additionalProperties": false})
         };
+        let flag = |what: &str| json!({"type": "boolean", "description": what});
         match self {
             Work::Read => {
-                let others = json!({
-                    "offset": {"type": "integer", "minimum": 0, "description": "The first byte to read; 0 if left out."},
-                    "limit": {"type": "integer", "minimum": 1, "maximum": limits.read, "description": "The most bytes to read."},
-                });
+                let others = match names {
+                    FileNames::Dotted => json!({
+                        "offset": {"type": "integer", "minimum": 0, "description": "The first byte to read; 0 if left out."},
+                        "limit": {"type": "integer", "minimum": 1, "maximum": limits.read, "description": "The most bytes to read."},
+                    }),
+                    FileNames::Underscored => json!({
+                        "offset": {"type": "integer", "minimum": 1, "description": "The first line to read; 1 if left out."},
+                        "limit": {"type": "integer", "minimum": 1, "maximum": lines::LINES, "description": "The most lines to read."},
+                    }),
+                };
                 let what = "A text file, relative to the workspace, such as src/main.rs.";
                 Tool::new(name, "Reads a text file of the workspace.", schema(what, others, &[path]))
                     .permission(FS_READ)
             }
             Work::List => {
                 let what = "A folder, relative to the workspace; . is the workspace itself.";
-                Tool::new(name, "Lists a folder of the workspace.", schema(what, json!({}), &[path]))
+                let others = json!({
+                    "recursive": flag("Whether to list what is in its folders, too."),
+                    "hidden": flag("Whether to list names that begin with a dot."),
+                });
+                Tool::new(name, "Lists a folder of the workspace.", schema(what, others, &[path]))
                     .permission(FS_READ)
+            }
+            Work::Search => {
+                let what = "The folder to search, relative to the workspace; . is the workspace itself.";
+                let others = json!({
+                    "pattern": {"type": "string", "minLength": 1, "description": "A regular expression that a line has to fit."},
+                    "file_pattern": {"type": "string", "minLength": 1, "description": "Which files, such as *.rs; all if left out."},
+                });
+                let schema = schema(what, others, &[path, "pattern"]);
+                Tool::new(name, "Searches the text files of the workspace by lines.", schema)
+                    .permission(FS_READ)
+            }
+            Work::Edit => {
+                let text = |what: &str| json!({"type": "string", "description": what});
+                let edit = json!({
+                    "type": "object",
+                    "properties": {
+                        "old_string": text("Text that stands in the file exactly once."),
+                        "new_string": text("What takes its place."),
+                    },
+                    "required": ["old_string", "new_string"],
+                    "additionalProperties": false,
+                });
+                let others = json!({"edits": {"type": "array", "minItems": 1, "items": edit}});
+                let what = "The file, relative to the workspace.";
+                let schema = schema(what, others, &[path, "edits"]);
+                Tool::new(
+                    name,
+                    "Replaces parts of a file of the workspace. The user sees the change first.",
+                    schema,
+                )
+                .dangerous()
+                .permission(FS_WRITE)
             }
             Work::Write => {
                 let others =
@@ -138,23 +195,58 @@ impl FileTool {
         let limits = self.limits;
         match self.work {
             Work::Read => {
-                let offset = arguments["offset"].as_u64().unwrap_or(0);
-                let asked = arguments["limit"].as_u64().and_then(|limit| usize::try_from(limit).ok());
-                let limit = asked.unwrap_or(limits.read).min(limits.read);
+                let names = self.names;
+                let count = |key: &str| arguments[key].as_u64().and_then(|count| usize::try_from(count).ok());
+                let (offset, limit) = (count("offset"), count("limit"));
                 blocking(move || {
                     let file = root.open_file(&path)?;
                     let preview = root.preview("reads a file and changes nothing", &path);
-                    let read = move || blocking(move || read::read(file, &path, offset, limit));
+                    let read = move || {
+                        blocking(move || match names {
+                            FileNames::Dotted => {
+                                let limit = limit.unwrap_or(limits.read).min(limits.read);
+                                read::read(file, &path, offset.unwrap_or(0) as u64, limit)
+                            }
+                            FileNames::Underscored => {
+                                let limit = limit.unwrap_or(lines::LINES).min(lines::LINES);
+                                lines::read(file, &path, offset.unwrap_or(1).max(1), limit, limits.read)
+                            }
+                        })
+                    };
                     Ok(Prepared::new(read).showing(preview))
                 })
                 .await
             }
             Work::List => {
+                let is = |key: &str| arguments[key] == true;
+                let listing = Listing { recursive: is("recursive"), hidden: is("hidden") };
                 blocking(move || {
-                    let folder = root.open_folder(&path)?;
+                    let start = root.start(&path)?;
                     let preview = root.preview("lists a folder and changes nothing", &path);
-                    let list = move || blocking(move || list::list(&folder, &path, limits.list));
+                    let list = move || blocking(move || list::list(start, listing, limits.list));
                     Ok(Prepared::new(list).showing(preview))
+                })
+                .await
+            }
+            Work::Search => {
+                let search = Search::new(&text("pattern")?, arguments["file_pattern"].as_str())?;
+                blocking(move || {
+                    let start = root.start(&path)?;
+                    let preview = root.preview("searches files and changes nothing", &path);
+                    let run = move || blocking(move || search.run(start, limits.list, limits.read));
+                    Ok(Prepared::new(run).showing(preview))
+                })
+                .await
+            }
+            Work::Edit => {
+                let edits = Edit::all(arguments)?;
+                blocking(move || {
+                    let (proposal, content) = edit::propose(&root, &path, &edits, limits.write)?;
+                    let mut preview = root.preview("changes parts of a file", &path);
+                    preview.change.clone_from(&proposal.diff);
+                    let apply =
+                        move || blocking(move || write::apply(&root, &proposal, &content, limits.write));
+                    Ok(Prepared::new(apply).showing(preview))
                 })
                 .await
             }

@@ -12,6 +12,7 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, Metadata, OpenOptions};
 
 use super::super::{ToolError, ToolErrorCode};
+use super::walk::Start;
 use crate::approval::{Preview, Starts};
 use crate::visible::{Breaks, is_hidden, visible};
 
@@ -64,7 +65,7 @@ impl Root {
             starts: Starts::Nothing,
             effect,
             place: Some(place.to_string_lossy().into_owned()),
-            change: String::new(),
+            ..Preview::default()
         }
     }
 
@@ -91,6 +92,20 @@ impl Root {
             }
             _ => read_fault(path, &error),
         })
+    }
+
+    /// Opens a folder to walk beneath it, and the folders around it.
+    pub(super) fn start(&self, path: &str) -> Result<Start, ToolError> {
+        let folder = self.open_folder(path)?;
+        let parts: Vec<&str> = path.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
+        // A path that climbs has no plain place of its own, so only the rules inside of it hold.
+        let known = if parts.contains(&"..") { 0 } else { parts.len() };
+        let around = (0..known).map(|count| {
+            let path = parts[..count].join("/");
+            let folder = self.open_folder(if count == 0 { "." } else { &path })?;
+            Ok((path, folder))
+        });
+        Ok(Start { folder, path: parts.join("/"), around: around.collect::<Result<_, ToolError>>()? })
     }
 
     /// The folder that a file is to be written in, reached without following a link, and the file's name. Nothing if

@@ -42,27 +42,45 @@ pub struct Proposal {
     pub diff: String,
 }
 
-/// What would change.
+/// What would change if this were the whole text.
 pub(super) fn propose(root: &Root, path: &str, content: &str, limit: usize) -> Result<Proposal, ToolError> {
-    if content.len() > limit {
-        let message = format!("{} bytes are more than the {limit} that can be written", content.len());
-        return Err(ToolError::new(ToolErrorCode::TooLarge, shown(path), message));
-    }
+    within(content, path, limit)?;
+    Ok(propose_from(root, path, limit, |_| Ok(content.to_owned()))?.0)
+}
+
+/// What would change, and the whole new text, which is made from what the file holds now.
+pub(super) fn propose_from(
+    root: &Root,
+    path: &str,
+    limit: usize,
+    make: impl FnOnce(Option<&[u8]>) -> Result<String, ToolError>,
+) -> Result<(Proposal, String), ToolError> {
     let (folder, name) = root.folder_of(path, Missing::Leave)?;
     let base = match &folder {
         Some(folder) => base(folder, name, path, limit)?,
         None => None,
     };
     let old = base.as_ref().map(|base| base.bytes.as_slice());
-    Ok(Proposal {
+    let content = make(old)?;
+    within(&content, path, limit)?;
+    let proposal = Proposal {
         id: random_id(),
         path: path.to_owned(),
         is_new_file: base.is_none(),
         base_hash: old.map(hash),
         content_hash: hash(content.as_bytes()),
         generated_at: timestamp(SystemTime::now()),
-        diff: diff(path, old, content),
-    })
+        diff: diff(path, old, &content),
+    };
+    Ok((proposal, content))
+}
+
+fn within(content: &str, path: &str, limit: usize) -> Result<(), ToolError> {
+    if content.len() <= limit {
+        return Ok(());
+    }
+    let message = format!("{} bytes are more than the {limit} that can be written", content.len());
+    Err(ToolError::new(ToolErrorCode::TooLarge, shown(path), message))
 }
 
 /// Makes the change, unless the file is no longer what it was.
