@@ -73,7 +73,7 @@ pub struct Repaired {
 /// # Ok::<(), callgate::Finding>(())
 /// ```
 pub fn repair(text: &str, depth: usize) -> Result<Repaired, Finding> {
-    let mut reader = Reader::new(Syntax::Json).document().with_depth(depth);
+    let mut reader = Reader::new(Syntax::Json).document().restoring().with_depth(depth);
     let input = text.len();
     reader.push(text);
     let end = Span::new(text.len(), text.len());
@@ -228,6 +228,15 @@ repairs! {
     WrongOpener "wrong-opener" Lossless
         "bare members in parentheses are read as an object"
         r#"(q:"tide")"# r#"{"q":"tide"}"#;
+    MissingOpener "missing-opener" Guess
+        "an opening bracket is added before a key that nothing holds"
+        r#""a": 1, "b": 2}"# r#"{"a": 1, "b": 2}"#;
+    ExtraOpener "extra-opener" Guess
+        "an opening bracket where none can stand is dropped"
+        r#"{{"a": 1}}"# r#"{"a": 1}"#;
+    ExtraColon "extra-colon" Lossless
+        "a second colon after a key is dropped"
+        r#"{"a":: 1}"# r#"{"a": 1}"#;
     // ---- quotes ----
     SingleQuotes "single-quotes" Lossless
         "a string in single quotes gets double quotes"
@@ -265,6 +274,12 @@ repairs! {
     JoinedStrings "joined-strings" Guess
         "strings that are added together or stand side by side become one"
         r#"{"m": "a" + "b"}"# r#"{"m": "ab"}"#;
+    SwappedQuote "swapped-quote" Guess
+        "a quote behind the comma or colon that it belongs before is moved"
+        r#"{"room:" "hall"}"# r#"{"room": "hall"}"#;
+    DoubledQuote "doubled-quote" Guess
+        "of two quotes in a row one is dropped"
+        r#"{""lamp"": ""on""}"# r#"{"lamp": "on"}"#;
     // ---- inside strings ----
     InvalidEscape "invalid-escape" Lossless
         "a backslash that escapes nothing stands for itself; beside what looks like a path this is a guess"
@@ -298,6 +313,12 @@ repairs! {
     OddSpace "odd-space" Lossless
         "a space that JSON does not know is dropped"
         "{\"a\":\u{a0}1}" r#"{"a":1}"#;
+    StrayText "stray-text" Guess
+        "a few characters that belong to nothing are dropped"
+        r#"{"a": 1, x "b": 2}"# r#"{"a": 1,  "b": 2}"#;
+    HalfMember "half-member" Guess
+        "a key without its value, or half a word, at the end is dropped"
+        r#"{"n": 1, "roo"# r#"{"n": 1}"#;
     Tuple "tuple" Lossless
         "a tuple becomes an array; a single value in parentheses is a guess"
         r#"{"size": (640, 480)}"# r#"{"size": [640, 480]}"#;
@@ -387,6 +408,11 @@ impl Repairs {
 
     pub(super) fn clear(&mut self) {
         self.list.clear();
+    }
+
+    /// Takes back the last repairs of this kind that are about the input from here on.
+    pub(super) fn take_back(&mut self, code: RepairCode, from: usize) {
+        while self.list.pop_if(|last| last.code == code && last.span.start >= from).is_some() {}
     }
 
     /// Lists a repair. Neighbours of one kind are one repair, and a long list only counts.

@@ -144,7 +144,16 @@ fn check_any(text: &str, cuts: &[prop::sample::Index]) -> Result<(), TestCaseErr
     let python = Reader::new(Syntax::Python).with_stops(b"[<");
     let kwargs = Reader::new(Syntax::Kwargs).with_stops(b"]");
     let stopped = Reader::new(Syntax::Json).with_stops(b"_b]");
-    for reader in [document(), frame(), document().object_root(), stopped, python, kwargs, private] {
+    for reader in [
+        document().restoring(),
+        document(),
+        frame(),
+        document().object_root(),
+        stopped,
+        python,
+        kwargs,
+        private,
+    ] {
         let whole = feed(reader.clone(), [text]);
         let mut places: Vec<usize> = cuts.iter().map(|cut| cut.index(text.len() + 1)).collect();
         places.retain(|at| text.is_char_boundary(*at));

@@ -165,7 +165,7 @@ fn the_table_of_repairs_shows_what_it_says() {
             RepairCode::BlankArguments | RepairCode::DuplicateKey => continue,
             RepairCode::ArgumentsInString => document().object_root(),
             RepairCode::WrongOpener => Reader::new(Syntax::Bare),
-            _ => document(),
+            _ => document().restoring(),
         };
         let seen = read(&reader, entry.input);
         assert!(seen.closed, "{code}: {:?}", seen.failure);

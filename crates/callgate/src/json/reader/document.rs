@@ -15,8 +15,8 @@ pub(super) struct Around {
     phase: AroundPhase,
     fenced: bool,
     values: usize,
-    /// Whether the last thing dropped after the value was a comma.
-    comma: bool,
+    /// Where the comma is that was dropped last after the value.
+    comma: Option<usize>,
     started: usize,
     span: Span,
     /// The value before the one that is being read.
@@ -51,6 +51,16 @@ impl Around {
     /// Whether what is shown is not what is being written.
     pub(super) fn is_reading_again(&self) -> bool {
         self.frozen.is_some() || self.earlier.is_some()
+    }
+
+    /// Keeps what is shown, which is this text, or its start if `until` says so.
+    pub(super) fn freeze(&mut self, shown: &Output, until: Option<usize>) {
+        if self.is_reading_again() {
+            return;
+        }
+        let mut shown = shown.clone();
+        shown.text.truncate(until.unwrap_or(shown.text.len()));
+        self.frozen = Some(shown);
     }
 
     /// What is shown, of these and the output.
@@ -91,6 +101,14 @@ impl Reader {
         match character {
             '{' | '[' => return self.begin_value(cursor),
             '(' if self.grammar.python() => return self.begin_value(cursor),
+            '(' if self.grammar.restores => {
+                let opens = |byte: &u8| matches!(byte, b'{' | b'[' | b'"' | b'\'' | b'-' | b'0'..=b'9');
+                match cursor.rest().as_bytes().get(1) {
+                    None if !cursor.last => return Advance::More,
+                    Some(byte) if opens(byte) => return self.begin_value(cursor),
+                    _ => {}
+                }
+            }
             '\u{feff}' => {
                 self.repair(RepairCode::ByteOrderMark, cursor.span(3));
                 cursor.at += 3;
@@ -195,7 +213,10 @@ impl Reader {
         };
         cursor.at += skip;
         let begins = match cursor.byte() {
-            Some(b'{') => true,
+            Some(b'{') => match object_here(cursor) {
+                Some(begins) => begins,
+                None => return Advance::More,
+            },
             // A bracket in prose starts a value only if its content looks like one.
             Some(b'[') => match cursor.byte_at(cursor.at + 1) {
                 None if !cursor.last => return Advance::More,
@@ -252,16 +273,16 @@ impl Reader {
             }
             b',' | b';' => {
                 self.repair(RepairCode::TrailingComma, cursor.span(1));
-                self.around.comma = byte == b',';
+                self.around.comma = (byte == b',').then_some(cursor.offset());
                 cursor.at += 1;
-            }
-            b'"' | b'\'' if self.around.comma => {
-                return self.reject(cursor, "more members follow after the end of the value");
             }
             b'{' | b'[' => {
                 self.around.earlier = Some(std::mem::take(&mut self.output));
-                self.around.comma = false;
+                self.around.comma = None;
                 return self.begin_value(cursor);
+            }
+            b'"' | b'\'' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n' if self.around.comma.is_some() => {
+                return self.read_behind_comma(cursor, byte);
             }
             b'`' | b'~' => match fence_here(cursor) {
                 None => return Advance::More,
@@ -271,19 +292,41 @@ impl Reader {
                     }
                     cursor.at += 3;
                 }
-                Some(false) => {
-                    self.around.phase = AroundPhase::ProseAfter { start: cursor.offset(), marked: false }
-                }
+                Some(false) => self.begin_prose_after(cursor, byte),
             },
             b'/' => {
                 if let Some(step) = self.open_comment(cursor) {
                     return step;
                 }
-                self.around.phase = AroundPhase::ProseAfter { start: cursor.offset(), marked: false };
+                self.begin_prose_after(cursor, byte);
             }
-            _ => self.around.phase = AroundPhase::ProseAfter { start: cursor.offset(), marked: false },
+            _ => self.begin_prose_after(cursor, byte),
         }
         Advance::Go
+    }
+
+    /// Begins prose after the value. A digit or letter that touches the value, or a number, may belong to it.
+    fn begin_prose_after(&mut self, cursor: &Cursor<'_>, byte: u8) {
+        let touches = self.output.text.ends_with(|c: char| !c.is_ascii_whitespace());
+        let marked = byte.is_ascii_digit() || touches && byte.is_ascii_alphanumeric();
+        self.around.phase = AroundPhase::ProseAfter { start: cursor.offset(), marked };
+    }
+
+    /// More stands behind the value and a comma: the value was closed too early, or there are several.
+    fn read_behind_comma(&mut self, cursor: &mut Cursor<'_>, byte: u8) -> Advance {
+        let is_first = self.grammar.restores && self.around.values == 1 && self.around.earlier.is_none();
+        let is_object = self.output.tape.nodes().first().is_some_and(|root| root.kind == Kind::Object);
+        let fits = match key_here(cursor, byte) {
+            _ if !is_first => false,
+            None => return Advance::More,
+            Some(is_key) => is_key == is_object,
+        };
+        let comma = self.around.comma.take().unwrap_or(0);
+        if fits && self.reopen(comma) {
+            self.around.values = 0;
+            return Advance::Go;
+        }
+        self.reject(cursor, "more members follow after the end of the value")
     }
 
     fn read_prose_after(&mut self, cursor: &mut Cursor<'_>, start: usize, marked: bool) -> Advance {
@@ -328,6 +371,40 @@ impl Reader {
             self.repairs.add_apart(Repair { span, late: true, ..repair.clone() });
         }
         self.output = std::mem::take(&mut inner.output);
+    }
+}
+
+/// Whether a quoted key with its colon stands here; `None` if more input decides.
+fn key_here(cursor: &Cursor<'_>, quote: u8) -> Option<bool> {
+    const LONGEST_KEY: usize = 256;
+    if !matches!(quote, b'"' | b'\'') {
+        return Some(false);
+    }
+    let rest = cursor.rest().as_bytes();
+    let mut at = 1;
+    while rest.get(at).is_some_and(|byte| *byte != quote) && at < LONGEST_KEY {
+        at += 1 + usize::from(rest[at] == b'\\');
+    }
+    at += 1;
+    while matches!(rest.get(at), Some(b' ' | b'\t' | b'\n' | b'\r')) && at < LONGEST_KEY {
+        at += 1;
+    }
+    match rest.get(at) {
+        None if !cursor.last && at < LONGEST_KEY => None,
+        next => Some(next == Some(&b':')),
+    }
+}
+
+/// Whether a brace in prose opens an object and no placeholder such as `{name}`; `None` if more input decides.
+fn object_here(cursor: &Cursor<'_>) -> Option<bool> {
+    const LONGEST_NAME: usize = 64;
+    let inside = cursor.rest().as_bytes().get(1..).unwrap_or_default();
+    let part = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b' ');
+    let name = inside.iter().take(LONGEST_NAME).take_while(part).count();
+    match inside.get(name) {
+        None if !cursor.last => None,
+        Some(b'}') => Some(name == 0 || inside[..name].iter().all(|byte| *byte == b' ')),
+        _ => Some(true),
     }
 }
 

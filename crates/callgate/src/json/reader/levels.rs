@@ -112,6 +112,11 @@ impl Reader {
         matches!(self.level_kind(), Some(LevelKind::Bracket | LevelKind::Paren))
     }
 
+    /// Whether something stands beside the value that is read next: another value, or at least a key.
+    pub(super) fn has_items(&self) -> bool {
+        self.key.is_some() || self.levels.len() > 1 || self.levels.iter().any(|level| level.items > 0)
+    }
+
     pub(super) fn level_kind(&self) -> Option<LevelKind> {
         self.levels.last().map(Level::kind)
     }

@@ -67,7 +67,7 @@ impl Reader {
         }
         let scalar = scalar(word, self.grammar.python());
         if let Some(scalar) = scalar {
-            match self.scalar_ends(cursor, next, adjacent) {
+            match self.scalar_ends(cursor, len, next) {
                 ProbeVerdict::More => return Advance::More,
                 ProbeVerdict::Stop(at) => return Advance::Stop(next + at),
                 ProbeVerdict::End => {
@@ -121,7 +121,9 @@ impl Reader {
     }
 
     /// Whether a number or literal ends before what stands at `next`.
-    fn scalar_ends(&mut self, cursor: &Cursor<'_>, next: usize, adjacent: bool) -> ProbeVerdict {
+    fn scalar_ends(&mut self, cursor: &Cursor<'_>, len: usize, next: usize) -> ProbeVerdict {
+        let adjacent = next == cursor.at + len;
+        let exact = is_scalar(&cursor.text[cursor.at..cursor.at + len]);
         let Some(byte) = cursor.byte_at(next) else { return ProbeVerdict::End };
         if self.levels.is_empty() || self.stops_at(cursor, next) {
             return ProbeVerdict::End;
@@ -135,8 +137,19 @@ impl Reader {
                 Some(b'/' | b'*') => ProbeVerdict::End,
                 _ => data,
             },
-            _ if cursor.text[next..].starts_with(['，', '、', '…']) => ProbeVerdict::End,
+            _ if cursor.text[next..].starts_with(['，', '、', '…', '｝', '］']) => ProbeVerdict::End,
+            b'\\' => match cursor.byte_at(next + 1) {
+                None if !cursor.last => ProbeVerdict::More,
+                Some(b'n' | b'r' | b't') => ProbeVerdict::End,
+                _ => data,
+            },
+            b'"' if self.grammar.restores && exact => ProbeVerdict::End,
             _ if adjacent => data,
+            b't' | b'f' | b'n' if sequence => match literal_at(cursor.text, next, cursor.last) {
+                Some(true) => ProbeVerdict::End,
+                Some(false) => data,
+                None => ProbeVerdict::More,
+            },
             b'{' | b'[' | b'(' | b'0'..=b'9' | b'-' | b'+' | b'.' if sequence => ProbeVerdict::End,
             _ if !sequence && (byte.is_ascii_alphanumeric() || byte == b'_') => {
                 self.look_at_word(cursor, next)
@@ -233,6 +246,19 @@ pub(super) fn scalar(word: &str, python: bool) -> Option<Scalar> {
     Some(Scalar { kind: Kind::Number, spelling: Some(spelling), repair })
 }
 
+/// Whether a literal starts here; `None` if more input decides.
+pub(super) fn literal_at(text: &str, at: usize, last: bool) -> Option<bool> {
+    const LITERALS: [&str; 3] = ["true", "false", "null"];
+    let rest = &text[at..];
+    let is_cut = !last && LITERALS.iter().any(|literal| literal.starts_with(rest));
+    (!is_cut).then(|| LITERALS.iter().any(|literal| rest.starts_with(literal)))
+}
+
+/// Whether a word is a number or literal as JSON writes it.
+pub(super) fn is_scalar(word: &str) -> bool {
+    matches!(word, "true" | "false" | "null") || number_length(word.as_bytes()) == Some(word.len())
+}
+
 /// Whether a word that the end of the input cuts off might have become a number or literal.
 fn may_become_scalar(word: &str) -> bool {
     const WORDS: [&str; 7] = ["true", "false", "null", "undefined", "True", "False", "None"];
@@ -308,7 +334,9 @@ pub(super) fn number_length(bytes: &[u8]) -> Option<usize> {
 
 /// Whether full-width punctuation stands here.
 fn is_wide_separator(text: &str, at: usize) -> bool {
-    !text.as_bytes()[at].is_ascii() && text.is_char_boundary(at) && text[at..].starts_with(['，', '、', '：'])
+    !text.as_bytes()[at].is_ascii()
+        && text.is_char_boundary(at)
+        && text[at..].starts_with(['，', '、', '：', '｝', '］'])
 }
 
 /// Whether a word ends before this byte.

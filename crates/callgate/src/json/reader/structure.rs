@@ -1,8 +1,8 @@
 //! Between the values: brackets, commas, colons, keys.
 
-use super::levels::LevelKind;
+use super::levels::{Level, LevelKind};
 use super::quotes::{Opening, Style};
-use super::scalars::{Scan, is_identifier};
+use super::scalars::{Scan, is_identifier, literal_at};
 use super::{Advance, Cursor, Reader, ReaderState, Syntax};
 use crate::finding::{Code, Span};
 use crate::json::repair::{RepairCode, Safety};
@@ -96,9 +96,54 @@ impl Reader {
             }
             b'(' => self.open_container(cursor, LevelKind::Paren),
             b',' if self.in_sequence() => self.drop_comma(cursor, Safety::Guess),
-            b'}' | b']' | b')' | b',' | b';' => self.reject(cursor, "a value is missing here"),
+            b':' if self.in_sequence() && self.grammar.restores && self.has_items() => {
+                self.guess(RepairCode::ExtraColon, cursor.span(1));
+                cursor.at += 1;
+                Advance::Go
+            }
+            b':' if self.output.text.ends_with(':') && self.comma.is_none() => {
+                self.repair(RepairCode::ExtraColon, cursor.span(1));
+                cursor.at += 1;
+                Advance::Go
+            }
+            b'}' | b']' | b')' | b',' | b';' => self.drop_before_value(cursor, byte),
             b':' | b'=' => self.reject(cursor, "this sign cannot start a value"),
-            _ => self.read_word(cursor),
+            _ => match self.drop_stray(cursor, |byte| matches!(byte, b'{' | b'[')) {
+                Some(step) => step,
+                None => self.read_word(cursor),
+            },
+        }
+    }
+
+    /// Drops a comma or closer that stands where a value should, if the value follows.
+    fn drop_before_value(&mut self, cursor: &mut Cursor<'_>, byte: u8) -> Advance {
+        let follows = match self.next_token(cursor, 1) {
+            _ if !self.grammar.restores => false,
+            None => return Advance::More,
+            Some(b'{' | b'[' | b'-' | b'0'..=b'9') => true,
+            // A string may be the next key, unless no comma says so.
+            Some(b'"') => byte != b',',
+            Some(_) => false,
+        };
+        if !follows {
+            return self.reject(cursor, "a value is missing here");
+        }
+        let code = if matches!(byte, b',' | b';') { RepairCode::ExtraComma } else { RepairCode::ExtraCloser };
+        self.guess(code, cursor.span(1));
+        cursor.at += 1;
+        Advance::Go
+    }
+
+    /// The next byte but white space, from so far on, and zero at the end or far away; nothing if there must be more input.
+    fn next_token(&self, cursor: &Cursor<'_>, from: usize) -> Option<u8> {
+        const FAR: usize = 256;
+        let ahead = cursor.rest().as_bytes().get(from..).unwrap_or_default();
+        let space = |byte: &&u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
+        let spaces = ahead.iter().take(FAR).take_while(space).count();
+        match ahead.get(spaces) {
+            Some(byte) if spaces < FAR => Some(*byte),
+            Some(_) => Some(0),
+            None => cursor.last.then_some(0),
         }
     }
 
@@ -106,6 +151,7 @@ impl Reader {
         match byte {
             b'}' | b']' | b')' => return self.read_closer(cursor, byte),
             b',' => return self.drop_comma(cursor, Safety::Lossless),
+            b'{' if self.grammar.restores => return self.read_opener_for_key(cursor),
             _ => {}
         }
         let keyword = self.level_kind() == Some(LevelKind::Kwargs);
@@ -124,6 +170,22 @@ impl Reader {
             Opening::None => {}
         }
         self.read_bare_key(cursor)
+    }
+
+    /// An object opens where a key should stand: the one before it was not closed, or the opener is one too many.
+    fn read_opener_for_key(&mut self, cursor: &mut Cursor<'_>) -> Advance {
+        if self.close_before_item(cursor.offset()) {
+            return Advance::Go;
+        }
+        match self.next_token(cursor, 1) {
+            None => Advance::More,
+            Some(b'"' | b'\'') => {
+                self.guess(RepairCode::ExtraOpener, cursor.span(1));
+                cursor.at += 1;
+                Advance::Go
+            }
+            Some(_) => self.reject(cursor, "a key and its colon are missing here"),
+        }
     }
 
     /// Reads a key without quotes, or with only the second one.
@@ -174,6 +236,9 @@ impl Reader {
         }
         self.scan = Scan::default();
         if key.is_empty() || !colon {
+            if let Some(step) = self.drop_stray(cursor, |byte| matches!(byte, b'"' | b'\'' | b'}')) {
+                return step;
+            }
             return match self.level_kind() {
                 Some(LevelKind::Kwargs) => self.reject_positional(cursor),
                 _ => self.reject(cursor, "a key and its colon are missing here"),
@@ -211,6 +276,9 @@ impl Reader {
             _ => 0,
         };
         if len == 0 {
+            if let Some(step) = self.drop_before_colon(cursor, byte) {
+                return step;
+            }
             if matches!(byte, b',' | b';') || is_bracket(byte) && !matches!(byte, b'{' | b'[' | b'(') {
                 return self.reject(cursor, "a key has no value");
             }
@@ -231,12 +299,80 @@ impl Reader {
         Advance::Go
     }
 
+    /// Drops what stands between a key and its colon, or finds that the key is none: `Some` is what to do then.
+    fn drop_before_colon(&mut self, cursor: &mut Cursor<'_>, byte: u8) -> Option<Advance> {
+        if !self.grammar.restores {
+            return None;
+        }
+        if is_bracket(byte) || byte == b',' {
+            match self.next_token(cursor, 1) {
+                None => return Some(Advance::More),
+                Some(b':') => {
+                    let code = match byte {
+                        b',' => RepairCode::ExtraComma,
+                        b'{' | b'[' | b'(' => RepairCode::ExtraOpener,
+                        _ => RepairCode::ExtraCloser,
+                    };
+                    self.guess(code, cursor.span(1));
+                    cursor.at += 1;
+                    return Some(Advance::Go);
+                }
+                Some(_) => {}
+            }
+        }
+        if matches!(byte, b',' | b']') && self.make_item(cursor.offset()) {
+            return Some(Advance::Go);
+        }
+        if matches!(byte, b'"' | b'\'' | b',' | b';') || is_bracket(byte) {
+            return None;
+        }
+        self.drop_stray(cursor, |byte| byte == b':')
+    }
+
+    /// Drops what stands behind a value and belongs to nothing: `Some` is what to do then.
+    fn drop_after(&mut self, cursor: &mut Cursor<'_>, byte: u8) -> Option<Advance> {
+        if !self.grammar.restores || self.levels.is_empty() {
+            return None;
+        }
+        match byte {
+            b'{' | b'[' => match self.next_token(cursor, 1) {
+                None => Some(Advance::More),
+                Some(b',') => {
+                    self.guess(RepairCode::ExtraOpener, cursor.span(1));
+                    cursor.at += 1;
+                    Some(Advance::Go)
+                }
+                Some(next) if is_bracket(next) && next != byte + 2 && self.open_brackets.count(next) > 0 => {
+                    self.guess(RepairCode::ExtraOpener, cursor.span(1));
+                    cursor.at += 1;
+                    Some(Advance::Go)
+                }
+                Some(_) => None,
+            },
+            b'"' | b'\'' => match self.next_token(cursor, 1) {
+                None => Some(Advance::More),
+                Some(next @ (b',' | b'}' | b']')) if next == b',' || self.open_brackets.count(next) > 0 => {
+                    self.guess(RepairCode::StrayText, cursor.span(1));
+                    cursor.at += 1;
+                    Some(Advance::Go)
+                }
+                Some(_) => None,
+            },
+            b'`' | b';' | b'(' => None,
+            _ if cursor.rest().starts_with(['，', '、', '“', '‘', '「', '«']) => None,
+            _ => self.drop_stray(cursor, |byte| matches!(byte, b',' | b'}' | b']')),
+        }
+    }
+
     fn read_after(&mut self, cursor: &mut Cursor<'_>, byte: u8) -> Advance {
         let kind = self.level_kind();
         match byte {
             b',' if kind != Some(LevelKind::Wrapper) => return self.take_comma(cursor, 1),
             b'}' | b']' | b')' => return self.read_closer(cursor, byte),
             _ => {}
+        }
+        if let Some(step) = self.drop_after(cursor, byte) {
+            return step;
         }
         let opens_string = match self.grammar.opening(cursor.rest(), cursor.last) {
             Opening::More => return Advance::More,
@@ -259,7 +395,11 @@ impl Reader {
                     || byte >= 0x80
             }
             Some(LevelKind::Bracket | LevelKind::Paren) => {
-                opens_string || opens || matches!(byte, b'-' | b'0'..=b'9')
+                let is_literal = match literal_at(cursor.text, cursor.at, cursor.last) {
+                    Some(is_literal) => is_literal,
+                    None => return Advance::More,
+                };
+                opens_string || opens || matches!(byte, b'-' | b'0'..=b'9') || is_literal
             }
             Some(LevelKind::Wrapper) | None => false,
         };
@@ -326,7 +466,11 @@ impl Reader {
             return Advance::Go;
         }
         if self.open_brackets.count(byte) > 0 {
-            self.repair(RepairCode::MissingCloser, cursor.span(0));
+            // Of two that are missing, each may have been meant for another place.
+            let below = self.levels.len().checked_sub(2).and_then(|at| self.levels.get(at)).map(Level::kind);
+            let is_only = below.is_some_and(|below| below.closer() == byte);
+            let safety = if is_only || !self.grammar.restores { Safety::Lossless } else { Safety::Guess };
+            self.repairs.add(RepairCode::MissingCloser, safety, cursor.span(0));
             self.close_level(cursor.offset());
             return Advance::Go;
         }
@@ -344,6 +488,10 @@ impl Reader {
         cursor.at += 1;
         if cursor.byte_at(next) == Some(kind.closer()) {
             self.repair(RepairCode::ExtraCloser, span);
+            return Advance::Go;
+        }
+        if self.grammar.restores && cursor.byte_at(next) == Some(b',') {
+            self.guess(RepairCode::ExtraCloser, span);
             return Advance::Go;
         }
         self.repair(RepairCode::WrongCloser, span);

@@ -1,0 +1,377 @@
+//! Restoring: what a missing quote or bracket has swallowed is put back where it belongs.
+//!
+//! A string without its second quote runs on until another quote opens a key or an item. What it swallowed can only be
+//! structure: commas, brackets and plain values. That much is read once more, as structure; no byte is read again twice,
+//! because what is read again holds no quotes. What was shown of the value stays as it was, and the repair is late.
+
+use super::levels::{Level, LevelKind};
+use super::quotes::Style;
+use super::scalars::is_scalar;
+use super::strings::OpenString;
+use super::structure::Expects;
+use super::{Advance, Cursor, Reader};
+use crate::finding::Span;
+use crate::json::repair::{Repair, RepairCode, Safety};
+use crate::json::tape::Kind;
+
+/// How many tokens a string is taken to have swallowed at most.
+const MOST: usize = 64;
+
+/// What comes behind that which was swallowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Then {
+    Key,
+    Item,
+    End,
+}
+
+/// One token of structure in the text of a string, and where it starts.
+#[derive(Clone, Copy, Debug)]
+enum Token {
+    Sign(u8),
+    Scalar,
+}
+
+impl Reader {
+    /// Whether what the open string holds ends so that another string may open here.
+    pub(super) fn may_open_here(&self, style: Style, key: bool) -> bool {
+        const LONGEST_SPACE: usize = 256;
+        if !self.grammar.restores || !matches!(style, Style::Double | Style::Single) {
+            return false;
+        }
+        let bytes = self.output.text.as_bytes();
+        let held = &bytes[bytes.len().saturating_sub(LONGEST_SPACE)..];
+        let spaces = held.iter().rev().take_while(|byte| **byte == b' ').count();
+        match &held[..held.len() - spaces] {
+            // A key that ends with its colon needs no look at what was swallowed.
+            [.., b':'] => !key,
+            [.., b',' | b'{' | b'[' | b'}' | b']'] | [.., b'\\', b'n' | b't'] => true,
+            _ => false,
+        }
+    }
+
+    /// Ends the open string before the structure that it swallowed, which is then read again.
+    pub(super) fn go_back(&mut self, open: &OpenString, key: bool) -> Option<Advance> {
+        self.end_before(open, if key { Then::Key } else { Then::Item }).map(Advance::Back)
+    }
+
+    /// The same at the end of the input, where all that is open is closed by what was swallowed.
+    pub(super) fn go_back_at_end(&mut self) -> Option<String> {
+        let open = self.string.filter(|_| self.closing && self.grammar.restores && self.window.is_empty())?;
+        self.end_before(&open, Then::End)
+    }
+
+    fn end_before(&mut self, open: &OpenString, then: Then) -> Option<String> {
+        let content = self.output.text.get(open.start + 1..)?;
+        let raw_lines = open.doubts.has_raw_lines();
+        let end = swallowed(content, open.key, raw_lines, &self.levels, then)?;
+        let end = trimmed(&content[..end], raw_lines).len();
+        let written = &content[end..];
+        let back = match raw_lines {
+            true => written.replace("\\n", "\n").replace("\\r", "\r").replace("\\t", "\t"),
+            false => written.to_owned(),
+        };
+        if !open.key {
+            self.freeze();
+        }
+        self.output.text.truncate(open.start + 1 + end);
+        Some(back)
+    }
+
+    /// Ends the string that was cut short, `back` bytes before this place of the input.
+    pub(super) fn close_before(&mut self, at: usize) {
+        self.repairs.take_back(RepairCode::RawControlChar, at);
+        let (code, safety, span) = (RepairCode::MissingQuote, Safety::Guess, Span::new(at, at));
+        let late = self.string.is_some_and(|open| !open.key);
+        self.repairs.add_apart(Repair { code, safety, span, late, count: 1 });
+        self.close_string();
+    }
+
+    /// Keeps what is shown as it is, because something in it is about to change.
+    pub(super) fn freeze(&mut self) {
+        self.around.freeze(&self.output, self.string.filter(|open| open.key).map(|open| open.start));
+    }
+
+    /// Lists a guess that changes what was shown.
+    pub(super) fn guess_late(&mut self, code: RepairCode, span: Span) {
+        self.repairs.add_apart(Repair { code, safety: Safety::Guess, span, late: true, count: 1 });
+    }
+
+    /// Moves a quote that stands behind the comma or colon that it belongs before; `false` if there is none.
+    pub(super) fn move_quote(&mut self, cursor: &mut Cursor<'_>, open: &OpenString, len: usize) -> bool {
+        let sign = if open.key { ':' } else { ',' };
+        let content = &self.output.text[open.start + 1..];
+        if !self.grammar.restores || content.len() < 2 || !content.ends_with(sign) {
+            return false;
+        }
+        if !open.key {
+            self.freeze();
+        }
+        let span = Span::new(cursor.offset() - 1, cursor.offset() + len);
+        self.output.text.pop();
+        self.guess_late(RepairCode::SwappedQuote, span);
+        self.list_doubts(cursor.span(len));
+        self.close_string();
+        cursor.at += len;
+        if open.key {
+            self.output.text.push(':');
+            self.expects = Expects::Value;
+        } else if !self.levels.is_empty() {
+            self.comma = Some((self.gap.len(), span.start));
+            self.gap.push(',');
+            self.expects = if self.in_sequence() { Expects::Value } else { Expects::Key };
+        }
+        true
+    }
+
+    /// A single line break at the end of a string belongs behind its quote.
+    pub(super) fn move_line_break(&mut self, quote: Span) {
+        if self.string.is_some_and(|open| !open.key) {
+            self.freeze();
+        }
+        let shorter = self.output.text.len() - "\\n".len();
+        self.output.text.truncate(shorter);
+        let start = quote.start.saturating_sub(1);
+        self.repairs.take_back(RepairCode::RawControlChar, start);
+        self.guess_late(RepairCode::SwappedQuote, Span::new(start, quote.end));
+    }
+
+    /// Drops a quote right behind the one that opened the string.
+    pub(super) fn drop_doubled_quote(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        open: &OpenString,
+        len: usize,
+    ) -> bool {
+        let is_empty = self.output.text.len() == open.start + 1;
+        if !self.grammar.restores || !is_empty || open.doubled || open.style != Style::Double {
+            return false;
+        }
+        self.guess(RepairCode::DoubledQuote, cursor.span(len));
+        cursor.at += len;
+        if let Some(open) = &mut self.string {
+            open.doubled = true;
+        }
+        true
+    }
+
+    /// Makes the string that was read as a value the key that it must be: a bracket is missing before it.
+    pub(super) fn make_key(&mut self, cursor: &mut Cursor<'_>, open: &OpenString, len: usize) -> bool {
+        let is_fit = self.grammar.restores && !open.key && !open.doubts.is_open();
+        if !is_fit || self.levels.len() >= self.grammar.max_depth {
+            return false;
+        }
+        let items = self.levels.last().map_or(0, |level| level.items);
+        let parent = self.levels.len().checked_sub(2).and_then(|at| self.levels.get(at)).map(Level::kind);
+        let closes = self.in_sequence() && items > 0 && parent.is_some_and(LevelKind::is_object);
+        self.freeze();
+        let content = self.output.text.split_off(open.start);
+        self.key = self.output.tape.take_back();
+        self.string = None;
+        let span = cursor.span(0);
+        if closes {
+            self.close_before_comma(cursor.offset());
+            self.guess_late(RepairCode::MissingCloser, span);
+        } else {
+            self.open_level(LevelKind::Brace);
+            self.guess_late(RepairCode::MissingOpener, span);
+        }
+        let start = self.output.text.len();
+        self.output.text.push_str(&content);
+        self.output.text.push('"');
+        self.key = Some((start, self.output.text.len()));
+        self.expects = Expects::Colon;
+        cursor.at += len;
+        true
+    }
+
+    /// Closes the innermost level before the comma that was written last.
+    fn close_before_comma(&mut self, at: usize) {
+        let text = &self.output.text;
+        let end = text.trim_end();
+        let end = end.strip_suffix(',').unwrap_or(end).trim_end().len();
+        let gap = self.output.text.split_off(end);
+        self.close_level(at);
+        self.output.text.push_str(&gap);
+    }
+
+    /// An object is not closed before the next item of the array that it stands in; `false` if it stands in none.
+    pub(super) fn close_before_item(&mut self, at: usize) -> bool {
+        let parent = self.levels.len().checked_sub(2).and_then(|at| self.levels.get(at)).map(Level::kind);
+        let items = self.levels.last().map_or(0, |level| level.items);
+        if !self.grammar.restores || items == 0 || parent != Some(LevelKind::Bracket) {
+            return false;
+        }
+        let (gap, comma) = (std::mem::take(&mut self.gap), self.comma.take());
+        self.guess(RepairCode::MissingCloser, Span::new(at, at));
+        self.close_level(at);
+        self.gap = gap;
+        self.comma = comma;
+        self.expects = if comma.is_some() { Expects::Value } else { Expects::After };
+        true
+    }
+
+    /// The key that was read last has no colon, but its object stands in an array: it is an item of that.
+    pub(super) fn make_item(&mut self, at: usize) -> bool {
+        let parent = self.levels.len().checked_sub(2).and_then(|at| self.levels.get(at)).map(Level::kind);
+        let items = self.levels.last().map_or(0, |level| level.items);
+        let Some((start, _)) = self.key else { return false };
+        if !self.grammar.restores || items == 0 || parent != Some(LevelKind::Bracket) {
+            return false;
+        }
+        self.freeze();
+        self.key = None;
+        let item = self.output.text.split_off(start);
+        self.guess_late(RepairCode::MissingCloser, Span::new(at, at));
+        self.close_before_comma(at);
+        let start = self.output.text.len();
+        self.output.text.push_str(&item);
+        self.take_value(Kind::String, start, self.output.text.len());
+        self.expects = Expects::After;
+        true
+    }
+
+    /// Drops the member or item that the end of the input cuts in half, with the comma before it.
+    pub(super) fn drop_half(&mut self, at: usize) -> bool {
+        // Where nothing else was read, nothing would be left but brackets.
+        let is_all = matches!(self.levels[..], [Level { items: 0, .. }]);
+        if !self.grammar.restores || self.levels.is_empty() || is_all && !self.grammar.partial {
+            return false;
+        }
+        let start = match (self.string, self.key) {
+            (Some(open), _) if open.key => open.start,
+            (_, Some((start, _))) => start,
+            _ => self.output.text.len(),
+        };
+        let from = self.base.min(at);
+        self.freeze();
+        (self.string, self.key, self.comma) = (None, None, None);
+        self.gap.clear();
+        self.window.clear();
+        let kept = self.output.text[..start].trim_end();
+        let kept = kept.strip_suffix(',').unwrap_or(kept).trim_end().len();
+        self.output.text.truncate(kept);
+        self.guess_late(RepairCode::HalfMember, Span::new(from, at));
+        self.cut = true;
+        self.expects = Expects::After;
+        true
+    }
+}
+
+impl Reader {
+    /// Opens the value of the document again, which a closer too many has ended before the comma that was read last.
+    pub(super) fn reopen(&mut self, comma: usize) -> bool {
+        let Some(root) = self.output.tape.nodes().first() else { return false };
+        let end = root.end();
+        let kind = match root.kind {
+            Kind::Object => LevelKind::Brace,
+            Kind::Array => LevelKind::Bracket,
+            _ => return false,
+        };
+        self.freeze();
+        self.output.text.truncate(end - 1);
+        self.repairs.take_back(RepairCode::TrailingComma, comma);
+        self.guess_late(RepairCode::ExtraCloser, Span::new(comma, comma));
+        self.push_level(kind, 0);
+        if let Some(level) = self.levels.last_mut() {
+            level.items = 1;
+        }
+        self.gap.push(',');
+        self.comma = Some((0, comma));
+        self.expects = if kind == LevelKind::Brace { Expects::Key } else { Expects::Value };
+        true
+    }
+}
+
+/// The text without the white space at its end, of which line breaks are escaped.
+fn trimmed(text: &str, raw_lines: bool) -> &str {
+    let mut text = text;
+    loop {
+        let end = text.trim_end_matches(' ');
+        let cut = ["\\n", "\\r", "\\t"].iter().find_map(|escape| end.strip_suffix(escape));
+        match cut.filter(|_| raw_lines) {
+            Some(cut) => text = cut,
+            None => return end,
+        }
+    }
+}
+
+/// Where the structure starts that the text of a string ends with, if it can stand there and leads to what follows.
+fn swallowed(text: &str, key: bool, raw_lines: bool, levels: &[Level], then: Then) -> Option<usize> {
+    let mut tokens: Vec<(usize, Token)> = Vec::new();
+    let mut rest = trimmed(text, raw_lines);
+    while let Some(last) = rest.bytes().last()
+        && tokens.len() < MOST
+    {
+        if matches!(last, b',' | b':' | b'{' | b'}' | b'[' | b']') {
+            rest = &rest[..rest.len() - 1];
+            tokens.push((rest.len(), Token::Sign(last)));
+        } else {
+            let part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
+            let before = rest.trim_end_matches(part);
+            if before.is_empty() || !is_scalar(&rest[before.len()..]) {
+                break;
+            }
+            tokens.push((before.len(), Token::Scalar));
+            rest = before;
+        }
+        rest = trimmed(rest, raw_lines);
+    }
+    tokens.reverse();
+    let starts = |token: Token| match token {
+        Token::Sign(sign) => {
+            if key {
+                sign == b':'
+            } else {
+                matches!(sign, b',' | b'}' | b']')
+            }
+        }
+        Token::Scalar => false,
+    };
+    let candidates = (0..tokens.len()).filter(|at| starts(tokens[*at].1) && tokens[*at].0 > 0);
+    for at in candidates {
+        if leads_to(&tokens[at..], key, levels, then) {
+            return Some(tokens[at].0);
+        }
+    }
+    None
+}
+
+/// Whether structure after a string, which is a key or a value, leads to what follows.
+fn leads_to(tokens: &[(usize, Token)], key: bool, levels: &[Level], then: Then) -> bool {
+    let mut open: Vec<bool> = levels.iter().map(|level| level.kind().is_object()).collect();
+    let mut expects = if key { Expects::Colon } else { Expects::After };
+    let mut fresh = false;
+    for (_, token) in tokens {
+        let Some(in_object) = open.last().copied() else { return false };
+        let closer = if in_object { b'}' } else { b']' };
+        expects = match (expects, *token) {
+            (Expects::Colon, Token::Sign(b':')) => Expects::Value,
+            (Expects::After, Token::Sign(b',')) => {
+                if in_object {
+                    Expects::Key
+                } else {
+                    Expects::Value
+                }
+            }
+            (Expects::Value, Token::Scalar) => Expects::After,
+            (Expects::Value, Token::Sign(sign @ (b'{' | b'['))) => {
+                open.push(sign == b'{');
+                fresh = true;
+                expects = if sign == b'{' { Expects::Key } else { Expects::Value };
+                continue;
+            }
+            (place, Token::Sign(sign)) if sign == closer && (place == Expects::After || fresh) => {
+                open.pop();
+                Expects::After
+            }
+            _ => return false,
+        };
+        fresh = false;
+    }
+    match then {
+        Then::Key => expects == Expects::Key,
+        Then::Item => expects == Expects::Value,
+        Then::End => open.is_empty(),
+    }
+}
