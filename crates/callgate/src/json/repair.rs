@@ -208,7 +208,7 @@ repairs! {
         "a comma is put between two values; between two plain values of an array this is a guess"
         r#"{"a": 1 "b": 2}"# r#"{"a": 1, "b": 2}"#;
     OddSeparator "odd-separator" Lossless
-        "a semicolon or full-width punctuation is read as the plain comma or colon"
+        "a semicolon or full-width punctuation is read as the plain comma, colon or bracket"
         r#"{"a": 1; "b": 2}"# r#"{"a": 1, "b": 2}"#;
     MissingColon "missing-colon" Lossless
         "a colon is put between a key and its value"
@@ -253,11 +253,14 @@ repairs! {
     EscapedQuotes "escaped-quotes" Lossless
         "text that was escaped once too often is unescaped"
         r#"{\"a\": \"b\"}"# r#"{"a": "b"}"#;
+    EntityQuotes "entity-quotes" Guess
+        "a string between the quotes of HTML gets double quotes, and the entities in it become characters"
+        r#"{&quot;n&quot;: 1}"# r#"{"n": 1}"#;
     MissingQuote "missing-quote" Lossless
         "the missing one of two quotes is added; for anything but a key's opening quote this is a guess"
         r#"{harbour": "Turku"}"# r#"{"harbour": "Turku"}"#;
     StringPrefix "string-prefix" Lossless
-        "the letters before a Python string are dropped; for byte and format strings this is a guess"
+        "the letters before a Python string are dropped; for byte and format strings, and outside of calls, this is a guess"
         r#"{"re": r"\d"}"# r#"{"re": "\\d"}"#;
     UnquotedKey "unquoted-key" Lossless
         "a bare key gets quotes; a key that is no identifier is a guess"

@@ -100,6 +100,7 @@ impl Reader {
         let Some(character) = cursor.rest().chars().next() else { return Advance::More };
         match character {
             '{' | '[' => return self.begin_value(cursor),
+            '｛' | '［' if self.grammar.restores => return self.begin_value(cursor),
             '(' if self.grammar.python() => return self.begin_value(cursor),
             '(' if self.grammar.restores => {
                 let opens = |byte: &u8| matches!(byte, b'{' | b'[' | b'"' | b'\'' | b'-' | b'0'..=b'9');
@@ -268,7 +269,10 @@ impl Reader {
         let Some(byte) = cursor.byte() else { return Advance::More };
         match byte {
             b'}' | b']' | b')' => {
-                self.repair(RepairCode::ExtraCloser, cursor.span(1));
+                // In a list the opener of another one may be missing.
+                let is_list = self.grammar.restores && byte == b']' && self.output.text.contains('[');
+                let safety = if is_list { Safety::Guess } else { Safety::Lossless };
+                self.repairs.add(RepairCode::ExtraCloser, safety, cursor.span(1));
                 cursor.at += 1;
             }
             b',' | b';' => {

@@ -117,6 +117,16 @@ impl Reader {
         self.key.is_some() || self.levels.len() > 1 || self.levels.iter().any(|level| level.items > 0)
     }
 
+    /// Whether the innermost level holds another of its kind, so that a closer may have been meant for either. Of many
+    /// values that is not asked.
+    pub(super) fn holds_its_like(&self) -> bool {
+        const MANY: usize = 1024;
+        let Some(level) = self.levels.last() else { return false };
+        let inside = self.output.tape.nodes().get(level.node().saturating_add(1)..).unwrap_or_default();
+        let kind = level.kind.written().map(|(.., kind)| kind);
+        inside.len() > MANY || inside.iter().any(|node| Some(node.kind) == kind)
+    }
+
     pub(super) fn level_kind(&self) -> Option<LevelKind> {
         self.levels.last().map(Level::kind)
     }

@@ -160,12 +160,20 @@ impl Reader {
         self.look(cursor, from, ProbePhase::Word)
     }
 
+    /// Looks at what a quote opens that ends at `from`.
+    pub(super) fn look_at_opened(&mut self, cursor: &Cursor<'_>, from: usize) -> ProbeVerdict {
+        self.look(cursor, from, ProbePhase::Own)
+    }
+
     /// Begins to look beyond a quote of which nothing that follows is there yet.
     pub(super) fn begin_look(&mut self) {
         self.probe = Some(Probe::new(ProbePhase::Next));
     }
 
     fn look(&mut self, cursor: &Cursor<'_>, from: usize, phase: ProbePhase) -> ProbeVerdict {
+        if let Some(open) = self.string.as_mut().filter(|open| open.doubts.has_quotes()) {
+            open.doubts.look_for_brackets(&self.output.text[open.start..]);
+        }
         let open = self.string.as_ref();
         let style = open.map_or(Style::Unquoted, |open| open.style);
         let key = open.is_some_and(|open| open.key);
@@ -196,7 +204,8 @@ impl Reader {
 
 impl Probe {
     fn new(phase: ProbePhase) -> Self {
-        Probe { at: 0, phase, spaced: false, newline: false, escaped: false, second: None, overruled: false }
+        let second = (phase == ProbePhase::Own).then_some((0, Style::Double));
+        Probe { at: 0, phase, spaced: false, newline: false, escaped: false, second, overruled: false }
     }
 
     /// Whether it has looked at anything.
@@ -440,6 +449,12 @@ impl Probe {
         let is_open = setting.doubts.is_open();
         match character {
             ',' if setting.kind.is_none() => return Some(ProbeVerdict::End),
+            '`' if setting.repairs_freely() && tail[self.at..].starts_with("```") => {
+                return Some(ProbeVerdict::End);
+            }
+            '`' if setting.repairs_freely() && !setting.last && "```".starts_with(&tail[self.at..]) => {
+                return Some(ProbeVerdict::More);
+            }
             ';' | '`' if setting.kind.is_none() => return Some(ProbeVerdict::End),
             ',' | '，' | ';' => self.phase = ProbePhase::AfterComma,
             '}' | ']' | ')' if setting.closes(character) || setting.kind.is_none() => {
@@ -457,7 +472,7 @@ impl Probe {
                 }
             }
             '/' => self.phase = ProbePhase::AfterSlash,
-            '#' if self.spaced => return Some(ProbeVerdict::End),
+            '#' if self.spaced && !setting.repairs_freely() => return Some(ProbeVerdict::End),
             '+' => self.phase = ProbePhase::AfterPlus,
             '{' | '[' if self.newline && setting.in_sequence() => return Some(ProbeVerdict::Apart),
             '{' | '[' if setting.repairs_freely() && !setting.may_open => {
@@ -535,7 +550,7 @@ impl Probe {
         after_comma: bool,
     ) -> Option<Option<ProbeVerdict>> {
         match setting.grammar.opening(&tail[self.at..], setting.last) {
-            Opening::Quote(Style::Private | Style::Escaped | Style::Triple(_), _) => {
+            Opening::Quote(Style::Private | Style::Escaped | Style::Entity | Style::Triple(_), _) => {
                 Some(Some(ProbeVerdict::End))
             }
             Opening::Quote(style, _) => {

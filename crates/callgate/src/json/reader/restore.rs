@@ -58,28 +58,57 @@ impl Reader {
     /// The same at the end of the input, where all that is open is closed by what was swallowed.
     pub(super) fn go_back_at_end(&mut self) -> Option<String> {
         let open = self.string.filter(|_| self.closing && self.grammar.restores && self.window.is_empty())?;
-        self.end_before(&open, Then::End)
+        self.end_before(&open, Then::End).or_else(|| self.end_with_other_quote(&open))
+    }
+
+    /// A key that begins with a double quote and never ends may have ended with a single one.
+    fn end_with_other_quote(&mut self, open: &OpenString) -> Option<String> {
+        let content = self.output.text.get(open.start + 1..)?;
+        let (key, rest) = content.split_once("':")?;
+        if !open.key || open.style != Style::Double || rest.contains('\\') {
+            return None;
+        }
+        let back = format!(":{rest}");
+        let end = open.start + 1 + key.len();
+        self.output.text.truncate(end);
+        Some(back)
     }
 
     fn end_before(&mut self, open: &OpenString, then: Then) -> Option<String> {
         let content = self.output.text.get(open.start + 1..)?;
         let raw_lines = open.doubts.has_raw_lines();
+        if !open.key && is_structure(content, raw_lines, &self.levels, then) {
+            return Some(self.undo_string(open, raw_lines));
+        }
         let end = swallowed(content, open.key, raw_lines, &self.levels, then)?;
         let end = trimmed(&content[..end], raw_lines).len();
         let written = &content[end..];
-        let back = match raw_lines {
-            true => written.replace("\\n", "\n").replace("\\r", "\r").replace("\\t", "\t"),
-            false => written.to_owned(),
-        };
+        let kept = without_typographic_quote(&content[..end]).len();
+        let back = as_written(written, raw_lines);
         if !open.key {
             self.freeze();
         }
-        self.output.text.truncate(open.start + 1 + end);
+        self.output.text.truncate(open.start + 1 + kept);
         Some(back)
     }
 
-    /// Ends the string that was cut short, `back` bytes before this place of the input.
+    /// Takes a string back whose opening quote was one too many. Says what is to be read again.
+    fn undo_string(&mut self, open: &OpenString, raw_lines: bool) -> String {
+        self.freeze();
+        let content = self.output.text.split_off(open.start);
+        let back = as_written(&content[1..], raw_lines);
+        self.key = self.output.tape.take_back();
+        self.string = None;
+        back
+    }
+
+    /// Ends the string that was cut short before this place of the input.
     pub(super) fn close_before(&mut self, at: usize) {
+        if self.string.is_none() {
+            self.repairs.take_back(RepairCode::RawControlChar, at);
+            self.guess_late(RepairCode::StrayText, Span::new(at - 1, at));
+            return;
+        }
         self.repairs.take_back(RepairCode::RawControlChar, at);
         let (code, safety, span) = (RepairCode::MissingQuote, Safety::Guess, Span::new(at, at));
         let late = self.string.is_some_and(|open| !open.key);
@@ -259,10 +288,73 @@ impl Reader {
 }
 
 impl Reader {
+    /// Digits where a key should stand, right behind a number and a comma: the comma belongs to the number, which is
+    /// one with groups of thousands, or else text. `Some` is what to do then.
+    pub(super) fn join_number(&mut self, cursor: &mut Cursor<'_>) -> Option<Advance> {
+        let last = self.output.tape.nodes().last()?;
+        let (start, end) = (last.start(), last.end());
+        let is_number = last.kind == Kind::Number && end == self.output.text.len();
+        if !self.grammar.restores || !is_number || self.gap != "," {
+            return None;
+        }
+        let rest = cursor.rest().as_bytes();
+        let part = |at: usize| match rest.get(at) {
+            Some(b',') => rest.get(at + 1).is_some_and(u8::is_ascii_digit),
+            byte => byte.is_some_and(|byte| {
+                byte.is_ascii_digit() || matches!(byte, b'.' | b'e' | b'E' | b'+' | b'-')
+            }),
+        };
+        let len = (0..MOST).take_while(|at| part(*at)).count();
+        match rest.get(len) {
+            None if !cursor.last => return Some(Advance::More),
+            Some(b',') if rest.len() == len + 1 && !cursor.last => return Some(Advance::More),
+            Some(b',' | b'}' | b' ' | b'\n' | b'\r' | b'\t') if len < MOST => {}
+            _ => return None,
+        }
+        let text = format!("{},{}", &self.output.text[start..end], &cursor.rest()[..len]);
+        let span = Span::new(cursor.offset() - 1, cursor.offset() + len);
+        self.freeze();
+        self.key = self.output.tape.take_back();
+        self.output.text.truncate(start);
+        self.gap.clear();
+        self.comma = None;
+        let kind = if has_thousands(&text) { Kind::Number } else { Kind::String };
+        if kind == Kind::Number {
+            self.output.text.push_str(&text.replace(',', ""));
+            self.guess_late(RepairCode::NumberFormat, span);
+        } else {
+            self.output.text.push_str(&format!("\"{text}\""));
+            self.guess_late(RepairCode::UnquotedString, span);
+        }
+        self.output.tape.add_leaf(kind, self.key.take(), start, self.output.text.len());
+        cursor.at += len;
+        self.expects = Expects::After;
+        Some(Advance::Go)
+    }
+
+    /// Takes the brackets away that were written for parentheses around a single plain value.
+    pub(super) fn unwrap_single(&mut self, level: &Level) -> bool {
+        let [.., list, item] = self.output.tape.nodes() else { return false };
+        let is_last = level.node() + 2 == self.output.tape.nodes().len();
+        if !self.grammar.restores || !is_last || matches!(item.kind, Kind::Object | Kind::Array) {
+            return false;
+        }
+        let (kind, start, from, to) = (item.kind, list.start(), item.start(), item.end());
+        self.freeze();
+        self.output.tape.take_back();
+        self.key = self.output.tape.take_back();
+        let value = self.output.text[from..to].to_owned();
+        self.gap.clear();
+        self.output.text.truncate(start);
+        self.output.text.push_str(&value);
+        self.output.tape.add_leaf(kind, self.key.take(), start, start + value.len());
+        true
+    }
+
     /// Opens the value of the document again, which a closer too many has ended before the comma that was read last.
     pub(super) fn reopen(&mut self, comma: usize) -> bool {
         let Some(root) = self.output.tape.nodes().first() else { return false };
-        let end = root.end();
+        let (end, is_empty) = (root.end(), root.after() == 1);
         let kind = match root.kind {
             Kind::Object => LevelKind::Brace,
             Kind::Array => LevelKind::Bracket,
@@ -273,11 +365,11 @@ impl Reader {
         self.repairs.take_back(RepairCode::TrailingComma, comma);
         self.guess_late(RepairCode::ExtraCloser, Span::new(comma, comma));
         self.push_level(kind, 0);
-        if let Some(level) = self.levels.last_mut() {
+        if let Some(level) = self.levels.last_mut().filter(|_| !is_empty) {
             level.items = 1;
+            self.gap.push(',');
+            self.comma = Some((0, comma));
         }
-        self.gap.push(',');
-        self.comma = Some((0, comma));
         self.expects = if kind == LevelKind::Brace { Expects::Key } else { Expects::Value };
         true
     }
@@ -296,8 +388,72 @@ fn trimmed(text: &str, raw_lines: bool) -> &str {
     }
 }
 
+/// The text without the typographic quote at its end that was to close it: one that nothing in the text opens.
+fn without_typographic_quote(text: &str) -> &str {
+    for (opener, closer) in [('“', '”'), ('‘', '’'), ('«', '»'), ('„', '“')] {
+        if let Some(short) = text.strip_suffix(closer)
+            && !short.contains(opener)
+        {
+            return short;
+        }
+    }
+    text
+}
+
+/// Whether a number is written with a comma between each three digits.
+fn has_thousands(text: &str) -> bool {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
+    let mut groups = whole.split(',');
+    let first = groups.next().unwrap_or_default();
+    let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    first.len() <= 3
+        && !first.starts_with('0')
+        && is_digits(first)
+        && is_digits(fraction)
+        && groups.all(|group| group.len() == 3 && is_digits(group))
+}
+
 /// Where the structure starts that the text of a string ends with, if it can stand there and leads to what follows.
 fn swallowed(text: &str, key: bool, raw_lines: bool, levels: &[Level], then: Then) -> Option<usize> {
+    let (tokens, _) = tokens(text, raw_lines);
+    let starts = |token: Token| match token {
+        Token::Sign(sign) => {
+            if key {
+                sign == b':'
+            } else {
+                matches!(sign, b',' | b'}' | b']')
+            }
+        }
+        Token::Scalar => false,
+    };
+    let place = if key { Expects::Colon } else { Expects::After };
+    let candidates = (0..tokens.len()).filter(|at| starts(tokens[*at].1) && tokens[*at].0 > 0);
+    for at in candidates {
+        if leads_to(&tokens[at..], place, levels, then) {
+            return Some(tokens[at].0);
+        }
+    }
+    None
+}
+
+/// Whether the text of a string is nothing but structure, and leads to what follows if its opening quote was stray.
+fn is_structure(text: &str, raw_lines: bool, levels: &[Level], then: Then) -> bool {
+    let (tokens, rest) = tokens(text, raw_lines);
+    let has_values = tokens.iter().any(|(_, token)| matches!(token, Token::Scalar | Token::Sign(b',')));
+    rest.is_empty() && has_values && leads_to(&tokens, Expects::Value, levels, then)
+}
+
+/// The text as it stood in the input.
+fn as_written(text: &str, raw_lines: bool) -> String {
+    match raw_lines {
+        true => text.replace("\\n", "\n").replace("\\r", "\r").replace("\\t", "\t"),
+        false => text.to_owned(),
+    }
+}
+
+/// The structure that the text of a string ends with, and the text before it.
+fn tokens(text: &str, raw_lines: bool) -> (Vec<(usize, Token)>, &str) {
     let mut tokens: Vec<(usize, Token)> = Vec::new();
     let mut rest = trimmed(text, raw_lines);
     while let Some(last) = rest.bytes().last()
@@ -309,7 +465,7 @@ fn swallowed(text: &str, key: bool, raw_lines: bool, levels: &[Level], then: The
         } else {
             let part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
             let before = rest.trim_end_matches(part);
-            if before.is_empty() || !is_scalar(&rest[before.len()..]) {
+            if !is_scalar(&rest[before.len()..]) {
                 break;
             }
             tokens.push((before.len(), Token::Scalar));
@@ -318,29 +474,13 @@ fn swallowed(text: &str, key: bool, raw_lines: bool, levels: &[Level], then: The
         rest = trimmed(rest, raw_lines);
     }
     tokens.reverse();
-    let starts = |token: Token| match token {
-        Token::Sign(sign) => {
-            if key {
-                sign == b':'
-            } else {
-                matches!(sign, b',' | b'}' | b']')
-            }
-        }
-        Token::Scalar => false,
-    };
-    let candidates = (0..tokens.len()).filter(|at| starts(tokens[*at].1) && tokens[*at].0 > 0);
-    for at in candidates {
-        if leads_to(&tokens[at..], key, levels, then) {
-            return Some(tokens[at].0);
-        }
-    }
-    None
+    (tokens, rest)
 }
 
 /// Whether structure after a string, which is a key or a value, leads to what follows.
-fn leads_to(tokens: &[(usize, Token)], key: bool, levels: &[Level], then: Then) -> bool {
+fn leads_to(tokens: &[(usize, Token)], place: Expects, levels: &[Level], then: Then) -> bool {
     let mut open: Vec<bool> = levels.iter().map(|level| level.kind().is_object()).collect();
-    let mut expects = if key { Expects::Colon } else { Expects::After };
+    let mut expects = place;
     let mut fresh = false;
     for (_, token) in tokens {
         let Some(in_object) = open.last().copied() else { return false };

@@ -4,9 +4,12 @@ use super::levels::LevelKind;
 use super::probe::ProbeVerdict;
 use super::quotes::{Opening, Style};
 use super::{Advance, Cursor, Reader};
-use crate::finding::Code;
+use crate::finding::{Code, Span};
 use crate::json::repair::{RepairCode, Safety};
 use crate::json::tape::Kind;
+
+/// The longest number that is taken for stray before a string.
+const STRAY: usize = 4;
 
 /// How far a word has been looked at, counted from its start.
 #[derive(Clone, Copy, Debug, Default)]
@@ -65,11 +68,25 @@ impl Reader {
         if touches_end && !root && !self.closing {
             return Advance::More;
         }
+        if self.grammar.restores
+            && !root
+            && matches!(following, Some(b',' | b'"' | b'-' | b'+' | b'.' | b'0'..=b'9'))
+            && let Some(step) = self.join_halves(cursor, len, next)
+        {
+            return step;
+        }
         let scalar = scalar(word, self.grammar.python());
         if let Some(scalar) = scalar {
             match self.scalar_ends(cursor, len, next) {
                 ProbeVerdict::More => return Advance::More,
                 ProbeVerdict::Stop(at) => return Advance::Stop(next + at),
+                ProbeVerdict::Opens { .. } => {
+                    // The value is the string that follows.
+                    self.guess(RepairCode::StrayText, cursor.span(len));
+                    cursor.at += len;
+                    self.scan = Scan::default();
+                    return Advance::Go;
+                }
                 ProbeVerdict::End => {
                     self.cut |= touches_end;
                     self.write_scalar(cursor, len, scalar);
@@ -143,7 +160,15 @@ impl Reader {
                 Some(b'n' | b'r' | b't') => ProbeVerdict::End,
                 _ => data,
             },
+            b'"' if self.grammar.restores && exact && !sequence => {
+                match self.look_at_opened(cursor, next + 1) {
+                    ProbeVerdict::Opens { key: false } if len <= STRAY => ProbeVerdict::Opens { key: false },
+                    ProbeVerdict::More => ProbeVerdict::More,
+                    _ => ProbeVerdict::End,
+                }
+            }
             b'"' if self.grammar.restores && exact => ProbeVerdict::End,
+            b'{' | b'[' if self.grammar.restores && exact && sequence => ProbeVerdict::End,
             _ if adjacent => data,
             b't' | b'f' | b'n' if sequence => match literal_at(cursor.text, next, cursor.last) {
                 Some(true) => ProbeVerdict::End,
@@ -160,6 +185,46 @@ impl Reader {
                 Opening::None => data,
             },
         }
+    }
+
+    /// Reads a literal or number with a comma, a quote or spaces in the middle of it, if the halves are none by
+    /// themselves: `Some` is what to do then.
+    fn join_halves(&mut self, cursor: &mut Cursor<'_>, len: usize, next: usize) -> Option<Advance> {
+        const LONGEST: usize = 32;
+        let first = cursor.rest().get(..len)?;
+        let gap = (next - cursor.at - len).max(1);
+        let rest = cursor.rest().get(len + gap..)?;
+        let part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
+        let end = rest.find(|c: char| !part(c)).unwrap_or(rest.len());
+        if len > LONGEST || end > LONGEST {
+            return None;
+        }
+        if end == rest.len() && !cursor.last {
+            return Some(Advance::More);
+        }
+        let second = &rest[..end];
+        let is_quote = cursor.byte_at(next) == Some(b'"');
+        // Digits on both sides of a quote are one number; what stands on both sides of a comma or space may be two.
+        let is_cut = match is_quote {
+            true => {
+                next == cursor.at + len
+                    && matches!(rest.as_bytes().get(end), Some(b',' | b'}' | b']' | b'\n'))
+            }
+            false => !is_scalar(first) || !is_scalar(second),
+        };
+        let word = format!("{first}{second}");
+        if end == 0 || !is_cut || !is_scalar(&word) {
+            return None;
+        }
+        let code =
+            if cursor.byte_at(next) == Some(b',') { RepairCode::ExtraComma } else { RepairCode::StrayText };
+        self.guess(code, Span::new(cursor.offset() + len, cursor.offset() + len + gap));
+        let scalar = scalar(&word, false).map(|scalar| Scalar { spelling: Some(word), ..scalar })?;
+        self.write_scalar(cursor, len, scalar);
+        cursor.at += len + gap + end;
+        self.scan = Scan::default();
+        self.value_done();
+        Some(Advance::Go)
     }
 
     fn write_scalar(&mut self, cursor: &Cursor<'_>, len: usize, scalar: Scalar) {
@@ -269,6 +334,17 @@ fn may_become_scalar(word: &str) -> bool {
 
 /// The JSON spelling of a number that is written in another way, if it has exactly one value.
 fn rewritten_number(word: &str) -> Option<String> {
+    if word.contains(|c: char| ('０'..='９').contains(&c)) {
+        // Full-width digits stand for the plain ones.
+        let plain = |c: char| match c {
+            '０'..='９' => char::from_u32(u32::from(c) - u32::from('０') + u32::from('0')).unwrap_or(c),
+            '．' => '.',
+            '－' => '-',
+            _ => c,
+        };
+        let word: String = word.chars().map(plain).collect();
+        return (number_length(word.as_bytes()) == Some(word.len())).then_some(word);
+    }
     let (sign, body) = match word.as_bytes().first()? {
         b'-' => ("-", &word[1..]),
         b'+' => ("", &word[1..]),

@@ -39,6 +39,10 @@ impl Probe {
         let is_short = word.len() <= LONGEST && !word.contains(char::is_whitespace);
         let is_item = setting.in_sequence() && is_scalar(word);
         match (character, side) {
+            // A comment follows.
+            (' ' | '\t' | 'a'..='z' | 'A'..='Z', Side::Value) if self.spaced && text == "#" => {
+                Some(ProbeVerdict::End)
+            }
             ('"' | '\'', Side::Comma) if text.is_empty() || text.ends_with(char::is_whitespace) => {
                 Some(ProbeVerdict::End)
             }
@@ -58,6 +62,7 @@ impl Probe {
                 self.phase = ProbePhase::StrayComma;
                 None
             }
+            (')', _) if !setting.closes(character) => None,
             (',' | '}' | ']' | ')', _) if character != ',' && !setting.closes(character) => {
                 if side == Side::Comma { None } else { self.leave_stray(side, character, tail, setting) }
             }
@@ -172,6 +177,28 @@ fn is_bare_key(word: &str) -> bool {
 }
 
 impl Reader {
+    /// Drops text that touches an opener where a value is expected, and belongs to nothing.
+    pub(super) fn drop_stray_before_opener(&mut self, cursor: &mut Cursor<'_>) -> Option<Advance> {
+        let rest = cursor.rest().as_bytes();
+        let part =
+            |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-' | b'&' | b'/');
+        let word = rest.iter().take(LONGEST + 1).take_while(part).count();
+        let is_space = |byte: &&u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
+        let spaces = rest[word..].iter().take(LONGEST_SPACE).take_while(is_space).count();
+        let inside = rest.get(word + spaces + 1..).unwrap_or_default();
+        let inner = inside.iter().take(LONGEST_SPACE).take_while(is_space).count();
+        match (rest.get(word + spaces), inside.get(inner)) {
+            _ if !self.grammar.restores || word == 0 || word > LONGEST => None,
+            (None, _) if !cursor.last => Some(Advance::More),
+            (Some(b'{' | b'['), None) if !cursor.last => Some(Advance::More),
+            // What stands in brackets in the middle of text does not begin like this.
+            (Some(b'{' | b'['), Some(b'"' | b'{' | b'[' | b'}' | b']' | b'-' | b'0'..=b'9')) => {
+                self.drop_stray(cursor, |byte| matches!(byte, b'{' | b'['))
+            }
+            _ => None,
+        }
+    }
+
     /// Drops text that belongs to nothing, if that is what stands here before what goes on: `Some` is what to do then.
     pub(super) fn drop_stray(&mut self, cursor: &mut Cursor<'_>, goes_on: fn(u8) -> bool) -> Option<Advance> {
         if !self.grammar.restores {

@@ -22,6 +22,8 @@ pub(super) struct OpenString {
     pub(super) raw: bool,
     /// How many brackets are open in text without quotes.
     nested: usize,
+    /// Whether there are escaped quotes in it.
+    escaped: bool,
     /// Whether its quotes stand twice.
     pub(super) doubled: bool,
     pub(super) doubts: Doubts,
@@ -87,7 +89,7 @@ impl Doubts {
     }
 
     /// Looks for brackets in what was written of the text since the last time.
-    fn look_for_brackets(&mut self, content: &str) {
+    pub(super) fn look_for_brackets(&mut self, content: &str) {
         for byte in content.bytes().skip(self.looked) {
             match byte {
                 b'{' => self.braces += 1,
@@ -123,6 +125,7 @@ impl Reader {
             node,
             raw: false,
             nested: 0,
+            escaped: false,
             doubled: false,
             doubts: Doubts::default(),
         });
@@ -140,7 +143,8 @@ impl Reader {
         letters: usize,
         quote: usize,
     ) -> Advance {
-        if prefix.doubtful {
+        // A single letter may be the first one of the text, which has slipped out of its quotes.
+        if prefix.doubtful || self.grammar.restores {
             self.guess(RepairCode::StringPrefix, cursor.span(letters));
         } else if !self.grammar.python() {
             self.repair(RepairCode::StringPrefix, cursor.span(letters));
@@ -162,6 +166,7 @@ impl Reader {
             Style::Backtick => RepairCode::BacktickQuotes,
             Style::Typographic(_) => RepairCode::TypographicQuotes,
             Style::Escaped => RepairCode::EscapedQuotes,
+            Style::Entity => RepairCode::EntityQuotes,
             _ => return,
         };
         self.repair(code, Span::new(at, at + len));
@@ -190,6 +195,7 @@ impl Reader {
             Style::Single => b'\'',
             Style::Backtick => b'`',
             Style::Triple(quote) => quote,
+            Style::Entity => b'&',
             Style::Double | Style::Typographic(_) | Style::Escaped | Style::Unquoted => b'"',
         };
         let rest = cursor.rest();
@@ -230,6 +236,7 @@ impl Reader {
                 return Advance::Go;
             }
             Style::Escaped if character == '\\' => return self.read_doubled_escape(cursor),
+            Style::Entity if character == '&' => return self.read_entity(cursor, &open),
             _ => {}
         }
         if open.style.may_close(character) || (open.key && open.style == Style::Single && character == '"') {
@@ -421,7 +428,10 @@ impl Reader {
             return Advance::Stop(cursor.at);
         }
         let spaced = !self.gap.is_empty();
+        let is_escaped = self.string.is_some_and(|open| open.escaped);
         let ends = match character {
+            // Text with escaped quotes in it was in quotes, of which only the first is missing.
+            ',' | '}' | ']' | ')' | '#' | '/' | '\'' if is_escaped => ProbeVerdict::Data(Safety::Guess),
             ' ' | '\t' => {
                 // Spaces at the end are not part of the text.
                 self.gap.push(character);
@@ -446,6 +456,9 @@ impl Reader {
                 Some(b'"') => {
                     self.write_gap();
                     self.write_character(cursor, '\\');
+                    if let Some(open) = &mut self.string {
+                        open.escaped = true;
+                    }
                     ProbeVerdict::Data(Safety::Guess)
                 }
                 _ => ProbeVerdict::Data(Safety::Guess),
@@ -453,6 +466,11 @@ impl Reader {
             '}' | ']' | ')' if self.open_brackets.count(character as u8) > 0 => ProbeVerdict::End,
             ',' if self.in_sequence() => ProbeVerdict::End,
             ',' => self.look_beyond_comma(cursor, cursor.at + 1),
+            '"' if self.grammar.restores && spaced => match self.look_at_opened(cursor, cursor.at + 1) {
+                ProbeVerdict::Opens { key } if key != self.in_sequence() => ProbeVerdict::End,
+                ProbeVerdict::Opens { .. } => ProbeVerdict::Data(Safety::Guess),
+                verdict => verdict,
+            },
             '"' => match self.look_beyond_quote(cursor, cursor.at + 1) {
                 ProbeVerdict::End | ProbeVerdict::Apart => {
                     self.end_unquoted(cursor.span(1));

@@ -8,6 +8,9 @@ use crate::finding::{Code, Span};
 use crate::json::repair::{RepairCode, Safety};
 use crate::json::text::escape_into;
 
+/// The first byte of full-width punctuation.
+const WIDE: u8 = 0xEF;
+
 /// What is expected next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Expects {
@@ -51,6 +54,12 @@ impl Reader {
         if self.stops_at(cursor, cursor.at) && !self.fits(byte) {
             return Advance::Stop(cursor.at);
         }
+        if byte == WIDE
+            && self.grammar.restores
+            && let Some(step) = self.read_wide_bracket(cursor)
+        {
+            return step;
+        }
         if (matches!(byte, b'/' | b'#' | b'.' | b'\\') || !(b' '..0x80).contains(&byte))
             && let Some(step) = self.skip_oddity(cursor, byte)
         {
@@ -62,6 +71,39 @@ impl Reader {
             Expects::Colon => self.read_colon(cursor, byte),
             Expects::After | Expects::Start | Expects::Around => self.read_after(cursor, byte),
         }
+    }
+
+    /// Reads a full-width bracket, if one stands here.
+    fn read_wide_bracket(&mut self, cursor: &mut Cursor<'_>) -> Option<Advance> {
+        let wide = cursor.rest().chars().next()?;
+        let span = cursor.span(wide.len_utf8());
+        let kind = match wide {
+            '｛' => LevelKind::Brace,
+            '［' => LevelKind::Bracket,
+            '｝' | '］' => {
+                let closer = if wide == '｝' { b'}' } else { b']' };
+                while self.open_brackets.count(closer) > 0 {
+                    let is_own = self.level_kind().is_some_and(|kind| kind.closer() == closer);
+                    let code = if is_own { RepairCode::OddSeparator } else { RepairCode::MissingCloser };
+                    self.repair(code, if is_own { span } else { cursor.span(0) });
+                    self.close_level(span.start);
+                    if is_own {
+                        cursor.at += wide.len_utf8();
+                        return Some(Advance::Go);
+                    }
+                }
+                return None;
+            }
+            _ => return None,
+        };
+        if self.expects != Expects::Value || self.levels.len() >= self.grammar.max_depth {
+            return None;
+        }
+        self.repair(RepairCode::OddSeparator, span);
+        self.flush_gap();
+        cursor.at += wide.len_utf8();
+        self.open_level(kind);
+        Some(Advance::Go)
     }
 
     /// Whether a valid value may go on with this byte, so that it is no stop.
@@ -80,7 +122,15 @@ impl Reader {
         match byte {
             b'{' => return self.open_container(cursor, LevelKind::Brace),
             b'[' => return self.open_container(cursor, LevelKind::Bracket),
-            b'-' | b'0'..=b'9' => return self.read_word(cursor),
+            b'-' | b'0'..=b'9' if !self.grammar.restores || self.in_sequence() => {
+                return self.read_word(cursor);
+            }
+            b'-' | b'0'..=b'9' => {
+                return match self.drop_stray_before_opener(cursor) {
+                    Some(step) => step,
+                    None => self.read_word(cursor),
+                };
+            }
             b'}' | b']' | b')' if self.in_sequence() => return self.read_closer(cursor, byte),
             _ => {}
         }
@@ -108,7 +158,7 @@ impl Reader {
             }
             b'}' | b']' | b')' | b',' | b';' => self.drop_before_value(cursor, byte),
             b':' | b'=' => self.reject(cursor, "this sign cannot start a value"),
-            _ => match self.drop_stray(cursor, |byte| matches!(byte, b'{' | b'[')) {
+            _ => match self.drop_stray_before_opener(cursor) {
                 Some(step) => step,
                 None => self.read_word(cursor),
             },
@@ -152,6 +202,11 @@ impl Reader {
             b'}' | b']' | b')' => return self.read_closer(cursor, byte),
             b',' => return self.drop_comma(cursor, Safety::Lossless),
             b'{' if self.grammar.restores => return self.read_opener_for_key(cursor),
+            b'0'..=b'9' => {
+                if let Some(step) = self.join_number(cursor) {
+                    return step;
+                }
+            }
             _ => {}
         }
         let keyword = self.level_kind() == Some(LevelKind::Kwargs);
@@ -371,6 +426,16 @@ impl Reader {
             b'}' | b']' | b')' => return self.read_closer(cursor, byte),
             _ => {}
         }
+        if self.grammar.restores {
+            match self.ends_with_fence(cursor) {
+                Some(true) => return self.close_all(cursor.offset()),
+                Some(false) => {}
+                None => return Advance::More,
+            }
+            if self.is_next_line_of_list(byte) {
+                return self.put_comma(cursor, Safety::Guess);
+            }
+        }
         if let Some(step) = self.drop_after(cursor, byte) {
             return step;
         }
@@ -406,11 +471,44 @@ impl Reader {
         if !follows {
             return self.reject(cursor, "a comma or a closing bracket is missing here");
         }
-        let apart = !self.in_sequence() || opens || self.output.text.ends_with(['}', ']']);
-        let safety = if apart { Safety::Lossless } else { Safety::Guess };
+        let after_closer = self.output.text.ends_with(['}', ']']);
+        let is_certain = if self.grammar.restores { opens && after_closer } else { opens || after_closer };
+        let apart = !self.in_sequence() || is_certain;
+        self.put_comma(cursor, if apart { Safety::Lossless } else { Safety::Guess })
+    }
+
+    /// Writes a comma that is missing here.
+    fn put_comma(&mut self, cursor: &Cursor<'_>, safety: Safety) -> Advance {
         self.repairs.add(RepairCode::MissingComma, safety, cursor.span(0));
         self.output.text.push(',');
         self.expects = if self.in_sequence() { Expects::Value } else { Expects::Key };
+        Advance::Go
+    }
+
+    /// Whether bare words stand in lines of their own, as in a list without commas, and this begins the next.
+    fn is_next_line_of_list(&self, byte: u8) -> bool {
+        let is_bare = byte.is_ascii_alphabetic() || byte >= 0x80;
+        let last = self.repairs.list().last().map(|repair| repair.code);
+        is_bare
+            && self.in_sequence()
+            && self.gap.contains('\n')
+            && last == Some(RepairCode::UnquotedString)
+            && self.output.text.ends_with('"')
+    }
+
+    /// Whether the fence around the document ends here; `None` if more input decides.
+    fn ends_with_fence(&self, cursor: &Cursor<'_>) -> Option<bool> {
+        let rest = cursor.rest();
+        let is_cut = !cursor.last && "```".starts_with(rest);
+        (!is_cut).then(|| rest.starts_with("```"))
+    }
+
+    /// Closes everything that is open, as the text around the value goes on here.
+    fn close_all(&mut self, at: usize) -> Advance {
+        while !self.levels.is_empty() {
+            self.close_level(at);
+            self.guess(RepairCode::MissingCloser, Span::new(at, at));
+        }
         Advance::Go
     }
 
@@ -468,7 +566,7 @@ impl Reader {
         if self.open_brackets.count(byte) > 0 {
             // Of two that are missing, each may have been meant for another place.
             let below = self.levels.len().checked_sub(2).and_then(|at| self.levels.get(at)).map(Level::kind);
-            let is_only = below.is_some_and(|below| below.closer() == byte);
+            let is_only = below.is_some_and(|below| below.closer() == byte) && !self.holds_its_like();
             let safety = if is_only || !self.grammar.restores { Safety::Lossless } else { Safety::Guess };
             self.repairs.add(RepairCode::MissingCloser, safety, cursor.span(0));
             self.close_level(cursor.offset());
@@ -512,6 +610,16 @@ impl Reader {
             if !self.grammar.python() {
                 self.repair(RepairCode::TrailingComma, Span::new(offset, offset + 1));
             }
+        }
+        if level.kind() == LevelKind::Paren
+            && level.items == 1
+            && comma.is_none()
+            && self.unwrap_single(&level)
+        {
+            // Python reads a single value in parentheses as that value.
+            self.guess_late(RepairCode::Tuple, Span::new(closer, closer));
+            self.value_done();
+            return;
         }
         if let Some((_, closer, _)) = level.kind().written() {
             self.flush_gap();
