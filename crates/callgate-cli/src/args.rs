@@ -240,11 +240,14 @@ pub(crate) struct DetectArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Valid JSON comes out byte for byte as it went in. Each repair is `lossless` (one possible reading) or a `guess`.
+Valid JSON comes out byte for byte as it went in, unless a key stands twice in one object (the last value is kept) or
+a string holds half a surrogate pair (it becomes U+FFFD). Each repair is `lossless` (one possible reading) or a `guess`.
 
 Examples:
   echo \"{'a': 1,}\" | callgate repair
   callgate repair broken.json --strict > fixed.json     only repairs with one possible reading
+  head -c 400 answer.json | callgate repair --partial   what is certain of a value that is still coming
+  callgate repair --many lines.ndjson                   one value per line, or one behind the other, as a list
   callgate repair --jsonl lines.jsonl                   {\"id\", \"input\"} in, {\"id\", \"output\", \"repairs\"} out")]
 pub(crate) struct RepairArgs {
     /// The broken JSON; `-` or nothing is standard input
@@ -253,6 +256,12 @@ pub(crate) struct RepairArgs {
     /// Reject what needs a guess
     #[arg(long)]
     pub(crate) strict: bool,
+    /// Read the start of a value: a half member or number is left out, and a longer start takes nothing back
+    #[arg(long, conflicts_with = "strict")]
+    pub(crate) partial: bool,
+    /// Read all values of the text, JSON lines or one behind the other, as a list
+    #[arg(long, conflicts_with = "partial")]
+    pub(crate) many: bool,
     /// Print one object with `output` and `repairs`, or `error`
     #[arg(long, conflicts_with = "jsonl")]
     pub(crate) json: bool,

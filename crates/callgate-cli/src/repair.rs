@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use callgate::internal::batch;
-use callgate::{Code, Finding, Repair, Repaired, Safety, Span, repair};
+use callgate::{Code, Finding, Repair, Safety, Span, repair, repair_many, repair_partial};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -20,15 +20,18 @@ use crate::source::Source;
 /// The deepest nesting. The reader does not recurse, so this only keeps the output readable by other programs.
 pub(crate) const DEPTH: usize = 512;
 
+/// JSON, and what was changed to make it.
+type Repaired = (String, Vec<Repair>);
+
 pub(crate) fn run(args: &RepairArgs, paint: Paint, out: &mut dyn Write) -> Result<Outcome, Stop> {
     if args.jsonl {
-        let work = |_| RepairLines { strict: args.strict };
+        let work = |_| RepairLines { strict: args.strict, read: reading(args) };
         let files = std::slice::from_ref(&args.file);
         return lines::run(files, &[], &args.lines, Counting::Documents, work, paint, out);
     }
     let text = input::read_text(&args.file, "UTF-8 text")?;
-    let result = repair(&text, DEPTH).and_then(|repaired| {
-        let guess = repaired.repairs.iter().find(|repair| repair.safety == Safety::Guess);
+    let result = reading(args)(&text, DEPTH).and_then(|repaired| {
+        let guess = repaired.1.iter().find(|repair| repair.safety == Safety::Guess);
         match guess.filter(|_| args.strict) {
             Some(guess) => Err(rejected_guess(guess.code.word(), guess.span)),
             None => Ok(repaired),
@@ -41,9 +44,9 @@ pub(crate) fn run(args: &RepairArgs, paint: Paint, out: &mut dyn Write) -> Resul
         };
         writeln!(out, "{}", paint.json(&line))?;
     } else {
-        if let Ok(repaired) = &result {
-            let end = if repaired.text.ends_with('\n') { "" } else { "\n" };
-            write!(out, "{}{end}", paint.json(&repaired.text))?;
+        if let Ok((text, _)) = &result {
+            let end = if text.ends_with('\n') { "" } else { "\n" };
+            write!(out, "{}{end}", paint.json(text))?;
         }
         out.flush()?;
         // The result is written; a closed standard error is no failure.
@@ -52,10 +55,35 @@ pub(crate) fn run(args: &RepairArgs, paint: Paint, out: &mut dyn Write) -> Resul
     Ok(Outcome::rejected_if(result.is_err()))
 }
 
+/// How a text is read.
+fn reading(args: &RepairArgs) -> fn(&str, usize) -> Result<Repaired, Finding> {
+    match (args.partial, args.many) {
+        (true, _) => {
+            |text, depth| repair_partial(text, depth).map(|repaired| (repaired.text, repaired.repairs))
+        }
+        (_, true) => list,
+        _ => |text, depth| repair(text, depth).map(|repaired| (repaired.text, repaired.repairs)),
+    }
+}
+
+/// All values of a text as one list.
+fn list(text: &str, depth: usize) -> Result<Repaired, Finding> {
+    let mut list = String::from("[");
+    let mut repairs = Vec::new();
+    for repaired in repair_many(text, depth) {
+        let repaired = repaired?;
+        list.push_str(if list.len() == 1 { "\n" } else { ",\n" });
+        list.push_str(repaired.text.trim());
+        repairs.extend(repaired.repairs);
+    }
+    list.push_str("\n]\n");
+    Ok((list, repairs))
+}
+
 /// `output` holds the repaired text itself, so that numbers keep their digits.
-fn json_line(repaired: &Repaired) -> String {
-    let output = on_one_line(&repaired.text, Strings::Whole);
-    format!("{{\"output\":{output},\"repairs\":{}}}", json!(repaired.repairs))
+fn json_line((text, repairs): &Repaired) -> String {
+    let output = on_one_line(text, Strings::Whole);
+    format!("{{\"output\":{output},\"repairs\":{}}}", json!(repairs))
 }
 
 /// What standard error says: one line per repair, or why there is no result.
@@ -64,9 +92,7 @@ fn remarks(file: &std::path::Path, text: &str, result: &Result<Repaired, Finding
     let name = input::name_of(file);
     let place = |span: Option<Span>| source.place(span.map_or(0, |span| span.start));
     let remarks = match result {
-        Ok(repaired) => {
-            repaired.repairs.iter().map(|repair| remark(repair, &place(Some(repair.span)))).collect()
-        }
+        Ok((_, repairs)) => repairs.iter().map(|repair| remark(repair, &place(Some(repair.span)))).collect(),
         Err(finding) => {
             format!("callgate: {name}:{}: {}; {}\n", place(finding.span), finding.message, finding.help)
         }
@@ -89,6 +115,7 @@ fn rejected_guess(code: &str, span: Span) -> Finding {
 /// Each line an object with `id` and `input`, by the batch contract.
 struct RepairLines {
     strict: bool,
+    read: fn(&str, usize) -> Result<Repaired, Finding>,
 }
 
 /// What a repaired line says about itself.
@@ -113,7 +140,7 @@ impl LineWork for RepairLines {
 
     fn line(&self, (): &mut (), number: u64, line: Line<'_>, out: &mut Vec<u8>, tally: &mut Tally) {
         let mut outcome = match lines::text(&line) {
-            Ok(text) => batch::repair_line(text),
+            Ok(text) => batch::repair_line(text, self.read),
             Err(finding) => batch::failed(&Value::Null, &finding),
         };
         if let Ok(repaired) = serde_json::from_str::<RepairedLine>(&outcome.line) {

@@ -7,7 +7,7 @@ use serde::de::{self, Deserializer};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 
-use super::reader::{End, Failure, Reader, Syntax};
+use super::reader::{End, Failure, Reader, SEVERAL, Syntax};
 use crate::finding::{Code, Finding, Span, is_once, once};
 
 /// Whether a repair had to choose.
@@ -73,10 +73,31 @@ pub struct Repaired {
 /// # Ok::<(), callgate::Finding>(())
 /// ```
 pub fn repair(text: &str, depth: usize) -> Result<Repaired, Finding> {
-    let mut reader = Reader::new(Syntax::Json).document().restoring().with_depth(depth);
-    let input = text.len();
+    read(Reader::new(Syntax::Json).document().restoring().with_depth(depth), text)
+}
+
+/// Reads the start of a text, of which the rest is still to come, as one JSON value. What is given is in the whole value
+/// too: a half member is left out, and so is a number that may go on; a string is given as far as it goes. A longer
+/// start takes nothing back.
+///
+/// ```
+/// let repaired = callgate::repair_partial(r#"{"path": "n.md", "lines": [10, 2"#, 64)?;
+/// assert_eq!(repaired.text, r#"{"path": "n.md", "lines": [10]}"#);
+/// # Ok::<(), callgate::Finding>(())
+/// ```
+pub fn repair_partial(text: &str, depth: usize) -> Result<Repaired, Finding> {
+    read(Reader::new(Syntax::Json).document().restoring().partial().with_depth(depth), text)
+}
+
+/// Reads the whole text with this reader. Of a key that stands twice the last value is kept.
+fn read(mut reader: Reader, text: &str) -> Result<Repaired, Finding> {
     reader.push(text);
-    let end = Span::new(text.len(), text.len());
+    finish(reader, text.len())
+}
+
+/// Ends the reader after so many bytes of input.
+pub(super) fn finish(mut reader: Reader, input: usize) -> Result<Repaired, Finding> {
+    let end = Span::new(input, input);
     let rejected = |code, message: &'static str| Finding::new(code).at(end).message(message);
     match reader.finish() {
         End::Blank => return Err(rejected(Code::BadJson, "there is nothing to read")),
@@ -105,7 +126,14 @@ pub fn repair(text: &str, depth: usize) -> Result<Repaired, Finding> {
 }
 
 fn finding(failure: &Failure) -> Finding {
-    Finding::new(failure.code).at(Span::new(failure.at, failure.at)).message(failure.message.clone())
+    let finding =
+        Finding::new(failure.code).at(Span::new(failure.at, failure.at)).message(failure.message.clone());
+    match failure.message == SEVERAL {
+        true => {
+            finding.help("Read them as a list: `repair_many` in the library, --many on the command line.")
+        }
+        false => finding,
+    }
 }
 
 /// One row of the table: what a repair is wherever it appears.

@@ -4,10 +4,13 @@ use super::output::Output;
 use super::quotes::{Opening, Style};
 use super::scalars::{Scan, is_identifier, scalar};
 use super::structure::Expects;
-use super::{Advance, Cursor, End, Reader, Syntax};
+use super::{Advance, Cursor, End, Reader, ReaderState, Syntax};
 use crate::finding::{Code, Span};
 use crate::json::repair::{Repair, RepairCode, Safety};
 use crate::json::tape::Kind;
+
+/// Said where a text holds more values than one.
+pub(in crate::json) const SEVERAL: &str = "there are several different values";
 
 /// What stands around the value, and the values before it.
 #[derive(Clone, Debug, Default)]
@@ -137,7 +140,7 @@ impl Reader {
         let word = &cursor.text[cursor.at..cursor.at + len];
         let called = cursor.byte_at(cursor.at + len) == Some(b'(') && is_identifier(word);
         if !called && scalar(word, self.grammar.python()).is_some() {
-            // A number or literal is the document only if nothing but white space follows it.
+            // A number or literal is the document only if nothing but white space follows it, or one of many in its line.
             while matches!(cursor.byte_at(next), Some(b' ' | b'\t' | b'\n' | b'\r')) {
                 next += 1;
             }
@@ -146,7 +149,8 @@ impl Reader {
                 return Advance::More;
             }
         }
-        let alone = next == cursor.text.len() && scalar(word, self.grammar.python()).is_some();
+        let ends_line = self.grammar.many && cursor.text[cursor.at + len..next].contains('\n');
+        let alone = (next == cursor.text.len() || ends_line) && scalar(word, self.grammar.python()).is_some();
         let prefixed = matches!(cursor.byte_at(cursor.at + len), Some(b'"' | b'\'')) && self.grammar.python();
         self.scan = Scan::default();
         if called || alone || prefixed {
@@ -260,13 +264,17 @@ impl Reader {
             self.output = earlier;
         } else {
             self.output = earlier;
-            self.fail(Code::RepairRefused, span.start, "there are several different values");
+            self.fail(Code::RepairRefused, span.start, SEVERAL);
         }
     }
 
     fn read_behind(&mut self, cursor: &mut Cursor<'_>) -> Advance {
         self.copy_space(cursor);
         let Some(byte) = cursor.byte() else { return Advance::More };
+        if self.grammar.many && self.around.values > 0 && begins_value(byte) {
+            self.state = ReaderState::Done;
+            return Advance::Go;
+        }
         match byte {
             b'}' | b']' | b')' => {
                 // In a list the opener of another one may be missing.
@@ -334,6 +342,14 @@ impl Reader {
     }
 
     fn read_prose_after(&mut self, cursor: &mut Cursor<'_>, start: usize, marked: bool) -> Advance {
+        if self.grammar.many
+            && let Some(next) = value_in_next_line(cursor)
+        {
+            self.guess(RepairCode::Prose, Span::new(start, cursor.base + next));
+            cursor.at = next;
+            self.state = ReaderState::Done;
+            return Advance::Go;
+        }
         let marked = marked || cursor.rest().contains(['{', '}', '[', ']', '"']);
         cursor.at = cursor.text.len();
         self.around.phase = AroundPhase::ProseAfter { start, marked };
@@ -376,6 +392,18 @@ impl Reader {
         }
         self.output = std::mem::take(&mut inner.output);
     }
+}
+
+/// Whether this byte begins another value behind one that has ended.
+fn begins_value(byte: u8) -> bool {
+    matches!(byte, b'{' | b'[' | b'"' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n')
+}
+
+/// Where the next line starts that begins with an object or array.
+fn value_in_next_line(cursor: &Cursor<'_>) -> Option<usize> {
+    let rest = cursor.rest().as_bytes();
+    let next = memchr::memchr_iter(b'\n', rest).find(|at| matches!(rest.get(at + 1), Some(b'{' | b'[')));
+    next.map(|at| cursor.at + at + 1)
 }
 
 /// Whether a quoted key with its colon stands here; `None` if more input decides.

@@ -28,6 +28,7 @@ use std::sync::Arc;
 
 use self::cursor::{Advance, Cursor};
 use self::document::Around;
+pub(super) use self::document::SEVERAL;
 pub use self::end::End;
 use self::escapes::Backslashes;
 use self::grammar::Grammar;
@@ -134,6 +135,7 @@ impl Reader {
             object_root: false,
             restores: false,
             partial: false,
+            many: false,
             tentative: false,
         };
         Reader {
@@ -211,6 +213,12 @@ impl Reader {
         self
     }
 
+    /// Says that more values may follow the first: reading ends before the next one.
+    pub(in crate::json) fn one_of_many(mut self) -> Self {
+        self.grammar.many = true;
+        self
+    }
+
     /// Forgets everything read, to read another value in the same way.
     pub fn reset(&mut self) {
         // Every field is named, so that none is forgotten. The buffers keep their room.
@@ -271,6 +279,7 @@ impl Reader {
             object_root: false,
             restores: false,
             partial: false,
+            many: false,
             tentative: false,
         };
     }

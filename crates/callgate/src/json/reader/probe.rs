@@ -448,6 +448,9 @@ impl Probe {
         let data = Some(ProbeVerdict::Data(Safety::Lossless));
         let is_open = setting.doubts.is_open();
         match character {
+            _ if setting.kind.is_none() && setting.grammar.many && self.newline => {
+                return Some(ProbeVerdict::End);
+            }
             ',' if setting.kind.is_none() => return Some(ProbeVerdict::End),
             '`' if setting.repairs_freely() && tail[self.at..].starts_with("```") => {
                 return Some(ProbeVerdict::End);

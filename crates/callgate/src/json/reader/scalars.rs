@@ -210,6 +210,7 @@ impl Reader {
                 next == cursor.at + len
                     && matches!(rest.as_bytes().get(end), Some(b',' | b'}' | b']' | b'\n'))
             }
+            false if cursor.byte_at(next) == Some(b',') => !is_scalar(first),
             false => !is_scalar(first) || !is_scalar(second),
         };
         let word = format!("{first}{second}");
