@@ -86,7 +86,14 @@ pub fn repair(text: &str, depth: usize) -> Result<Repaired, Finding> {
 /// # Ok::<(), callgate::Finding>(())
 /// ```
 pub fn repair_partial(text: &str, depth: usize) -> Result<Repaired, Finding> {
-    read(Reader::new(Syntax::Json).document().restoring().partial().with_depth(depth), text)
+    let repaired = read(Reader::new(Syntax::Json).document().restoring().partial().with_depth(depth), text)?;
+    // A number by itself may go on.
+    match text.ends_with(|c: char| !c.is_ascii_whitespace())
+        && !repaired.text.ends_with(['}', ']', '"', 'e', 'l'])
+    {
+        true => Err(Finding::new(Code::Truncated).at(Span::new(text.len(), text.len()))),
+        false => Ok(repaired),
+    }
 }
 
 /// Reads the whole text with this reader. Of a key that stands twice the last value is kept.

@@ -56,7 +56,7 @@ fn reading_is_linear() {
     }
 }
 
-fn any_value() -> impl Strategy<Value = Value> {
+pub(crate) fn any_value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),
@@ -200,7 +200,7 @@ fn check_any(text: &str, cuts: &[prop::sample::Index]) -> Result<(), TestCaseErr
 }
 
 /// How many cases each law is tried with; `PROPTEST_CASES` changes it.
-fn config() -> ProptestConfig {
+pub(crate) fn config() -> ProptestConfig {
     let chosen = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
     match std::env::var_os("PROPTEST_CASES") {
         Some(_) => chosen,

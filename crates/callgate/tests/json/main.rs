@@ -8,7 +8,9 @@ mod endings;
 #[allow(dead_code)] // Only the watch is used here.
 mod guard;
 mod laws;
+mod parts;
 mod repairs;
+mod restoring;
 mod syntaxes;
 
 use callgate::internal::json::{End, Failure, Reader, ReaderState, Syntax, Tape, canonical, unescape};

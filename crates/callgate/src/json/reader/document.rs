@@ -251,7 +251,10 @@ impl Reader {
             return;
         };
         if earlier.text.trim() == self.output.text.trim() {
-            self.repair(RepairCode::RepeatedValue, span);
+            // Two empty ones are no repetition for certain.
+            let is_empty = self.grammar.restores && earlier.tape.nodes().len() == 1;
+            let safety = if is_empty { Safety::Guess } else { Safety::Lossless };
+            self.repairs.add(RepairCode::RepeatedValue, safety, span);
             self.output = earlier;
         } else if earlier.is_empty_object() {
             let (code, dropped) = (RepairCode::EmptyPlaceholder, self.around.span);
@@ -277,9 +280,9 @@ impl Reader {
         }
         match byte {
             b'}' | b']' | b')' => {
-                // In a list the opener of another one may be missing.
-                let is_list = self.grammar.restores && byte == b']' && self.output.text.contains('[');
-                let safety = if is_list { Safety::Guess } else { Safety::Lossless };
+                // The opener of a list may be missing instead, or an object inside was closed too early.
+                let has_rival = self.grammar.restores && (byte == b']' || self.holds_objects());
+                let safety = if has_rival { Safety::Guess } else { Safety::Lossless };
                 self.repairs.add(RepairCode::ExtraCloser, safety, cursor.span(1));
                 cursor.at += 1;
             }
@@ -353,6 +356,11 @@ impl Reader {
         let marked = marked || cursor.rest().contains(['{', '}', '[', ']', '"']);
         cursor.at = cursor.text.len();
         self.around.phase = AroundPhase::ProseAfter { start, marked };
+        let is_guessed = self.repairs.list().iter().any(|repair| repair.safety == Safety::Guess);
+        if cursor.last && marked && is_guessed && self.grammar.restores {
+            // The value was guessed, and what looks like the rest of it belongs to nothing.
+            return self.reject(cursor, "text that looks like more of the value follows its end");
+        }
         if cursor.last {
             let safety = if marked { Safety::Guess } else { Safety::Lossless };
             self.repairs.add(RepairCode::Prose, safety, Span::new(start, cursor.offset()));

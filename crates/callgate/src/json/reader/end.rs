@@ -105,9 +105,10 @@ impl Reader {
             Expects::Value | Expects::Key => self.cut |= empty,
             Expects::After => {}
         }
-        let is_doubtful = self.cut || self.grammar.restores && self.may_have_closed_before();
-        let safety = if is_doubtful { Safety::Guess } else { Safety::Lossless };
+        let has_rival = self.may_have_closed_before();
         while !self.levels.is_empty() {
+            let is_doubtful = self.grammar.restores && (has_rival || self.may_need_no_opener());
+            let safety = if self.cut || is_doubtful { Safety::Guess } else { Safety::Lossless };
             self.close_level(end);
             self.repairs.add(RepairCode::MissingCloser, safety, here);
         }

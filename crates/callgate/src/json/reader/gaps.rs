@@ -43,6 +43,15 @@ impl Reader {
             b'.' if rest.starts_with("...") => return Some(self.skip_ellipsis(cursor, 3)),
             b'.' if !cursor.last && "...".starts_with(rest) => return Some(Advance::More),
             b'\\' if rest.len() == 1 && !cursor.last => return Some(Advance::More),
+            b'\\'
+                if rest.as_bytes().get(1) == Some(&b'"')
+                    && self.grammar.restores
+                    && self.has_plain_strings() =>
+            {
+                self.guess(RepairCode::StrayText, cursor.span(1));
+                cursor.at += 1;
+                return Some(Advance::Go);
+            }
             b'\\' if matches!(rest.as_bytes().get(1), Some(b'n' | b'r' | b't')) => {
                 self.repair(RepairCode::EscapedQuotes, cursor.span(2));
                 cursor.at += 2;

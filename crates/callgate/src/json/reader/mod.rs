@@ -6,6 +6,7 @@
 mod content;
 mod cursor;
 mod document;
+mod dropping;
 mod end;
 mod escapes;
 mod gaps;
@@ -21,6 +22,7 @@ mod scalars;
 mod stray;
 mod strings;
 mod structure;
+mod swallowed;
 mod track;
 
 use std::fmt;

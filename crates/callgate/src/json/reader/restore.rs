@@ -6,31 +6,13 @@
 
 use super::levels::{Level, LevelKind};
 use super::quotes::Style;
-use super::scalars::is_scalar;
 use super::strings::OpenString;
 use super::structure::Expects;
+use super::swallowed::{Then, as_written, is_structure, swallowed, trimmed};
 use super::{Advance, Cursor, Reader};
 use crate::finding::Span;
 use crate::json::repair::{Repair, RepairCode, Safety};
 use crate::json::tape::Kind;
-
-/// How many tokens a string is taken to have swallowed at most.
-const MOST: usize = 64;
-
-/// What comes behind that which was swallowed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Then {
-    Key,
-    Item,
-    End,
-}
-
-/// One token of structure in the text of a string, and where it starts.
-#[derive(Clone, Copy, Debug)]
-enum Token {
-    Sign(u8),
-    Scalar,
-}
 
 impl Reader {
     /// Whether what the open string holds ends so that another string may open here.
@@ -165,6 +147,12 @@ impl Reader {
         self.guess_late(RepairCode::SwappedQuote, Span::new(start, quote.end));
     }
 
+    /// Whether the string before ends with a comma, so that the quote behind that may belong before the next key.
+    pub(super) fn follows_comma_in_string(&self) -> bool {
+        let Some(content) = self.output.text.trim_end().strip_suffix('"') else { return false };
+        self.grammar.restores && trimmed(content, true).ends_with(',')
+    }
+
     /// Drops a quote right behind the one that opened the string.
     pub(super) fn drop_doubled_quote(
         &mut self,
@@ -186,7 +174,7 @@ impl Reader {
 
     /// Makes the string that was read as a value the key that it must be: a bracket is missing before it.
     pub(super) fn make_key(&mut self, cursor: &mut Cursor<'_>, open: &OpenString, len: usize) -> bool {
-        let is_fit = self.grammar.restores && !open.key && !open.doubts.is_open();
+        let is_fit = self.grammar.restores && !open.key && !open.doubts.has_quotes();
         if !is_fit || self.levels.len() >= self.grammar.max_depth {
             return false;
         }
@@ -304,11 +292,12 @@ impl Reader {
                 byte.is_ascii_digit() || matches!(byte, b'.' | b'e' | b'E' | b'+' | b'-')
             }),
         };
-        let len = (0..MOST).take_while(|at| part(*at)).count();
+        const LONGEST_NUMBER: usize = 64;
+        let len = (0..LONGEST_NUMBER).take_while(|at| part(*at)).count();
         match rest.get(len) {
             None if !cursor.last => return Some(Advance::More),
             Some(b',') if rest.len() == len + 1 && !cursor.last => return Some(Advance::More),
-            Some(b',' | b'}' | b' ' | b'\n' | b'\r' | b'\t') if len < MOST => {}
+            Some(b',' | b'}' | b' ' | b'\n' | b'\r' | b'\t') if len < LONGEST_NUMBER => {}
             _ => return None,
         }
         let text = format!("{},{}", &self.output.text[start..end], &cursor.rest()[..len]);
@@ -375,19 +364,6 @@ impl Reader {
     }
 }
 
-/// The text without the white space at its end, of which line breaks are escaped.
-fn trimmed(text: &str, raw_lines: bool) -> &str {
-    let mut text = text;
-    loop {
-        let end = text.trim_end_matches(' ');
-        let cut = ["\\n", "\\r", "\\t"].iter().find_map(|escape| end.strip_suffix(escape));
-        match cut.filter(|_| raw_lines) {
-            Some(cut) => text = cut,
-            None => return end,
-        }
-    }
-}
-
 /// The text without the typographic quote at its end that was to close it: one that nothing in the text opens.
 fn without_typographic_quote(text: &str) -> &str {
     for (opener, closer) in [('“', '”'), ('‘', '’'), ('«', '»'), ('„', '“')] {
@@ -412,106 +388,4 @@ fn has_thousands(text: &str) -> bool {
         && is_digits(first)
         && is_digits(fraction)
         && groups.all(|group| group.len() == 3 && is_digits(group))
-}
-
-/// Where the structure starts that the text of a string ends with, if it can stand there and leads to what follows.
-fn swallowed(text: &str, key: bool, raw_lines: bool, levels: &[Level], then: Then) -> Option<usize> {
-    let (tokens, _) = tokens(text, raw_lines);
-    let starts = |token: Token| match token {
-        Token::Sign(sign) => {
-            if key {
-                sign == b':'
-            } else {
-                matches!(sign, b',' | b'}' | b']')
-            }
-        }
-        Token::Scalar => false,
-    };
-    let place = if key { Expects::Colon } else { Expects::After };
-    let candidates = (0..tokens.len()).filter(|at| starts(tokens[*at].1) && tokens[*at].0 > 0);
-    for at in candidates {
-        if leads_to(&tokens[at..], place, levels, then) {
-            return Some(tokens[at].0);
-        }
-    }
-    None
-}
-
-/// Whether the text of a string is nothing but structure, and leads to what follows if its opening quote was stray.
-fn is_structure(text: &str, raw_lines: bool, levels: &[Level], then: Then) -> bool {
-    let (tokens, rest) = tokens(text, raw_lines);
-    let has_values = tokens.iter().any(|(_, token)| matches!(token, Token::Scalar | Token::Sign(b',')));
-    rest.is_empty() && has_values && leads_to(&tokens, Expects::Value, levels, then)
-}
-
-/// The text as it stood in the input.
-fn as_written(text: &str, raw_lines: bool) -> String {
-    match raw_lines {
-        true => text.replace("\\n", "\n").replace("\\r", "\r").replace("\\t", "\t"),
-        false => text.to_owned(),
-    }
-}
-
-/// The structure that the text of a string ends with, and the text before it.
-fn tokens(text: &str, raw_lines: bool) -> (Vec<(usize, Token)>, &str) {
-    let mut tokens: Vec<(usize, Token)> = Vec::new();
-    let mut rest = trimmed(text, raw_lines);
-    while let Some(last) = rest.bytes().last()
-        && tokens.len() < MOST
-    {
-        if matches!(last, b',' | b':' | b'{' | b'}' | b'[' | b']') {
-            rest = &rest[..rest.len() - 1];
-            tokens.push((rest.len(), Token::Sign(last)));
-        } else {
-            let part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
-            let before = rest.trim_end_matches(part);
-            if !is_scalar(&rest[before.len()..]) {
-                break;
-            }
-            tokens.push((before.len(), Token::Scalar));
-            rest = before;
-        }
-        rest = trimmed(rest, raw_lines);
-    }
-    tokens.reverse();
-    (tokens, rest)
-}
-
-/// Whether structure after a string, which is a key or a value, leads to what follows.
-fn leads_to(tokens: &[(usize, Token)], place: Expects, levels: &[Level], then: Then) -> bool {
-    let mut open: Vec<bool> = levels.iter().map(|level| level.kind().is_object()).collect();
-    let mut expects = place;
-    let mut fresh = false;
-    for (_, token) in tokens {
-        let Some(in_object) = open.last().copied() else { return false };
-        let closer = if in_object { b'}' } else { b']' };
-        expects = match (expects, *token) {
-            (Expects::Colon, Token::Sign(b':')) => Expects::Value,
-            (Expects::After, Token::Sign(b',')) => {
-                if in_object {
-                    Expects::Key
-                } else {
-                    Expects::Value
-                }
-            }
-            (Expects::Value, Token::Scalar) => Expects::After,
-            (Expects::Value, Token::Sign(sign @ (b'{' | b'['))) => {
-                open.push(sign == b'{');
-                fresh = true;
-                expects = if sign == b'{' { Expects::Key } else { Expects::Value };
-                continue;
-            }
-            (place, Token::Sign(sign)) if sign == closer && (place == Expects::After || fresh) => {
-                open.pop();
-                Expects::After
-            }
-            _ => return false,
-        };
-        fresh = false;
-    }
-    match then {
-        Then::Key => expects == Expects::Key,
-        Then::Item => expects == Expects::Value,
-        Then::End => open.is_empty(),
-    }
 }

@@ -70,7 +70,7 @@ impl Reader {
         }
         if self.grammar.restores
             && !root
-            && matches!(following, Some(b',' | b'"' | b'-' | b'+' | b'.' | b'0'..=b'9'))
+            && matches!(following, Some(b',' | b'"' | b'{' | b'[' | b'-' | b'+' | b'.' | b'0'..=b'9'))
             && let Some(step) = self.join_halves(cursor, len, next)
         {
             return step;
@@ -203,9 +203,9 @@ impl Reader {
             return Some(Advance::More);
         }
         let second = &rest[..end];
-        let is_quote = cursor.byte_at(next) == Some(b'"');
-        // Digits on both sides of a quote are one number; what stands on both sides of a comma or space may be two.
-        let is_cut = match is_quote {
+        let is_sign = matches!(cursor.byte_at(next), Some(b'"' | b'{' | b'['));
+        // Digits on both sides of a quote or opener are one number; what stands on both sides of a comma or space may be two.
+        let is_cut = match is_sign {
             true => {
                 next == cursor.at + len
                     && matches!(rest.as_bytes().get(end), Some(b',' | b'}' | b']' | b'\n'))
@@ -230,6 +230,11 @@ impl Reader {
 
     fn write_scalar(&mut self, cursor: &Cursor<'_>, len: usize, scalar: Scalar) {
         if let Some((code, safety)) = scalar.repair {
+            // In a list a comma may stand in the middle of a number.
+            let word = &cursor.rest()[..len];
+            let is_half =
+                self.grammar.restores && self.in_sequence() && (word.starts_with('.') || word.ends_with('.'));
+            let safety = if is_half { Safety::Guess } else { safety };
             self.repairs.add(code, safety, cursor.span(len));
         }
         self.flush_gap();

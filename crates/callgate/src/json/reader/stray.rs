@@ -184,7 +184,8 @@ impl Reader {
             |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-' | b'&' | b'/');
         let word = rest.iter().take(LONGEST + 1).take_while(part).count();
         let is_space = |byte: &&u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
-        let spaces = rest[word..].iter().take(LONGEST_SPACE).take_while(is_space).count();
+        let is_blank = |byte: &&u8| matches!(byte, b' ' | b'\t');
+        let spaces = rest[word..].iter().take(LONGEST_SPACE).take_while(is_blank).count();
         let inside = rest.get(word + spaces + 1..).unwrap_or_default();
         let inner = inside.iter().take(LONGEST_SPACE).take_while(is_space).count();
         match (rest.get(word + spaces), inside.get(inner)) {

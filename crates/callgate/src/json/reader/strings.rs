@@ -34,6 +34,7 @@ pub(super) struct OpenString {
 pub(super) struct Doubts {
     /// How many quotes were taken for data, apart from apostrophes. They should come in pairs.
     quotes: usize,
+    apostrophes: usize,
     /// How many quotes were escaped. An odd one beside a kept backslash may have lost its quote there.
     escaped_quotes: usize,
     kept_backslash: bool,
@@ -65,7 +66,7 @@ impl Doubts {
 
     /// Whether quotes were taken for data.
     pub(super) fn has_quotes(&self) -> bool {
-        self.quotes > 0
+        self.quotes + self.apostrophes > 0
     }
 
     /// Whether the only control character in the text is a line break that stands in it as it is.
@@ -328,6 +329,10 @@ impl Reader {
     /// Ends the string with the quote here.
     fn end_string(&mut self, cursor: &mut Cursor<'_>, len: usize) -> Advance {
         self.settle_string(cursor.span(len));
+        let is_typographic = self.string.is_some_and(|open| matches!(open.style, Style::Typographic(_)));
+        if self.grammar.restores && is_typographic && cursor.byte() == Some(b'"') {
+            self.guess(RepairCode::TypographicQuotes, cursor.span(len));
+        }
         cursor.at += len;
         self.close_string();
         Advance::Go
@@ -352,6 +357,7 @@ impl Reader {
             self.output.text.ends_with(char::is_alphanumeric) && after.is_some_and(char::is_alphanumeric);
         if let Some(open) = &mut self.string {
             open.doubts.quotes += usize::from(!apostrophe);
+            open.doubts.apostrophes += usize::from(apostrophe);
             open.doubts.look_for_brackets(&self.output.text[open.start..]);
         }
         // An escaped quote is a backslash and a quote, of which the quote is the content.

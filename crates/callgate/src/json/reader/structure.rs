@@ -73,39 +73,6 @@ impl Reader {
         }
     }
 
-    /// Reads a full-width bracket, if one stands here.
-    fn read_wide_bracket(&mut self, cursor: &mut Cursor<'_>) -> Option<Advance> {
-        let wide = cursor.rest().chars().next()?;
-        let span = cursor.span(wide.len_utf8());
-        let kind = match wide {
-            '｛' => LevelKind::Brace,
-            '［' => LevelKind::Bracket,
-            '｝' | '］' => {
-                let closer = if wide == '｝' { b'}' } else { b']' };
-                while self.open_brackets.count(closer) > 0 {
-                    let is_own = self.level_kind().is_some_and(|kind| kind.closer() == closer);
-                    let code = if is_own { RepairCode::OddSeparator } else { RepairCode::MissingCloser };
-                    self.repair(code, if is_own { span } else { cursor.span(0) });
-                    self.close_level(span.start);
-                    if is_own {
-                        cursor.at += wide.len_utf8();
-                        return Some(Advance::Go);
-                    }
-                }
-                return None;
-            }
-            _ => return None,
-        };
-        if self.expects != Expects::Value || self.levels.len() >= self.grammar.max_depth {
-            return None;
-        }
-        self.repair(RepairCode::OddSeparator, span);
-        self.flush_gap();
-        cursor.at += wide.len_utf8();
-        self.open_level(kind);
-        Some(Advance::Go)
-    }
-
     /// Whether a valid value may go on with this byte, so that it is no stop.
     fn fits(&self, byte: u8) -> bool {
         let closes = matches!(byte, b'}' | b']' | b')') && self.open_brackets.count(byte) > 0;
@@ -165,38 +132,6 @@ impl Reader {
         }
     }
 
-    /// Drops a comma or closer that stands where a value should, if the value follows.
-    fn drop_before_value(&mut self, cursor: &mut Cursor<'_>, byte: u8) -> Advance {
-        let follows = match self.next_token(cursor, 1) {
-            _ if !self.grammar.restores => false,
-            None => return Advance::More,
-            Some(b'{' | b'[' | b'-' | b'0'..=b'9') => true,
-            // A string may be the next key, unless no comma says so.
-            Some(b'"') => byte != b',',
-            Some(_) => false,
-        };
-        if !follows {
-            return self.reject(cursor, "a value is missing here");
-        }
-        let code = if matches!(byte, b',' | b';') { RepairCode::ExtraComma } else { RepairCode::ExtraCloser };
-        self.guess(code, cursor.span(1));
-        cursor.at += 1;
-        Advance::Go
-    }
-
-    /// The next byte but white space, from so far on, and zero at the end or far away; nothing if there must be more input.
-    fn next_token(&self, cursor: &Cursor<'_>, from: usize) -> Option<u8> {
-        const FAR: usize = 256;
-        let ahead = cursor.rest().as_bytes().get(from..).unwrap_or_default();
-        let space = |byte: &&u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
-        let spaces = ahead.iter().take(FAR).take_while(space).count();
-        match ahead.get(spaces) {
-            Some(byte) if spaces < FAR => Some(*byte),
-            Some(_) => Some(0),
-            None => cursor.last.then_some(0),
-        }
-    }
-
     fn read_key(&mut self, cursor: &mut Cursor<'_>, byte: u8) -> Advance {
         match byte {
             b'}' | b']' | b')' => return self.read_closer(cursor, byte),
@@ -225,22 +160,6 @@ impl Reader {
             Opening::None => {}
         }
         self.read_bare_key(cursor)
-    }
-
-    /// An object opens where a key should stand: the one before it was not closed, or the opener is one too many.
-    fn read_opener_for_key(&mut self, cursor: &mut Cursor<'_>) -> Advance {
-        if self.close_before_item(cursor.offset()) {
-            return Advance::Go;
-        }
-        match self.next_token(cursor, 1) {
-            None => Advance::More,
-            Some(b'"' | b'\'') => {
-                self.guess(RepairCode::ExtraOpener, cursor.span(1));
-                cursor.at += 1;
-                Advance::Go
-            }
-            Some(_) => self.reject(cursor, "a key and its colon are missing here"),
-        }
     }
 
     /// Reads a key without quotes, or with only the second one.
@@ -302,7 +221,10 @@ impl Reader {
         let bare_keys = matches!(self.grammar.syntax, Syntax::Bare | Syntax::Kwargs);
         let span = cursor.span(key.len());
         match (quoted, is_identifier(key)) {
-            (true, _) => self.repair(RepairCode::MissingQuote, Span::new(span.start, span.start)),
+            (true, _) => {
+                let safety = if self.follows_comma_in_string() { Safety::Guess } else { Safety::Lossless };
+                self.repairs.add(RepairCode::MissingQuote, safety, Span::new(span.start, span.start));
+            }
             (false, true) if bare_keys => {}
             (false, true) => self.repair(RepairCode::UnquotedKey, span),
             (false, false) => self.guess(RepairCode::UnquotedKey, span),
@@ -352,71 +274,6 @@ impl Reader {
         }
         self.expects = Expects::Value;
         Advance::Go
-    }
-
-    /// Drops what stands between a key and its colon, or finds that the key is none: `Some` is what to do then.
-    fn drop_before_colon(&mut self, cursor: &mut Cursor<'_>, byte: u8) -> Option<Advance> {
-        if !self.grammar.restores {
-            return None;
-        }
-        if is_bracket(byte) || byte == b',' {
-            match self.next_token(cursor, 1) {
-                None => return Some(Advance::More),
-                Some(b':') => {
-                    let code = match byte {
-                        b',' => RepairCode::ExtraComma,
-                        b'{' | b'[' | b'(' => RepairCode::ExtraOpener,
-                        _ => RepairCode::ExtraCloser,
-                    };
-                    self.guess(code, cursor.span(1));
-                    cursor.at += 1;
-                    return Some(Advance::Go);
-                }
-                Some(_) => {}
-            }
-        }
-        if matches!(byte, b',' | b']') && self.make_item(cursor.offset()) {
-            return Some(Advance::Go);
-        }
-        if matches!(byte, b'"' | b'\'' | b',' | b';') || is_bracket(byte) {
-            return None;
-        }
-        self.drop_stray(cursor, |byte| byte == b':')
-    }
-
-    /// Drops what stands behind a value and belongs to nothing: `Some` is what to do then.
-    fn drop_after(&mut self, cursor: &mut Cursor<'_>, byte: u8) -> Option<Advance> {
-        if !self.grammar.restores || self.levels.is_empty() {
-            return None;
-        }
-        match byte {
-            b'{' | b'[' => match self.next_token(cursor, 1) {
-                None => Some(Advance::More),
-                Some(b',') => {
-                    self.guess(RepairCode::ExtraOpener, cursor.span(1));
-                    cursor.at += 1;
-                    Some(Advance::Go)
-                }
-                Some(next) if is_bracket(next) && next != byte + 2 && self.open_brackets.count(next) > 0 => {
-                    self.guess(RepairCode::ExtraOpener, cursor.span(1));
-                    cursor.at += 1;
-                    Some(Advance::Go)
-                }
-                Some(_) => None,
-            },
-            b'"' | b'\'' => match self.next_token(cursor, 1) {
-                None => Some(Advance::More),
-                Some(next @ (b',' | b'}' | b']')) if next == b',' || self.open_brackets.count(next) > 0 => {
-                    self.guess(RepairCode::StrayText, cursor.span(1));
-                    cursor.at += 1;
-                    Some(Advance::Go)
-                }
-                Some(_) => None,
-            },
-            b'`' | b';' | b'(' => None,
-            _ if cursor.rest().starts_with(['，', '、', '“', '‘', '「', '«']) => None,
-            _ => self.drop_stray(cursor, |byte| matches!(byte, b',' | b'}' | b']')),
-        }
     }
 
     fn read_after(&mut self, cursor: &mut Cursor<'_>, byte: u8) -> Advance {
@@ -472,43 +329,20 @@ impl Reader {
             return self.reject(cursor, "a comma or a closing bracket is missing here");
         }
         let after_closer = self.output.text.ends_with(['}', ']']);
-        let is_certain = if self.grammar.restores { opens && after_closer } else { opens || after_closer };
+        let is_certain = match self.grammar.restores {
+            // Two brackets of lists may have changed places.
+            true => opens && after_closer && byte != b'[',
+            false => opens || after_closer,
+        };
         let apart = !self.in_sequence() || is_certain;
         self.put_comma(cursor, if apart { Safety::Lossless } else { Safety::Guess })
     }
 
     /// Writes a comma that is missing here.
-    fn put_comma(&mut self, cursor: &Cursor<'_>, safety: Safety) -> Advance {
+    pub(super) fn put_comma(&mut self, cursor: &Cursor<'_>, safety: Safety) -> Advance {
         self.repairs.add(RepairCode::MissingComma, safety, cursor.span(0));
         self.output.text.push(',');
         self.expects = if self.in_sequence() { Expects::Value } else { Expects::Key };
-        Advance::Go
-    }
-
-    /// Whether bare words stand in lines of their own, as in a list without commas, and this begins the next.
-    fn is_next_line_of_list(&self, byte: u8) -> bool {
-        let is_bare = byte.is_ascii_alphabetic() || byte >= 0x80;
-        let last = self.repairs.list().last().map(|repair| repair.code);
-        is_bare
-            && self.in_sequence()
-            && self.gap.contains('\n')
-            && last == Some(RepairCode::UnquotedString)
-            && self.output.text.ends_with('"')
-    }
-
-    /// Whether the fence around the document ends here; `None` if more input decides.
-    fn ends_with_fence(&self, cursor: &Cursor<'_>) -> Option<bool> {
-        let rest = cursor.rest();
-        let is_cut = !cursor.last && "```".starts_with(rest);
-        (!is_cut).then(|| rest.starts_with("```"))
-    }
-
-    /// Closes everything that is open, as the text around the value goes on here.
-    fn close_all(&mut self, at: usize) -> Advance {
-        while !self.levels.is_empty() {
-            self.close_level(at);
-            self.guess(RepairCode::MissingCloser, Span::new(at, at));
-        }
         Advance::Go
     }
 
@@ -563,10 +397,26 @@ impl Reader {
             cursor.at += usize::from(kind != LevelKind::Kwargs);
             return Advance::Go;
         }
+        let is_fresh = self.comma.is_some() || self.levels.last().is_some_and(|level| level.items == 0);
+        if self.grammar.restores && is_fresh {
+            // A closer is not followed by a string, and this one does not fit.
+            match self.next_token(cursor, 1) {
+                None => return Advance::More,
+                Some(b'"') => {
+                    self.guess(RepairCode::ExtraCloser, cursor.span(1));
+                    cursor.at += 1;
+                    return Advance::Go;
+                }
+                Some(_) => {}
+            }
+        }
         if self.open_brackets.count(byte) > 0 {
             // Of two that are missing, each may have been meant for another place.
             let below = self.levels.len().checked_sub(2).and_then(|at| self.levels.get(at)).map(Level::kind);
-            let is_only = below.is_some_and(|below| below.closer() == byte) && !self.holds_its_like();
+            let is_only = below.is_some_and(|below| below.closer() == byte)
+                && kind != LevelKind::Paren
+                && !self.holds_its_like()
+                && !self.may_need_no_opener();
             let safety = if is_only || !self.grammar.restores { Safety::Lossless } else { Safety::Guess };
             self.repairs.add(RepairCode::MissingCloser, safety, cursor.span(0));
             self.close_level(cursor.offset());
@@ -585,14 +435,18 @@ impl Reader {
         let span = cursor.span(1);
         cursor.at += 1;
         if cursor.byte_at(next) == Some(kind.closer()) {
-            self.repair(RepairCode::ExtraCloser, span);
+            // An opener may be missing instead.
+            let safety = if self.grammar.restores { Safety::Guess } else { Safety::Lossless };
+            self.repairs.add(RepairCode::ExtraCloser, safety, span);
             return Advance::Go;
         }
         if self.grammar.restores && cursor.byte_at(next) == Some(b',') {
             self.guess(RepairCode::ExtraCloser, span);
             return Advance::Go;
         }
-        self.repair(RepairCode::WrongCloser, span);
+        let ends = self.levels.len() == 1 && cursor.byte_at(next).is_none();
+        let safety = if ends || !self.grammar.restores { Safety::Lossless } else { Safety::Guess };
+        self.repairs.add(RepairCode::WrongCloser, safety, span);
         self.close_level(span.start);
         if self.state == ReaderState::Done {
             // The white space was looked at to decide, so it belongs to the value.
@@ -656,6 +510,6 @@ impl Reader {
     }
 }
 
-fn is_bracket(byte: u8) -> bool {
+pub(super) fn is_bracket(byte: u8) -> bool {
     matches!(byte, b'{' | b'}' | b'[' | b']' | b'(' | b')')
 }
