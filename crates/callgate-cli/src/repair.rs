@@ -76,7 +76,7 @@ fn list(text: &str, depth: usize) -> Result<Repaired, Finding> {
         list.push_str(repaired.text.trim());
         repairs.extend(repaired.repairs);
     }
-    list.push_str("\n]\n");
+    list.push_str(if list.len() == 1 { "]\n" } else { "\n]\n" });
     Ok((list, repairs))
 }
 

@@ -54,3 +54,38 @@ fn repair_works_on_lines() {
     assert_eq!(strict[0]["output"], json!([1]));
     assert_eq!((&strict[2]["id"], &strict[2]["error"]["code"]), (&json!("c"), &json!("repair-refused")));
 }
+
+#[test]
+fn repair_reads_the_start_of_a_value() {
+    let run = callgate(&["repair", "--partial"], "{\"a\": [1, 2], \"b\": 12");
+    assert_eq!((run.code, run.stdout.as_str()), (0, "{\"a\": [1, 2]}\n"), "{}", run.stderr);
+    assert!(run.stderr.contains("half-member (guess)"), "{}", run.stderr);
+    let lines = callgate(&["repair", "--jsonl", "--partial"], "{\"id\": 1, \"input\": \"{\\\"a\\\": tr\"}\n");
+    assert_eq!(json_lines(&lines.stdout)[0]["output"], json!({}));
+    // What is not there yet is not made up, and a start is a guess by nature.
+    assert_eq!(callgate(&["repair", "--partial"], "12").code, 1);
+    assert_eq!(callgate(&["repair", "--partial", "--strict"], "{}").code, 2);
+}
+
+#[test]
+fn repair_reads_many_values_as_a_list() {
+    let several = "{\"n\": 1}\n{'n': 2}\n";
+    let refused = callgate(&["repair"], several);
+    assert_eq!((refused.code, refused.stdout.as_str()), (1, ""));
+    assert!(refused.stderr.contains("2:1: there are several different values"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("--many"), "{}", refused.stderr);
+    let run = callgate(&["repair", "--many"], several);
+    assert_eq!((run.code, run.stdout.as_str()), (0, "[\n{\"n\": 1},\n{\"n\": 2}\n]\n"), "{}", run.stderr);
+    assert!(run.stderr.contains("2:2  single-quotes"), "{}", run.stderr);
+    let as_json: Value =
+        serde_json::from_str(&callgate(&["repair", "--many", "--json"], several).stdout).unwrap();
+    assert_eq!(as_json["output"], json!([{"n": 1}, {"n": 2}]));
+    // A list is whole or not at all; the place of the fault is that of the whole text.
+    let broken = callgate(&["repair", "--many"], "{\"n\": 1}\n{1, 2}\n");
+    assert_eq!((broken.code, broken.stdout.as_str()), (1, ""));
+    assert!(broken.stderr.contains("standard input:2:2: "), "{}", broken.stderr);
+    assert_eq!(callgate(&["repair", "--many"], "").stdout, "[]\n");
+    assert_eq!(callgate(&["repair", "--many", "--partial"], "").code, 2);
+    let strict = callgate(&["repair", "--many", "--strict"], "{\"n\": 1}\n{\"n\": some words}\n");
+    assert_eq!((strict.code, strict.stdout.as_str()), (1, ""));
+}

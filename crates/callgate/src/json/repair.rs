@@ -294,8 +294,8 @@ repairs! {
     MissingQuote "missing-quote" Lossless
         "the missing one of two quotes is added; for anything but a key's opening quote this is a guess"
         r#"{harbour": "Turku"}"# r#"{"harbour": "Turku"}"#;
-    StringPrefix "string-prefix" Lossless
-        "the letters before a Python string are dropped; for byte and format strings, and outside of calls, this is a guess"
+    StringPrefix "string-prefix" Guess
+        "the letters before a Python string are dropped"
         r#"{"re": r"\d"}"# r#"{"re": "\\d"}"#;
     UnquotedKey "unquoted-key" Lossless
         "a bare key gets quotes; a key that is no identifier is a guess"

@@ -42,17 +42,32 @@ fn reading_is_linear() {
         "{\"a\": 1".to_owned() + &" ".repeat(large),
         "/*".to_owned() + &"*".repeat(large),
         "words ".repeat(large / 6),
+        "[\"".to_owned() + &"a, \"b".repeat(large / 5),
+        "{\"a\": \"".to_owned() + &"x, \"b\": \"".repeat(large / 9),
+        "{\"a\": \"x".to_owned() + &"}, 1".repeat(large / 4),
+        "{\"a\": \"x".to_owned() + &", ".repeat(large / 2) + "\"b\": 1}",
+        "[".to_owned() + &"{\"a\": 1, ".repeat(large / 9),
+        "[1".to_owned() + &", \"a\" x".repeat(large / 7),
+        "{\"a\": 1}".to_owned() + &", \"b\": 2}".repeat(large / 9),
+        "{\"a\": x".to_owned() + &"\\\" (".repeat(large / 4),
+        "{\"a\": &quot;".to_owned() + &"&am".repeat(large / 3),
+        "[\"a\"".to_owned() + &", \\\"b\"".repeat(large / 6),
+        "{\"a\"".to_owned() + &" : ".repeat(large / 3),
+        "[".to_owned() + &"1\"2, ".repeat(large / 5),
+        "{\"a\": {\"b\": 1, ".to_owned() + &"\"k\": {}".repeat(large / 7),
     ];
     for input in inputs {
         let characters = input.char_indices().map(|(at, c)| &input[at..at + c.len_utf8()]);
-        let mut reader = document();
-        // Were it quadratic, the watch would end the test long before the input ended.
-        watched(format!("{:?}…", &input[..12]), || {
-            for character in characters {
-                reader.push(character);
-            }
-            reader.finish();
-        });
+        for mut reader in [document(), document().restoring()] {
+            // Were it quadratic, the watch would end the test long before the input ended.
+            watched(format!("{:?}…", &input[..12]), || {
+                for character in characters.clone() {
+                    reader.push(character);
+                }
+                reader.finish();
+                reader.close();
+            });
+        }
     }
 }
 

@@ -167,8 +167,6 @@ fn the_table_of_repairs_shows_what_it_says() {
             RepairCode::BlankArguments | RepairCode::DuplicateKey => continue,
             RepairCode::ArgumentsInString => document().object_root(),
             RepairCode::WrongOpener => Reader::new(Syntax::Bare),
-            // A letter before a quote has a second reading where no call is read.
-            RepairCode::StringPrefix => document(),
             _ => document().restoring(),
         };
         let seen = read(&reader, entry.input);

@@ -197,6 +197,8 @@ fn calls_are_not_restored() {
         r#"{"a": 1, x "b": 2}"#,
         r#"{"n": 1}, "level": 3}"#,
         r#"{"n": 1, "roo"#,
+        r#"{"room:" "hall"}"#,
+        r#"{"room": "hall," "n": 1}"#,
     ] {
         assert!(!read(&document(), input).closed, "{input:?}");
     }

@@ -24,6 +24,7 @@ mod strings;
 mod structure;
 mod swallowed;
 mod track;
+mod unquoted;
 
 use std::fmt;
 use std::sync::Arc;

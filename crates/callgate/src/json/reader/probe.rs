@@ -185,7 +185,7 @@ impl Reader {
             style,
             doubts: open.map_or_else(Doubts::default, |open| open.doubts),
             may_open,
-            has_colon: key && self.output.text.trim_end_matches(' ').ends_with(':'),
+            has_colon: key && self.ends_with_colon(),
             open_brackets: &self.open_brackets,
             stops_from: self.stops_from.saturating_sub(cursor.base + from),
             last: cursor.last,

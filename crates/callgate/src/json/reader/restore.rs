@@ -9,27 +9,37 @@ use super::quotes::Style;
 use super::strings::OpenString;
 use super::structure::Expects;
 use super::swallowed::{Then, as_written, is_structure, swallowed, trimmed};
-use super::{Advance, Cursor, Reader};
-use crate::finding::Span;
+use super::{Advance, Cursor, Reader, Syntax};
+use crate::finding::{Code, Span};
 use crate::json::repair::{Repair, RepairCode, Safety};
 use crate::json::tape::Kind;
 
 impl Reader {
     /// Whether what the open string holds ends so that another string may open here.
     pub(super) fn may_open_here(&self, style: Style, key: bool) -> bool {
-        const LONGEST_SPACE: usize = 256;
         if !self.grammar.restores || !matches!(style, Style::Double | Style::Single) {
             return false;
         }
-        let bytes = self.output.text.as_bytes();
-        let held = &bytes[bytes.len().saturating_sub(LONGEST_SPACE)..];
-        let spaces = held.iter().rev().take_while(|byte| **byte == b' ').count();
-        match &held[..held.len() - spaces] {
+        match self.written_before_spaces() {
             // A key that ends with its colon needs no look at what was swallowed.
             [.., b':'] => !key,
             [.., b',' | b'{' | b'[' | b'}' | b']'] | [.., b'\\', b'n' | b't'] => true,
             _ => false,
         }
+    }
+
+    /// Whether what was written last, apart from spaces, is a colon.
+    pub(super) fn ends_with_colon(&self) -> bool {
+        self.written_before_spaces().ends_with(b":")
+    }
+
+    /// What was written last, without the spaces at the end, as far as it is looked at.
+    fn written_before_spaces(&self) -> &[u8] {
+        const LONGEST_SPACE: usize = 256;
+        let bytes = self.output.text.as_bytes();
+        let held = &bytes[bytes.len().saturating_sub(LONGEST_SPACE)..];
+        let spaces = held.iter().rev().take_while(|byte| **byte == b' ').count();
+        &held[..held.len() - spaces]
     }
 
     /// Ends the open string before the structure that it swallowed, which is then read again.
@@ -112,8 +122,15 @@ impl Reader {
     pub(super) fn move_quote(&mut self, cursor: &mut Cursor<'_>, open: &OpenString, len: usize) -> bool {
         let sign = if open.key { ':' } else { ',' };
         let content = &self.output.text[open.start + 1..];
-        if !self.grammar.restores || content.len() < 2 || !content.ends_with(sign) {
+        if content.len() < 2 || !content.ends_with(sign) || self.grammar.syntax != Syntax::Json {
             return false;
+        }
+        if !self.grammar.restores {
+            let message = "a quote and the comma or colon before it have changed places";
+            self.fail(Code::RepairRefused, cursor.offset(), message);
+            self.leave_lost_string();
+            cursor.at += len;
+            return true;
         }
         if !open.key {
             self.freeze();

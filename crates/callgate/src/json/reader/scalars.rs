@@ -52,16 +52,9 @@ impl Reader {
         }
         if adjacent
             && matches!(following, Some(b'"' | b'\''))
-            && let Some(prefix) = StringPrefix::of(word)
+            && let Some(step) = self.read_prefix(cursor, len)
         {
-            match self.grammar.opening(&cursor.text[next..], cursor.last) {
-                Opening::More => return Advance::More,
-                Opening::Quote(style, quote) if style != Style::Private && style != Style::Escaped => {
-                    self.scan = Scan::default();
-                    return self.open_prefixed_string(cursor, prefix, style, len, quote);
-                }
-                _ => {}
-            }
+            return step;
         }
         let touches_end = adjacent && following.is_none();
         let root = self.levels.is_empty();
@@ -111,6 +104,20 @@ impl Reader {
         }
         self.guess(RepairCode::UnquotedString, cursor.span(len.max(1)));
         self.open_string(cursor, Style::Unquoted, 0)
+    }
+
+    /// Reads a string with letters before its quote: `Some` is what to do then.
+    fn read_prefix(&mut self, cursor: &mut Cursor<'_>, len: usize) -> Option<Advance> {
+        let (word, rest) = cursor.rest().split_at_checked(len)?;
+        let prefix = StringPrefix::of(word)?;
+        match self.grammar.opening(rest, cursor.last) {
+            Opening::More => Some(Advance::More),
+            Opening::Quote(style, quote) if style != Style::Private && style != Style::Escaped => {
+                self.scan = Scan::default();
+                Some(self.open_prefixed_string(cursor, prefix, style, len, quote))
+            }
+            _ => None,
+        }
     }
 
     /// The length of the word here and the place of what follows it on its line; `None` if there must be more input.

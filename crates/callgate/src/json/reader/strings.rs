@@ -7,8 +7,8 @@ use super::structure::Expects;
 use super::{Advance, Cursor, Reader};
 use crate::finding::{Code, Span};
 use crate::json::repair::{RepairCode, Safety};
-use crate::json::tape::{Kind, Tape};
-use crate::json::text::{escape_byte, plain_length, unescape};
+use crate::json::tape::Kind;
+use crate::json::text::{escape_byte, plain_length};
 
 /// A string that has been opened.
 #[derive(Clone, Copy, Debug)]
@@ -21,9 +21,9 @@ pub(super) struct OpenString {
     /// Whether backslashes stand for themselves.
     pub(super) raw: bool,
     /// How many brackets are open in text without quotes.
-    nested: usize,
+    pub(super) nested: usize,
     /// Whether there are escaped quotes in it.
-    escaped: bool,
+    pub(super) escaped: bool,
     /// Whether its quotes stand twice.
     pub(super) doubled: bool,
     pub(super) doubts: Doubts,
@@ -144,11 +144,9 @@ impl Reader {
         letters: usize,
         quote: usize,
     ) -> Advance {
-        // A single letter may be the first one of the text, which has slipped out of its quotes.
-        if prefix.doubtful || self.grammar.restores {
+        // In JSON a single letter may be the first one of the text, which has slipped out of its quotes.
+        if prefix.doubtful || !self.grammar.python() {
             self.guess(RepairCode::StringPrefix, cursor.span(letters));
-        } else if !self.grammar.python() {
-            self.repair(RepairCode::StringPrefix, cursor.span(letters));
         }
         cursor.at += letters;
         let step = self.open_string(cursor, style, quote);
@@ -425,117 +423,6 @@ impl Reader {
         self.output.text.push(':');
         self.expects = Expects::Value;
         true
-    }
-
-    /// Reads text without quotes up to what can only end it.
-    fn read_unquoted(&mut self, cursor: &mut Cursor<'_>) -> Advance {
-        let Some(character) = cursor.rest().chars().next() else { return Advance::More };
-        if self.stops_at(cursor, cursor.at) {
-            return Advance::Stop(cursor.at);
-        }
-        let spaced = !self.gap.is_empty();
-        let is_escaped = self.string.is_some_and(|open| open.escaped);
-        let ends = match character {
-            // Text with escaped quotes in it was in quotes, of which only the first is missing.
-            ',' | '}' | ']' | ')' | '#' | '/' | '\'' if is_escaped => ProbeVerdict::Data(Safety::Guess),
-            ' ' | '\t' => {
-                // Spaces at the end are not part of the text.
-                self.gap.push(character);
-                cursor.at += 1;
-                return Advance::Go;
-            }
-            '\n' | '\r' => ProbeVerdict::End,
-            '{' | '[' | '(' if self.grammar.restores => {
-                if let Some(open) = &mut self.string {
-                    open.nested += 1;
-                }
-                ProbeVerdict::Data(Safety::Guess)
-            }
-            '}' | ']' | ')' if self.string.is_some_and(|open| open.nested > 0) => {
-                if let Some(open) = &mut self.string {
-                    open.nested -= 1;
-                }
-                ProbeVerdict::Data(Safety::Guess)
-            }
-            '\\' if self.grammar.restores => match cursor.byte_at(cursor.at + 1) {
-                None if !cursor.last => ProbeVerdict::More,
-                Some(b'"') => {
-                    self.write_gap();
-                    self.write_character(cursor, '\\');
-                    if let Some(open) = &mut self.string {
-                        open.escaped = true;
-                    }
-                    ProbeVerdict::Data(Safety::Guess)
-                }
-                _ => ProbeVerdict::Data(Safety::Guess),
-            },
-            '}' | ']' | ')' if self.open_brackets.count(character as u8) > 0 => ProbeVerdict::End,
-            ',' if self.in_sequence() => ProbeVerdict::End,
-            ',' => self.look_beyond_comma(cursor, cursor.at + 1),
-            '"' if self.grammar.restores && spaced => match self.look_at_opened(cursor, cursor.at + 1) {
-                ProbeVerdict::Opens { key } if key != self.in_sequence() => ProbeVerdict::End,
-                ProbeVerdict::Opens { .. } => ProbeVerdict::Data(Safety::Guess),
-                verdict => verdict,
-            },
-            '"' => match self.look_beyond_quote(cursor, cursor.at + 1) {
-                ProbeVerdict::End | ProbeVerdict::Apart => {
-                    self.end_unquoted(cursor.span(1));
-                    cursor.at += 1;
-                    ProbeVerdict::End
-                }
-                ProbeVerdict::Stop(at) => return Advance::Stop(cursor.at + 1 + at),
-                ProbeVerdict::IsKey if self.grammar.restores && !spaced => ProbeVerdict::Data(Safety::Guess),
-                ProbeVerdict::Join { .. } => ProbeVerdict::Data(Safety::Guess),
-                verdict => verdict,
-            },
-            '#' if spaced => ProbeVerdict::End,
-            '/' if spaced => match cursor.byte_at(cursor.at + 1) {
-                None if !cursor.last => ProbeVerdict::More,
-                Some(b'/' | b'*') => ProbeVerdict::End,
-                _ => ProbeVerdict::Data(Safety::Guess),
-            },
-            _ => ProbeVerdict::Data(Safety::Guess),
-        };
-        match ends {
-            ProbeVerdict::More => Advance::More,
-            ProbeVerdict::Stop(at) => Advance::Stop(cursor.at + 1 + at),
-            ProbeVerdict::End | ProbeVerdict::Apart | ProbeVerdict::Doubled(_) => {
-                self.close_string();
-                Advance::Go
-            }
-            ProbeVerdict::IsKey => self.reject(cursor, "a quote or comma is missing before this key"),
-            ProbeVerdict::Data(_) | ProbeVerdict::Join { .. } | ProbeVerdict::Opens { .. } => {
-                self.write_gap();
-                let character = cursor.rest().chars().next().unwrap_or(character);
-                self.write_character(cursor, character);
-                Advance::Go
-            }
-        }
-    }
-
-    /// Writes the spaces that turned out to be part of text without quotes.
-    fn write_gap(&mut self) {
-        let gap = std::mem::take(&mut self.gap);
-        for space in gap.chars() {
-            write_escaped(&mut self.output.text, space);
-        }
-    }
-
-    /// Ends text of which only the first quote is missing. It was written with escapes, if all its backslashes make some.
-    fn end_unquoted(&mut self, quote: Span) {
-        let start = self.string.map_or(0, |open| open.start);
-        let content = &self.output.text[start..];
-        if !self.grammar.restores || !content.contains('\\') {
-            self.guess(RepairCode::MissingQuote, quote);
-            return;
-        }
-        let body = unescape(content).into_owned();
-        if Tape::parse(&format!("\"{body}\"")).is_some() {
-            self.freeze();
-            self.output.text.truncate(start + 1);
-            self.output.text.push_str(&body);
-        }
-        self.guess_late(RepairCode::MissingQuote, quote);
     }
 }
 
