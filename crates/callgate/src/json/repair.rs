@@ -313,7 +313,7 @@ repairs! {
         "strings that are added together or stand side by side become one"
         r#"{"m": "a" + "b"}"# r#"{"m": "ab"}"#;
     SwappedQuote "swapped-quote" Guess
-        "a quote behind the comma or colon that it belongs before is moved"
+        "a quote on the wrong side of a comma, colon or bracket is moved"
         r#"{"room:" "hall"}"# r#"{"room": "hall"}"#;
     DoubledQuote "doubled-quote" Guess
         "of two quotes in a row one is dropped"

@@ -100,6 +100,8 @@ fn quotes_that_are_doubled_swapped_or_stray() {
     guess(r#"{"room": "hall," "n": 1}"#, r#"{"room": "hall", "n": 1}"#, &["swapped-quote"]);
     guess("[\"oak,\"\n 5]", "[\"oak\",\n 5]", &["swapped-quote"]);
     guess("{\"a\": \"oak\n\", \"b\": 1}", "{\"a\": \"oak\", \"b\": 1}", &["swapped-quote"]);
+    guess(r#"{"a": "{b": 1}}"#, r#"{"a": {"b": 1}}"#, &["swapped-quote"]);
+    guess(r#"{"p": "C:\\dir\\\and"}"#, r#"{"p": "C:\\dir\\and"}"#, &["invalid-escape"]);
     // Text of several lines may end with one.
     lossless("{\"a\": \"one\ntwo\n\"}", r#"{"a": "one\ntwo\n"}"#, &["raw-control-char"]);
     guess(r#"{"n": 5", "m": 1}"#, r#"{"n": 5, "m": 1}"#, &["stray-text"]);

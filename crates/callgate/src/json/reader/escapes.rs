@@ -209,6 +209,12 @@ impl Reader {
 
     /// Writes a backslash that escapes nothing.
     fn keep_backslash(&mut self, cursor: &mut Cursor<'_>, safety: Safety) -> Advance {
+        if self.grammar.restores && self.output.text.ends_with("\\\\") {
+            // Behind an escaped backslash it is one too many.
+            self.guess(RepairCode::InvalidEscape, cursor.span(1));
+            cursor.at += 1;
+            return Advance::Go;
+        }
         self.repairs.add(RepairCode::InvalidEscape, safety, cursor.span(1));
         if let Some(open) = &mut self.string {
             open.doubts.note_kept_backslash();

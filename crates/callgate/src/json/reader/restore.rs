@@ -199,16 +199,22 @@ impl Reader {
         let parent = self.levels.len().checked_sub(2).and_then(|at| self.levels.get(at)).map(Level::kind);
         let closes = self.in_sequence() && items > 0 && parent.is_some_and(LevelKind::is_object);
         self.freeze();
-        let content = self.output.text.split_off(open.start);
+        let mut content = self.output.text.split_off(open.start);
         self.key = self.output.tape.take_back();
         self.string = None;
         let span = cursor.span(0);
+        // The bracket may stand behind the quote that it belongs before.
+        let is_swapped = !closes && content.starts_with("\"{");
+        if is_swapped {
+            content.remove(1);
+        }
         if closes {
             self.close_before_comma(cursor.offset());
             self.guess_late(RepairCode::MissingCloser, span);
         } else {
             self.open_level(LevelKind::Brace);
-            self.guess_late(RepairCode::MissingOpener, span);
+            let code = if is_swapped { RepairCode::SwappedQuote } else { RepairCode::MissingOpener };
+            self.guess_late(code, span);
         }
         let start = self.output.text.len();
         self.output.text.push_str(&content);

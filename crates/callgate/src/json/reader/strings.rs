@@ -21,7 +21,7 @@ pub(super) struct OpenString {
     /// Whether backslashes stand for themselves.
     pub(super) raw: bool,
     /// How many brackets are open in text without quotes.
-    pub(super) nested: usize,
+    pub(super) nested: u32,
     /// Whether there are escaped quotes in it.
     pub(super) escaped: bool,
     /// Whether its quotes stand twice.
@@ -33,22 +33,22 @@ pub(super) struct OpenString {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Doubts {
     /// How many quotes were taken for data, apart from apostrophes. They should come in pairs.
-    quotes: usize,
-    apostrophes: usize,
+    quotes: u32,
+    apostrophes: u32,
     /// How many quotes were escaped. An odd one beside a kept backslash may have lost its quote there.
-    escaped_quotes: usize,
+    escaped_quotes: u32,
     kept_backslash: bool,
     /// Whether line breaks are written raw, so that an escaped one may have been meant literally.
     raw_line: bool,
     escaped_line: bool,
     /// Whether control characters stand in it as they are, and whether some are escaped.
-    raw_controls: usize,
+    raw_controls: u32,
     escaped_control: bool,
     /// How many braces and brackets are open in the text, as far as it has been looked through.
-    braces: usize,
-    brackets: usize,
-    parens: usize,
-    looked: usize,
+    braces: u32,
+    brackets: u32,
+    parens: u32,
+    looked: u32,
 }
 
 impl Doubts {
@@ -56,7 +56,7 @@ impl Doubts {
     pub(super) fn note_escape(&mut self, escape: char) {
         self.escaped_line |= escape == 'n';
         self.escaped_control |= matches!(escape, 'n' | 'r' | 't' | 'b' | 'f');
-        self.escaped_quotes += usize::from(escape == '"');
+        self.escaped_quotes += u32::from(escape == '"');
     }
 
     /// Whether a quotation is open in the text: an odd number of quotes were taken for data.
@@ -91,7 +91,7 @@ impl Doubts {
 
     /// Looks for brackets in what was written of the text since the last time.
     pub(super) fn look_for_brackets(&mut self, content: &str) {
-        for byte in content.bytes().skip(self.looked) {
+        for byte in content.bytes().skip(self.looked as usize) {
             match byte {
                 b'{' => self.braces += 1,
                 b'[' => self.brackets += 1,
@@ -102,7 +102,7 @@ impl Doubts {
                 _ => {}
             }
         }
-        self.looked = content.len();
+        self.looked = u32::try_from(content.len()).unwrap_or(u32::MAX);
     }
 
     /// A backslash that escapes nothing was kept.
@@ -354,8 +354,8 @@ impl Reader {
         let apostrophe =
             self.output.text.ends_with(char::is_alphanumeric) && after.is_some_and(char::is_alphanumeric);
         if let Some(open) = &mut self.string {
-            open.doubts.quotes += usize::from(!apostrophe);
-            open.doubts.apostrophes += usize::from(apostrophe);
+            open.doubts.quotes += u32::from(!apostrophe);
+            open.doubts.apostrophes += u32::from(apostrophe);
             open.doubts.look_for_brackets(&self.output.text[open.start..]);
         }
         // An escaped quote is a backslash and a quote, of which the quote is the content.
