@@ -246,22 +246,45 @@ pub(crate) struct DetectArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Valid JSON comes out byte for byte as it went in. Each repair is `lossless` (one possible reading) or a `guess`.
+Valid JSON comes out byte for byte as it went in, unless a key stands twice in one object (the last value is kept) or
+a string holds half a surrogate pair (it becomes U+FFFD). Each repair is `lossless` (one possible reading) or a `guess`.
 
 Examples:
   echo \"{'a': 1,}\" | callgate repair
   callgate repair broken.json --strict > fixed.json     only repairs with one possible reading
+  head -c 400 answer.json | callgate repair --partial   what is certain of a value that is still coming
+  callgate repair --many lines.ndjson                   one value per line, or one behind the other, as a list
+  callgate repair --diff *.json                         what would change in each file
+  callgate repair --inline --backup .orig *.json        change the files themselves
   callgate repair --jsonl lines.jsonl                   {\"id\", \"input\"} in, {\"id\", \"output\", \"repairs\"} out")]
 pub(crate) struct RepairArgs {
-    /// The broken JSON; `-` or nothing is standard input
+    /// The broken JSON, also packed with gzip or zstd; `-` or nothing is standard input
     #[arg(value_name = "FILE", default_value = "-", hide_default_value = true)]
-    pub(crate) file: PathBuf,
+    pub(crate) files: Vec<PathBuf>,
     /// Reject what needs a guess
     #[arg(long)]
     pub(crate) strict: bool,
-    /// Print one object with `output` and `repairs`, or `error`
+    /// Read the start of a value: a half member or number is left out, and a longer start takes nothing back
+    #[arg(long, conflicts_with = "strict")]
+    pub(crate) partial: bool,
+    /// Read all values of the text, JSON lines or one behind the other, as a list
+    #[arg(long, conflicts_with = "partial")]
+    pub(crate) many: bool,
+    /// Print one object with `output` and `repairs`, or `error`; of several files one line each, with `file`
     #[arg(long, conflicts_with = "jsonl")]
     pub(crate) json: bool,
+    /// Show the text with marks beneath what was changed, then the result; what a terminal shows anyway
+    #[arg(long, conflicts_with_all = ["json", "jsonl"])]
+    pub(crate) view: bool,
+    /// Print what would change, as a unified diff
+    #[arg(long, conflicts_with_all = ["json", "jsonl", "view"])]
+    pub(crate) diff: bool,
+    /// Write the result back into each file that needs a repair, in one step; print nothing
+    #[arg(long, conflicts_with_all = ["json", "jsonl", "view", "diff", "partial"])]
+    pub(crate) inline: bool,
+    /// Keep each file that is written back under its name with this behind it
+    #[arg(long, value_name = "SUFFIX", requires = "inline")]
+    pub(crate) backup: Option<String>,
     /// Each line is an object {"id", "input"}
     #[arg(long)]
     pub(crate) jsonl: bool,

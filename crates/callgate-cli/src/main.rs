@@ -28,6 +28,7 @@ mod trial;
 mod trust;
 mod unpack;
 mod view;
+mod write_back;
 
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;

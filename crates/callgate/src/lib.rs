@@ -59,7 +59,7 @@
 //! | what was rejected | [`Rejected`], [`Finding`], [`Profile::feedback`] |
 //! | strictness | [`Profile`], [`Policy`] |
 //! | formats of your own | [`Record::parse`], [`GateBuilder::record`] |
-//! | broken JSON alone | [`repair`] |
+//! | broken JSON alone | [`repair`], [`repair_partial`] while it comes, [`repair_many`] for JSON lines |
 
 mod attempt;
 mod batch;
@@ -101,7 +101,7 @@ pub use ending::FinishReason;
 pub use event::{Call, Choice, Coercion, CoercionCode, Event, ModelError, Rejected};
 pub use finding::{Code, Finding, Severity, Span};
 pub use gate::{Gate, GateBuilder, GateError};
-pub use json::{Repair, RepairCode, Repaired, Safety, repair};
+pub use json::{Repair, RepairCode, Repaired, Safety, repair, repair_many, repair_partial};
 pub use native::NativeDelta;
 pub use policy::Policy;
 pub use profile::Profile;

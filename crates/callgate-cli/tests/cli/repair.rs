@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{callgate, json_lines};
+use super::{Scratch, callgate, json_lines};
 
 #[test]
 fn repair_prints_json_and_lists_the_repairs() {
@@ -53,4 +53,117 @@ fn repair_works_on_lines() {
     let strict = json_lines(&callgate(&["repair", "--jsonl", "--strict"], input).stdout);
     assert_eq!(strict[0]["output"], json!([1]));
     assert_eq!((&strict[2]["id"], &strict[2]["error"]["code"]), (&json!("c"), &json!("repair-refused")));
+}
+
+#[test]
+fn repair_reads_the_start_of_a_value() {
+    let run = callgate(&["repair", "--partial"], "{\"a\": [1, 2], \"b\": 12");
+    assert_eq!((run.code, run.stdout.as_str()), (0, "{\"a\": [1, 2]}\n"), "{}", run.stderr);
+    assert!(run.stderr.contains("half-member (guess)"), "{}", run.stderr);
+    let lines = callgate(&["repair", "--jsonl", "--partial"], "{\"id\": 1, \"input\": \"{\\\"a\\\": tr\"}\n");
+    assert_eq!(json_lines(&lines.stdout)[0]["output"], json!({}));
+    // What is not there yet is not made up, and a start is a guess by nature.
+    assert_eq!(callgate(&["repair", "--partial"], "12").code, 1);
+    assert_eq!(callgate(&["repair", "--partial", "--strict"], "{}").code, 2);
+}
+
+#[test]
+fn repair_reads_many_values_as_a_list() {
+    let several = "{\"n\": 1}\n{'n': 2}\n";
+    let refused = callgate(&["repair"], several);
+    assert_eq!((refused.code, refused.stdout.as_str()), (1, ""));
+    assert!(refused.stderr.contains("2:1: there are several different values"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("--many"), "{}", refused.stderr);
+    let run = callgate(&["repair", "--many"], several);
+    assert_eq!((run.code, run.stdout.as_str()), (0, "[\n{\"n\": 1},\n{\"n\": 2}\n]\n"), "{}", run.stderr);
+    assert!(run.stderr.contains("2:2  single-quotes"), "{}", run.stderr);
+    let as_json: Value =
+        serde_json::from_str(&callgate(&["repair", "--many", "--json"], several).stdout).unwrap();
+    assert_eq!(as_json["output"], json!([{"n": 1}, {"n": 2}]));
+    // A list is whole or not at all; the place of the fault is that of the whole text.
+    let broken = callgate(&["repair", "--many"], "{\"n\": 1}\n{1, 2}\n");
+    assert_eq!((broken.code, broken.stdout.as_str()), (1, ""));
+    assert!(broken.stderr.contains("standard input:2:2: "), "{}", broken.stderr);
+    assert_eq!(callgate(&["repair", "--many"], "").stdout, "[]\n");
+    assert_eq!(callgate(&["repair", "--many", "--partial"], "").code, 2);
+    let strict = callgate(&["repair", "--many", "--strict"], "{\"n\": 1}\n{\"n\": some words}\n");
+    assert_eq!((strict.code, strict.stdout.as_str()), (1, ""));
+}
+
+#[test]
+fn repair_takes_several_files() {
+    let (good, bad) = (Scratch::new("good.json", "{'a': 1}"), Scratch::new("bad.json", "{1, 2}"));
+    let run = callgate(&["repair", good.path(), bad.path(), good.path()], "");
+    assert_eq!((run.code, run.stdout.as_str()), (1, "{\"a\": 1}\n{\"a\": 1}\n"));
+    assert!(run.stderr.contains(&format!("{}:1:2  single-quotes", good.path())), "{}", run.stderr);
+    assert!(run.stderr.contains(&format!("callgate: {}:1:2: ", bad.path())), "{}", run.stderr);
+    let lines = json_lines(&callgate(&["repair", "--json", good.path(), bad.path()], "").stdout);
+    assert_eq!((&lines[0]["file"], &lines[0]["output"]), (&json!(good.path()), &json!({"a": 1})));
+    assert_eq!(
+        (&lines[1]["file"], &lines[1]["error"]["code"]),
+        (&json!(bad.path()), &json!("repair-refused"))
+    );
+    // A file that is not there is found before anything is written.
+    let missing = callgate(&["repair", good.path(), "no-such-file.json"], "");
+    assert_eq!((missing.code, missing.stdout.as_str()), (2, ""));
+}
+
+#[test]
+fn repair_shows_what_it_changed() {
+    let run = callgate(&["repair", "--view"], "{'a': some words}");
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+    for part in ["single-quotes (lossless)", "unquoted-string (guess)", "^", "\n{\"a\": \"some words\"}\n"] {
+        assert!(run.stdout.contains(part), "`{part}` is not in:\n{}", run.stdout);
+    }
+    assert_eq!(callgate(&["repair", "--view"], "{\"a\": 1}").stdout, "{\"a\": 1}\n");
+    let failed = callgate(&["repair", "--view"], "{1, 2}");
+    assert_eq!(failed.code, 1);
+    assert!(failed.stdout.contains("~ a key and its colon are missing here"), "{}", failed.stdout);
+    let file = Scratch::new("diff.json", "{\n 'a': 1,\n \"b\": 2\n}\n");
+    let diff = callgate(&["repair", "--diff", file.path()], "");
+    assert_eq!(diff.code, 0, "{}", diff.stderr);
+    for part in ["--- ", "(repaired)", "\n {\n- 'a': 1,\n+ \"a\": 1,\n  \"b\": 2\n }\n"] {
+        assert!(diff.stdout.contains(part), "`{part}` is not in:\n{}", diff.stdout);
+    }
+    assert_eq!(callgate(&["repair", "--diff"], "{}").stdout, "");
+}
+
+#[test]
+fn repair_writes_back() {
+    let file = Scratch::new("inline.json", "{'a': 1}");
+    let run = callgate(&["repair", "--inline", "--backup", ".orig", file.path()], "");
+    assert_eq!((run.code, run.stdout.as_str()), (0, ""), "{}", run.stderr);
+    assert!(run.stderr.contains("single-quotes"), "{}", run.stderr);
+    let backup = format!("{}.orig", file.path());
+    let read = |path: &str| std::fs::read_to_string(path).unwrap();
+    assert_eq!((read(file.path()), read(&backup)), ("{\"a\": 1}".to_owned(), "{'a': 1}".to_owned()));
+    std::fs::remove_file(&backup).unwrap();
+    // What is valid is not written, and so not kept either.
+    assert_eq!(callgate(&["repair", "--inline", "--backup", ".orig", file.path()], "").code, 0);
+    assert!(!std::path::Path::new(&backup).exists());
+    // What cannot be repaired, or only by a guess under --strict, stays as it is.
+    for (text, flags) in
+        [("{1, 2}", &["repair", "--inline"][..]), ("{\"a\": b c}", &["repair", "--inline", "--strict"])]
+    {
+        let broken = Scratch::new("broken.json", text);
+        assert_eq!(callgate(&[flags, &[broken.path()]].concat(), "").code, 1, "{text}");
+        assert_eq!(read(broken.path()), text);
+    }
+    assert_eq!(callgate(&["repair", "--inline"], "{}").code, 2);
+    assert_eq!(callgate(&["repair", "--backup", ".orig"], "{}").code, 2);
+}
+
+#[test]
+fn repair_reads_packed_files_and_does_not_write_them_back() {
+    let packed = include_bytes!("../bodies/lines.gz");
+    let file = Scratch::new("lines.gz", "");
+    std::fs::write(file.path(), packed).unwrap();
+    let run = callgate(&["repair", "--many", "--json", file.path()], "");
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let value: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert!(value["output"].as_array().is_some_and(|values| !values.is_empty()), "{value}");
+    // As one list it would change, and a packed file is not written unpacked.
+    let inline = callgate(&["repair", "--many", "--inline", file.path()], "");
+    assert_eq!(inline.code, 2, "{}", inline.stderr);
+    assert_eq!(std::fs::read(file.path()).unwrap(), packed);
 }

@@ -13,7 +13,7 @@ use crate::attempt::shortened;
 use crate::ending::FinishReason;
 use crate::event::Event;
 use crate::finding::{Code, Finding};
-use crate::json::{Tape, repair};
+use crate::json::{Repair, Tape};
 use crate::registry::nearest;
 use crate::response::Response;
 use crate::session::Session;
@@ -255,8 +255,12 @@ pub fn scan_line(line: &str, gates: &mut Gates) -> Outcome {
     }
 }
 
-/// Repairs one line: in `{"id", "input"}`, out `{"id", "output", "repairs"}` or `{"id", "error"}`.
-pub fn repair_line(line: &str) -> Outcome {
+/// Repairs one line: in `{"id", "input"}`, out `{"id", "output", "repairs"}` or `{"id", "error"}`. The input becomes what
+/// `read` makes of it, given how deep it may be: JSON, and what was changed.
+pub fn repair_line(
+    line: &str,
+    read: impl Fn(&str, usize) -> Result<(String, Vec<Repair>), Finding>,
+) -> Outcome {
     let line = match BatchLine::parse(line) {
         Ok(line) => line,
         Err(finding) => return failed(&Value::Null, &finding),
@@ -264,11 +268,11 @@ pub fn repair_line(line: &str) -> Outcome {
     let Some(input) = line.get("input").and_then(Value::as_str) else {
         return line.failed(bad("`input` must be a string".to_owned()));
     };
-    match repair(input, DEPTH) {
-        Ok(repaired) => {
+    match read(input, DEPTH) {
+        Ok((text, repairs)) => {
             let id = line.value.get("id").unwrap_or(&Value::Null);
-            let repairs = serde_json::to_string(&repaired.repairs).unwrap_or_default();
-            let output = repaired.text.trim();
+            let repairs = serde_json::to_string(&repairs).unwrap_or_default();
+            let output = text.trim();
             let line = one_line(format!("{{\"id\":{id},\"output\":{output},\"repairs\":{repairs}}}"));
             Outcome { line, failed: false, response: None, hint: None, notes: Vec::new() }
         }

@@ -7,7 +7,7 @@ use serde::de::{self, Deserializer};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 
-use super::reader::{End, Failure, Reader, Syntax};
+use super::reader::{End, Failure, Reader, SEVERAL, Syntax};
 use crate::finding::{Code, Finding, Span, is_once, once};
 
 /// Whether a repair had to choose.
@@ -73,10 +73,38 @@ pub struct Repaired {
 /// # Ok::<(), callgate::Finding>(())
 /// ```
 pub fn repair(text: &str, depth: usize) -> Result<Repaired, Finding> {
-    let mut reader = Reader::new(Syntax::Json).document().with_depth(depth);
-    let input = text.len();
+    read(Reader::new(Syntax::Json).document().restoring().with_depth(depth), text)
+}
+
+/// Reads the start of a text, of which the rest is still to come, as one JSON value. What is given is in the whole value
+/// too: a half member is left out, and so is a number that may go on; a string is given as far as it goes. A longer
+/// start takes nothing back.
+///
+/// ```
+/// let repaired = callgate::repair_partial(r#"{"path": "n.md", "lines": [10, 2"#, 64)?;
+/// assert_eq!(repaired.text, r#"{"path": "n.md", "lines": [10]}"#);
+/// # Ok::<(), callgate::Finding>(())
+/// ```
+pub fn repair_partial(text: &str, depth: usize) -> Result<Repaired, Finding> {
+    let repaired = read(Reader::new(Syntax::Json).document().restoring().partial().with_depth(depth), text)?;
+    // A number by itself may go on.
+    match text.ends_with(|c: char| !c.is_ascii_whitespace())
+        && !repaired.text.ends_with(['}', ']', '"', 'e', 'l'])
+    {
+        true => Err(Finding::new(Code::Truncated).at(Span::new(text.len(), text.len()))),
+        false => Ok(repaired),
+    }
+}
+
+/// Reads the whole text with this reader. Of a key that stands twice the last value is kept.
+fn read(mut reader: Reader, text: &str) -> Result<Repaired, Finding> {
     reader.push(text);
-    let end = Span::new(text.len(), text.len());
+    finish(reader, text.len())
+}
+
+/// Ends the reader after so many bytes of input.
+pub(super) fn finish(mut reader: Reader, input: usize) -> Result<Repaired, Finding> {
+    let end = Span::new(input, input);
     let rejected = |code, message: &'static str| Finding::new(code).at(end).message(message);
     match reader.finish() {
         End::Blank => return Err(rejected(Code::BadJson, "there is nothing to read")),
@@ -105,7 +133,14 @@ pub fn repair(text: &str, depth: usize) -> Result<Repaired, Finding> {
 }
 
 fn finding(failure: &Failure) -> Finding {
-    Finding::new(failure.code).at(Span::new(failure.at, failure.at)).message(failure.message.clone())
+    let finding =
+        Finding::new(failure.code).at(Span::new(failure.at, failure.at)).message(failure.message.clone());
+    match failure.message == SEVERAL {
+        true => {
+            finding.help("Read them as a list: `repair_many` in the library, --many on the command line.")
+        }
+        false => finding,
+    }
 }
 
 /// One row of the table: what a repair is wherever it appears.
@@ -208,7 +243,7 @@ repairs! {
         "a comma is put between two values; between two plain values of an array this is a guess"
         r#"{"a": 1 "b": 2}"# r#"{"a": 1, "b": 2}"#;
     OddSeparator "odd-separator" Lossless
-        "a semicolon or full-width punctuation is read as the plain comma or colon"
+        "a semicolon or full-width punctuation is read as the plain comma, colon or bracket"
         r#"{"a": 1; "b": 2}"# r#"{"a": 1, "b": 2}"#;
     MissingColon "missing-colon" Lossless
         "a colon is put between a key and its value"
@@ -228,6 +263,15 @@ repairs! {
     WrongOpener "wrong-opener" Lossless
         "bare members in parentheses are read as an object"
         r#"(q:"tide")"# r#"{"q":"tide"}"#;
+    MissingOpener "missing-opener" Guess
+        "an opening bracket is added before a key that nothing holds"
+        r#""a": 1, "b": 2}"# r#"{"a": 1, "b": 2}"#;
+    ExtraOpener "extra-opener" Guess
+        "an opening bracket where none can stand is dropped"
+        r#"{{"a": 1}}"# r#"{"a": 1}"#;
+    ExtraColon "extra-colon" Lossless
+        "a second colon after a key is dropped"
+        r#"{"a":: 1}"# r#"{"a": 1}"#;
     // ---- quotes ----
     SingleQuotes "single-quotes" Lossless
         "a string in single quotes gets double quotes"
@@ -244,11 +288,14 @@ repairs! {
     EscapedQuotes "escaped-quotes" Lossless
         "text that was escaped once too often is unescaped"
         r#"{\"a\": \"b\"}"# r#"{"a": "b"}"#;
+    EntityQuotes "entity-quotes" Guess
+        "a string between the quotes of HTML gets double quotes, and the entities in it become characters"
+        r#"{&quot;n&quot;: 1}"# r#"{"n": 1}"#;
     MissingQuote "missing-quote" Lossless
         "the missing one of two quotes is added; for anything but a key's opening quote this is a guess"
         r#"{harbour": "Turku"}"# r#"{"harbour": "Turku"}"#;
-    StringPrefix "string-prefix" Lossless
-        "the letters before a Python string are dropped; for byte and format strings this is a guess"
+    StringPrefix "string-prefix" Guess
+        "the letters before a Python string are dropped"
         r#"{"re": r"\d"}"# r#"{"re": "\\d"}"#;
     UnquotedKey "unquoted-key" Lossless
         "a bare key gets quotes; a key that is no identifier is a guess"
@@ -265,6 +312,12 @@ repairs! {
     JoinedStrings "joined-strings" Guess
         "strings that are added together or stand side by side become one"
         r#"{"m": "a" + "b"}"# r#"{"m": "ab"}"#;
+    SwappedQuote "swapped-quote" Guess
+        "a quote on the wrong side of a comma, colon or bracket is moved"
+        r#"{"room:" "hall"}"# r#"{"room": "hall"}"#;
+    DoubledQuote "doubled-quote" Guess
+        "of two quotes in a row one is dropped"
+        r#"{""lamp"": ""on""}"# r#"{"lamp": "on"}"#;
     // ---- inside strings ----
     InvalidEscape "invalid-escape" Lossless
         "a backslash that escapes nothing stands for itself; beside what looks like a path this is a guess"
@@ -298,6 +351,12 @@ repairs! {
     OddSpace "odd-space" Lossless
         "a space that JSON does not know is dropped"
         "{\"a\":\u{a0}1}" r#"{"a":1}"#;
+    StrayText "stray-text" Guess
+        "a few characters that belong to nothing are dropped"
+        r#"{"a": 1, x "b": 2}"# r#"{"a": 1,  "b": 2}"#;
+    HalfMember "half-member" Guess
+        "a key without its value, or half a word, at the end is dropped"
+        r#"{"n": 1, "roo"# r#"{"n": 1}"#;
     Tuple "tuple" Lossless
         "a tuple becomes an array; a single value in parentheses is a guess"
         r#"{"size": (640, 480)}"# r#"{"size": [640, 480]}"#;
@@ -387,6 +446,11 @@ impl Repairs {
 
     pub(super) fn clear(&mut self) {
         self.list.clear();
+    }
+
+    /// Takes back the last repairs of this kind that are about the input from here on.
+    pub(super) fn take_back(&mut self, code: RepairCode, from: usize) {
+        while self.list.pop_if(|last| last.code == code && last.span.start >= from).is_some() {}
     }
 
     /// Lists a repair. Neighbours of one kind are one repair, and a long list only counts.

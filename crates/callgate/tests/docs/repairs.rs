@@ -16,8 +16,11 @@ its safety class.
 
 The class in the table is the usual one; where the text says so, a single repair may be less safe, never safer. The
 policy's knob [`repair`](policy.md#repair) says which are allowed: `off` none, `lossless` the first class, `full` both.
-`callgate repair` makes all of the first table, `callgate repair --strict` only the lossless ones. `callgate explain CODE`
-shows any repair at the terminal.
+`callgate repair` makes all of the first table, `callgate repair --strict` only the lossless ones. It reads the text for its
+own sake: guesses that put back what a missing quote or bracket has swallowed, or drop what belongs to nothing
+(`missing-opener`, `extra-opener`, `entity-quotes`, `swapped-quote`, `doubled-quote`, `stray-text`, `half-member`), are never
+made in a call. A closer, comma or quote that has a second reading there is a guess in its list, even where a call, whose
+frame and schema decide, is read without one. `callgate explain CODE` shows any repair at the terminal.
 
 The examples are run by the tests. `⏎` is a line break.
 

@@ -42,21 +42,36 @@ fn reading_is_linear() {
         "{\"a\": 1".to_owned() + &" ".repeat(large),
         "/*".to_owned() + &"*".repeat(large),
         "words ".repeat(large / 6),
+        "[\"".to_owned() + &"a, \"b".repeat(large / 5),
+        "{\"a\": \"".to_owned() + &"x, \"b\": \"".repeat(large / 9),
+        "{\"a\": \"x".to_owned() + &"}, 1".repeat(large / 4),
+        "{\"a\": \"x".to_owned() + &", ".repeat(large / 2) + "\"b\": 1}",
+        "[".to_owned() + &"{\"a\": 1, ".repeat(large / 9),
+        "[1".to_owned() + &", \"a\" x".repeat(large / 7),
+        "{\"a\": 1}".to_owned() + &", \"b\": 2}".repeat(large / 9),
+        "{\"a\": x".to_owned() + &"\\\" (".repeat(large / 4),
+        "{\"a\": &quot;".to_owned() + &"&am".repeat(large / 3),
+        "[\"a\"".to_owned() + &", \\\"b\"".repeat(large / 6),
+        "{\"a\"".to_owned() + &" : ".repeat(large / 3),
+        "[".to_owned() + &"1\"2, ".repeat(large / 5),
+        "{\"a\": {\"b\": 1, ".to_owned() + &"\"k\": {}".repeat(large / 7),
     ];
     for input in inputs {
         let characters = input.char_indices().map(|(at, c)| &input[at..at + c.len_utf8()]);
-        let mut reader = document();
-        // Were it quadratic, the watch would end the test long before the input ended.
-        watched(format!("{:?}…", &input[..12]), || {
-            for character in characters {
-                reader.push(character);
-            }
-            reader.finish();
-        });
+        for mut reader in [document(), document().restoring()] {
+            // Were it quadratic, the watch would end the test long before the input ended.
+            watched(format!("{:?}…", &input[..12]), || {
+                for character in characters.clone() {
+                    reader.push(character);
+                }
+                reader.finish();
+                reader.close();
+            });
+        }
     }
 }
 
-fn any_value() -> impl Strategy<Value = Value> {
+pub(crate) fn any_value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),
@@ -144,7 +159,16 @@ fn check_any(text: &str, cuts: &[prop::sample::Index]) -> Result<(), TestCaseErr
     let python = Reader::new(Syntax::Python).with_stops(b"[<");
     let kwargs = Reader::new(Syntax::Kwargs).with_stops(b"]");
     let stopped = Reader::new(Syntax::Json).with_stops(b"_b]");
-    for reader in [document(), frame(), document().object_root(), stopped, python, kwargs, private] {
+    for reader in [
+        document().restoring(),
+        document(),
+        frame(),
+        document().object_root(),
+        stopped,
+        python,
+        kwargs,
+        private,
+    ] {
         let whole = feed(reader.clone(), [text]);
         let mut places: Vec<usize> = cuts.iter().map(|cut| cut.index(text.len() + 1)).collect();
         places.retain(|at| text.is_char_boundary(*at));
@@ -191,7 +215,7 @@ fn check_any(text: &str, cuts: &[prop::sample::Index]) -> Result<(), TestCaseErr
 }
 
 /// How many cases each law is tried with; `PROPTEST_CASES` changes it.
-fn config() -> ProptestConfig {
+pub(crate) fn config() -> ProptestConfig {
     let chosen = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
     match std::env::var_os("PROPTEST_CASES") {
         Some(_) => chosen,

@@ -8,7 +8,9 @@ mod endings;
 #[allow(dead_code)] // Only the watch is used here.
 mod guard;
 mod laws;
+mod parts;
 mod repairs;
+mod restoring;
 mod syntaxes;
 
 use callgate::internal::json::{End, Failure, Reader, ReaderState, Syntax, Tape, canonical, unescape};
@@ -165,7 +167,7 @@ fn the_table_of_repairs_shows_what_it_says() {
             RepairCode::BlankArguments | RepairCode::DuplicateKey => continue,
             RepairCode::ArgumentsInString => document().object_root(),
             RepairCode::WrongOpener => Reader::new(Syntax::Bare),
-            _ => document(),
+            _ => document().restoring(),
         };
         let seen = read(&reader, entry.input);
         assert!(seen.closed, "{code}: {:?}", seen.failure);

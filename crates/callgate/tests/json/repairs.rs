@@ -60,7 +60,7 @@ fn quotes() {
     lossless("{‘a’: «b», \"c\": 「d」}", r#"{"a": "b", "c": "d"}"#, &["typographic-quotes"]);
     lossless("{“a\": “b “c” d”}", r#"{"a": "b “c” d"}"#, &["typographic-quotes", "unescaped-quote"]);
     lossless("{'a': '''x'y'''}", r#"{"a": "x'y"}"#, &["single-quotes", "triple-quotes"]);
-    lossless(r#"{"a": u"x", "b": r'\n'}"#, r#"{"a": "x", "b": "\\n"}"#, &["string-prefix", "single-quotes"]);
+    guess(r#"{"a": u"x", "b": r'\n'}"#, r#"{"a": "x", "b": "\\n"}"#, &["string-prefix", "single-quotes"]);
     guess(r#"{"a": f"x{y}"}"#, r#"{"a": "x{y}"}"#, &["string-prefix"]);
     lossless(
         r#"{harbour": "Turku", unit": "m"}"#,

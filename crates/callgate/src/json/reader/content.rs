@@ -71,6 +71,7 @@ impl Reader {
             return false;
         }
         match &self.string {
+            Some(open) if open.doubts.has_quotes() => false,
             Some(open) if open.key => token_at(text.as_bytes(), from).1 == b':',
             _ => self.ends_string(text, from, in_object),
         }
@@ -78,7 +79,7 @@ impl Reader {
 
     /// Ends the open string with the quote that comes next.
     fn close_plainly(&mut self) {
-        self.list_doubts(Span::new(self.base, self.base + 1));
+        self.settle_string(Span::new(self.base, self.base + 1));
         self.probe = None;
         self.close_string();
         self.base += 1;

@@ -41,6 +41,8 @@ pub(super) enum Advance {
     Go,
     /// It cannot decide before there is more input.
     More,
+    /// The open string ended before its last bytes, which are these, and they are read again.
+    Back(String),
     /// It met a stop byte here.
     Stop(usize),
 }

@@ -4,10 +4,13 @@ use super::output::Output;
 use super::quotes::{Opening, Style};
 use super::scalars::{Scan, is_identifier, scalar};
 use super::structure::Expects;
-use super::{Advance, Cursor, End, Reader, Syntax};
+use super::{Advance, Cursor, End, Reader, ReaderState, Syntax};
 use crate::finding::{Code, Span};
 use crate::json::repair::{Repair, RepairCode, Safety};
 use crate::json::tape::Kind;
+
+/// Said where a text holds more values than one.
+pub(in crate::json) const SEVERAL: &str = "there are several different values";
 
 /// What stands around the value, and the values before it.
 #[derive(Clone, Debug, Default)]
@@ -15,8 +18,8 @@ pub(super) struct Around {
     phase: AroundPhase,
     fenced: bool,
     values: usize,
-    /// Whether the last thing dropped after the value was a comma.
-    comma: bool,
+    /// Where the comma is that was dropped last after the value.
+    comma: Option<usize>,
     started: usize,
     span: Span,
     /// The value before the one that is being read.
@@ -51,6 +54,16 @@ impl Around {
     /// Whether what is shown is not what is being written.
     pub(super) fn is_reading_again(&self) -> bool {
         self.frozen.is_some() || self.earlier.is_some()
+    }
+
+    /// Keeps what is shown, which is this text, or its start if `until` says so.
+    pub(super) fn freeze(&mut self, shown: &Output, until: Option<usize>) {
+        if self.is_reading_again() {
+            return;
+        }
+        let mut shown = shown.clone();
+        shown.text.truncate(until.unwrap_or(shown.text.len()));
+        self.frozen = Some(shown);
     }
 
     /// What is shown, of these and the output.
@@ -90,7 +103,16 @@ impl Reader {
         let Some(character) = cursor.rest().chars().next() else { return Advance::More };
         match character {
             '{' | '[' => return self.begin_value(cursor),
+            '｛' | '［' if self.grammar.restores => return self.begin_value(cursor),
             '(' if self.grammar.python() => return self.begin_value(cursor),
+            '(' if self.grammar.restores => {
+                let opens = |byte: &u8| matches!(byte, b'{' | b'[' | b'"' | b'\'' | b'-' | b'0'..=b'9');
+                match cursor.rest().as_bytes().get(1) {
+                    None if !cursor.last => return Advance::More,
+                    Some(byte) if opens(byte) => return self.begin_value(cursor),
+                    _ => {}
+                }
+            }
             '\u{feff}' => {
                 self.repair(RepairCode::ByteOrderMark, cursor.span(3));
                 cursor.at += 3;
@@ -118,7 +140,7 @@ impl Reader {
         let word = &cursor.text[cursor.at..cursor.at + len];
         let called = cursor.byte_at(cursor.at + len) == Some(b'(') && is_identifier(word);
         if !called && scalar(word, self.grammar.python()).is_some() {
-            // A number or literal is the document only if nothing but white space follows it.
+            // A number or literal is the document only if nothing but white space follows it, or one of many in its line.
             while matches!(cursor.byte_at(next), Some(b' ' | b'\t' | b'\n' | b'\r')) {
                 next += 1;
             }
@@ -127,7 +149,8 @@ impl Reader {
                 return Advance::More;
             }
         }
-        let alone = next == cursor.text.len() && scalar(word, self.grammar.python()).is_some();
+        let ends_line = self.grammar.many && cursor.text[cursor.at + len..next].contains('\n');
+        let alone = (next == cursor.text.len() || ends_line) && scalar(word, self.grammar.python()).is_some();
         let prefixed = matches!(cursor.byte_at(cursor.at + len), Some(b'"' | b'\'')) && self.grammar.python();
         self.scan = Scan::default();
         if called || alone || prefixed {
@@ -195,7 +218,10 @@ impl Reader {
         };
         cursor.at += skip;
         let begins = match cursor.byte() {
-            Some(b'{') => true,
+            Some(b'{') => match object_here(cursor) {
+                Some(begins) => begins,
+                None => return Advance::More,
+            },
             // A bracket in prose starts a value only if its content looks like one.
             Some(b'[') => match cursor.byte_at(cursor.at + 1) {
                 None if !cursor.last => return Advance::More,
@@ -225,7 +251,10 @@ impl Reader {
             return;
         };
         if earlier.text.trim() == self.output.text.trim() {
-            self.repair(RepairCode::RepeatedValue, span);
+            // Two empty ones are no repetition for certain.
+            let is_empty = self.grammar.restores && earlier.tape.nodes().len() == 1;
+            let safety = if is_empty { Safety::Guess } else { Safety::Lossless };
+            self.repairs.add(RepairCode::RepeatedValue, safety, span);
             self.output = earlier;
         } else if earlier.is_empty_object() {
             let (code, dropped) = (RepairCode::EmptyPlaceholder, self.around.span);
@@ -238,30 +267,37 @@ impl Reader {
             self.output = earlier;
         } else {
             self.output = earlier;
-            self.fail(Code::RepairRefused, span.start, "there are several different values");
+            self.fail(Code::RepairRefused, span.start, SEVERAL);
         }
     }
 
     fn read_behind(&mut self, cursor: &mut Cursor<'_>) -> Advance {
         self.copy_space(cursor);
         let Some(byte) = cursor.byte() else { return Advance::More };
+        if self.grammar.many && self.around.values > 0 && begins_value(byte) {
+            self.state = ReaderState::Done;
+            return Advance::Go;
+        }
         match byte {
             b'}' | b']' | b')' => {
-                self.repair(RepairCode::ExtraCloser, cursor.span(1));
+                // The opener of a list may be missing instead, or an object inside was closed too early.
+                let has_rival = self.grammar.restores && (byte == b']' || self.holds_objects());
+                let safety = if has_rival { Safety::Guess } else { Safety::Lossless };
+                self.repairs.add(RepairCode::ExtraCloser, safety, cursor.span(1));
                 cursor.at += 1;
             }
             b',' | b';' => {
                 self.repair(RepairCode::TrailingComma, cursor.span(1));
-                self.around.comma = byte == b',';
+                self.around.comma = (byte == b',').then_some(cursor.offset());
                 cursor.at += 1;
-            }
-            b'"' | b'\'' if self.around.comma => {
-                return self.reject(cursor, "more members follow after the end of the value");
             }
             b'{' | b'[' => {
                 self.around.earlier = Some(std::mem::take(&mut self.output));
-                self.around.comma = false;
+                self.around.comma = None;
                 return self.begin_value(cursor);
+            }
+            b'"' | b'\'' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n' if self.around.comma.is_some() => {
+                return self.read_behind_comma(cursor, byte);
             }
             b'`' | b'~' => match fence_here(cursor) {
                 None => return Advance::More,
@@ -271,25 +307,60 @@ impl Reader {
                     }
                     cursor.at += 3;
                 }
-                Some(false) => {
-                    self.around.phase = AroundPhase::ProseAfter { start: cursor.offset(), marked: false }
-                }
+                Some(false) => self.begin_prose_after(cursor, byte),
             },
             b'/' => {
                 if let Some(step) = self.open_comment(cursor) {
                     return step;
                 }
-                self.around.phase = AroundPhase::ProseAfter { start: cursor.offset(), marked: false };
+                self.begin_prose_after(cursor, byte);
             }
-            _ => self.around.phase = AroundPhase::ProseAfter { start: cursor.offset(), marked: false },
+            _ => self.begin_prose_after(cursor, byte),
         }
         Advance::Go
     }
 
+    /// Begins prose after the value. A digit or letter that touches the value, or a number, may belong to it.
+    fn begin_prose_after(&mut self, cursor: &Cursor<'_>, byte: u8) {
+        let touches = self.output.text.ends_with(|c: char| !c.is_ascii_whitespace());
+        let marked = byte.is_ascii_digit() || touches && byte.is_ascii_alphanumeric();
+        self.around.phase = AroundPhase::ProseAfter { start: cursor.offset(), marked };
+    }
+
+    /// More stands behind the value and a comma: the value was closed too early, or there are several.
+    fn read_behind_comma(&mut self, cursor: &mut Cursor<'_>, byte: u8) -> Advance {
+        let is_first = self.grammar.restores && self.around.values == 1 && self.around.earlier.is_none();
+        let is_object = self.output.tape.nodes().first().is_some_and(|root| root.kind == Kind::Object);
+        let fits = match key_here(cursor, byte) {
+            _ if !is_first => false,
+            None => return Advance::More,
+            Some(is_key) => is_key == is_object,
+        };
+        let comma = self.around.comma.take().unwrap_or(0);
+        if fits && self.reopen(comma) {
+            self.around.values = 0;
+            return Advance::Go;
+        }
+        self.reject(cursor, "more members follow after the end of the value")
+    }
+
     fn read_prose_after(&mut self, cursor: &mut Cursor<'_>, start: usize, marked: bool) -> Advance {
+        if self.grammar.many
+            && let Some(next) = value_in_next_line(cursor)
+        {
+            self.guess(RepairCode::Prose, Span::new(start, cursor.base + next));
+            cursor.at = next;
+            self.state = ReaderState::Done;
+            return Advance::Go;
+        }
         let marked = marked || cursor.rest().contains(['{', '}', '[', ']', '"']);
         cursor.at = cursor.text.len();
         self.around.phase = AroundPhase::ProseAfter { start, marked };
+        let is_guessed = self.repairs.list().iter().any(|repair| repair.safety == Safety::Guess);
+        if cursor.last && marked && is_guessed && self.grammar.restores {
+            // The value was guessed, and what looks like the rest of it belongs to nothing.
+            return self.reject(cursor, "text that looks like more of the value follows its end");
+        }
         if cursor.last {
             let safety = if marked { Safety::Guess } else { Safety::Lossless };
             self.repairs.add(RepairCode::Prose, safety, Span::new(start, cursor.offset()));
@@ -328,6 +399,52 @@ impl Reader {
             self.repairs.add_apart(Repair { span, late: true, ..repair.clone() });
         }
         self.output = std::mem::take(&mut inner.output);
+    }
+}
+
+/// Whether this byte begins another value behind one that has ended.
+fn begins_value(byte: u8) -> bool {
+    matches!(byte, b'{' | b'[' | b'"' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n')
+}
+
+/// Where the next line starts that begins with an object or array.
+fn value_in_next_line(cursor: &Cursor<'_>) -> Option<usize> {
+    let rest = cursor.rest().as_bytes();
+    let next = memchr::memchr_iter(b'\n', rest).find(|at| matches!(rest.get(at + 1), Some(b'{' | b'[')));
+    next.map(|at| cursor.at + at + 1)
+}
+
+/// Whether a quoted key with its colon stands here; `None` if more input decides.
+fn key_here(cursor: &Cursor<'_>, quote: u8) -> Option<bool> {
+    const LONGEST_KEY: usize = 256;
+    if !matches!(quote, b'"' | b'\'') {
+        return Some(false);
+    }
+    let rest = cursor.rest().as_bytes();
+    let mut at = 1;
+    while rest.get(at).is_some_and(|byte| *byte != quote) && at < LONGEST_KEY {
+        at += 1 + usize::from(rest[at] == b'\\');
+    }
+    at += 1;
+    while matches!(rest.get(at), Some(b' ' | b'\t' | b'\n' | b'\r')) && at < LONGEST_KEY {
+        at += 1;
+    }
+    match rest.get(at) {
+        None if !cursor.last && at < LONGEST_KEY => None,
+        next => Some(next == Some(&b':')),
+    }
+}
+
+/// Whether a brace in prose opens an object and no placeholder such as `{name}`; `None` if more input decides.
+fn object_here(cursor: &Cursor<'_>) -> Option<bool> {
+    const LONGEST_NAME: usize = 64;
+    let inside = cursor.rest().as_bytes().get(1..).unwrap_or_default();
+    let part = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b' ');
+    let name = inside.iter().take(LONGEST_NAME).take_while(part).count();
+    match inside.get(name) {
+        None if !cursor.last => None,
+        Some(b'}') => Some(name == 0 || inside[..name].iter().all(|byte| *byte == b' ')),
+        _ => Some(true),
     }
 }
 

@@ -43,8 +43,13 @@ impl Reader {
         if self.failure.is_some() || self.state == ReaderState::Done {
             return self.failure.is_none();
         }
-        self.closing = true;
+        self.closing = !self.grammar.partial;
         self.run_window();
+        if let Some(back) = self.go_back_at_end() {
+            self.close_before(self.base - back.len());
+            self.back = back;
+            self.run_again(true);
+        }
         if self.failure.is_some() || !self.close_open_value() {
             return false;
         }
@@ -77,7 +82,7 @@ impl Reader {
         let here = Span::new(end, end);
         if let Some(open) = self.string {
             if open.key {
-                return false;
+                return self.drop_half(end) && self.close_open_value();
             }
             // Half an escape is not part of the string.
             self.window.clear();
@@ -88,24 +93,34 @@ impl Reader {
             self.close_string();
         }
         if !self.window.is_empty() {
-            return false;
+            return self.drop_half(end) && self.close_open_value();
         }
         self.settle_value(end);
         let empty = self.levels.last().is_some_and(|level| level.items == 0);
         match self.expects {
             Expects::Around => return self.around.has_value(),
-            Expects::Start | Expects::Colon => return false,
-            Expects::Value if !self.in_sequence() => return false,
+            Expects::Start => return false,
+            Expects::Colon => return self.drop_half(end) && self.close_open_value(),
+            Expects::Value if !self.in_sequence() => return self.drop_half(end) && self.close_open_value(),
             Expects::Value | Expects::Key => self.cut |= empty,
             Expects::After => {}
         }
-        let safety = if self.cut { Safety::Guess } else { Safety::Lossless };
+        let has_rival = self.may_have_closed_before();
         while !self.levels.is_empty() {
+            let is_doubtful = self.grammar.restores && (has_rival || self.may_need_no_opener());
+            let safety = if self.cut || is_doubtful { Safety::Guess } else { Safety::Lossless };
             self.close_level(end);
             self.repairs.add(RepairCode::MissingCloser, safety, here);
         }
         self.settle_value(end);
         true
+    }
+
+    /// Whether the last bracket that was closed may have been meant for another one that is still open, so that the
+    /// missing closer belongs somewhere else.
+    fn may_have_closed_before(&self) -> bool {
+        let last = self.output.text.trim_end().bytes().last().unwrap_or(0);
+        self.comma.is_none() && is_closer(last) && self.open_brackets.count(last) > 0
     }
 
     /// Runs the machine over the window, after which nothing follows.
@@ -119,8 +134,13 @@ impl Reader {
         let (at, _) = self.run(&window, true);
         window.drain(..at);
         self.window = window;
+        self.run_again(true);
         if stopped && self.state == ReaderState::Reading {
             self.state = ReaderState::Stopped;
         }
     }
+}
+
+fn is_closer(byte: u8) -> bool {
+    matches!(byte, b'}' | b']')
 }

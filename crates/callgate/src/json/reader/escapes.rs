@@ -1,6 +1,6 @@
 //! Escapes: valid ones are copied, those of other languages become characters, and what escapes nothing is kept.
 
-use super::quotes::Style;
+use super::quotes::{ENTITY, Style};
 use super::strings::{OpenString, write_escaped};
 use super::{Advance, Cursor, Reader, Syntax};
 use crate::finding::{Code, Span};
@@ -62,6 +62,11 @@ impl Reader {
                 }
             }
             _ if python => self.read_python_escape(cursor, next),
+            '\n' if self.grammar.restores => {
+                self.guess(RepairCode::InvalidEscape, cursor.span(2));
+                cursor.at += 2;
+                Advance::Go
+            }
             _ => {
                 let safety =
                     if next.is_ascii_graphic() && next != '0' { Safety::Lossless } else { Safety::Guess };
@@ -174,6 +179,23 @@ impl Reader {
         }
     }
 
+    /// Reads an ampersand in a string whose quotes are entities.
+    pub(super) fn read_entity(&mut self, cursor: &mut Cursor<'_>, open: &OpenString) -> Advance {
+        const ENTITIES: [(&str, char); 6] =
+            [(ENTITY, '"'), ("&amp;", '&'), ("&lt;", '<'), ("&gt;", '>'), ("&apos;", '\''), ("&#39;", '\'')];
+        let rest = cursor.rest();
+        if !cursor.last
+            && ENTITIES.iter().any(|(entity, _)| entity.len() > rest.len() && entity.starts_with(rest))
+        {
+            return Advance::More;
+        }
+        match ENTITIES.iter().find(|(entity, _)| rest.starts_with(entity)) {
+            Some((ENTITY, _)) => self.read_quote(cursor, open, ENTITY.len()),
+            Some((entity, character)) => self.replace(cursor, entity.len(), *character),
+            None => self.replace(cursor, 1, '&'),
+        }
+    }
+
     /// Remembers what an escape that JSON has says about the string.
     pub(super) fn note_escape(&mut self, escape: char, span: Span) {
         if let Some(open) = &mut self.string {
@@ -187,6 +209,12 @@ impl Reader {
 
     /// Writes a backslash that escapes nothing.
     fn keep_backslash(&mut self, cursor: &mut Cursor<'_>, safety: Safety) -> Advance {
+        if self.grammar.restores && self.output.text.ends_with("\\\\") {
+            // Behind an escaped backslash it is one too many.
+            self.guess(RepairCode::InvalidEscape, cursor.span(1));
+            cursor.at += 1;
+            return Advance::Go;
+        }
         self.repairs.add(RepairCode::InvalidEscape, safety, cursor.span(1));
         if let Some(open) = &mut self.string {
             open.doubts.note_kept_backslash();

@@ -43,6 +43,15 @@ impl Reader {
             b'.' if rest.starts_with("...") => return Some(self.skip_ellipsis(cursor, 3)),
             b'.' if !cursor.last && "...".starts_with(rest) => return Some(Advance::More),
             b'\\' if rest.len() == 1 && !cursor.last => return Some(Advance::More),
+            b'\\'
+                if rest.as_bytes().get(1) == Some(&b'"')
+                    && self.grammar.restores
+                    && self.has_plain_strings() =>
+            {
+                self.guess(RepairCode::StrayText, cursor.span(1));
+                cursor.at += 1;
+                return Some(Advance::Go);
+            }
             b'\\' if matches!(rest.as_bytes().get(1), Some(b'n' | b'r' | b't')) => {
                 self.repair(RepairCode::EscapedQuotes, cursor.span(2));
                 cursor.at += 2;
@@ -52,7 +61,8 @@ impl Reader {
             _ => {}
         }
         let character = rest.chars().next()?;
-        if character == '…' && self.expects != Expects::Colon {
+        let is_member = self.expects == Expects::Value && !self.in_sequence();
+        if character == '…' && self.expects != Expects::Colon && !is_member {
             return Some(self.skip_ellipsis(cursor, character.len_utf8()));
         }
         let odd = character.is_whitespace()
@@ -68,6 +78,15 @@ impl Reader {
     pub(super) fn open_comment(&mut self, cursor: &mut Cursor<'_>) -> Option<Advance> {
         let rest = cursor.rest().as_bytes();
         let (block, len) = match (rest.first(), rest.get(1)) {
+            (Some(b'#'), None) if self.grammar.restores && !cursor.last => return Some(Advance::More),
+            // A number sign before a value is stray: as a comment it would hide the value.
+            (Some(b'#'), Some(b'"' | b'-' | b'0'..=b'9' | b'{' | b'}' | b'[' | b']' | b',' | b':'))
+                if self.grammar.restores && !self.levels.is_empty() =>
+            {
+                self.guess(RepairCode::StrayText, cursor.span(1));
+                cursor.at += 1;
+                return Some(Advance::Go);
+            }
             (Some(b'#'), _) => (false, 1),
             (Some(b'/'), Some(b'/')) => (false, 2),
             (Some(b'/'), Some(b'*')) => (true, 2),
@@ -110,6 +129,10 @@ impl Reader {
             return Advance::More;
         }
         self.comment = None;
+        let hides = comment.quoted && !comment.block && cursor.byte().is_none() && !self.levels.is_empty();
+        if self.grammar.restores && hides {
+            return self.reject(cursor, "a comment hides the rest of the value");
+        }
         let span = Span::new(comment.start, cursor.offset());
         match comment {
             Comment { written: true, .. } => {}

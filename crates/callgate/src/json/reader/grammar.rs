@@ -28,6 +28,12 @@ pub(super) struct Grammar {
     pub(super) stops: ByteSet,
     pub(super) document: bool,
     pub(super) object_root: bool,
+    /// Whether stray text is dropped, and what was swallowed put back: the text is read for its own sake.
+    pub(super) restores: bool,
+    /// Whether the text is known to be only the start of a value, so that nothing is taken that may yet change.
+    pub(super) partial: bool,
+    /// Whether more values may follow, so that reading ends before the next one.
+    pub(super) many: bool,
     /// Whether reading ends with the first fault, because whoever reads wants a value only if it is one.
     pub(super) tentative: bool,
 }

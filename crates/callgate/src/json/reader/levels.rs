@@ -3,6 +3,9 @@
 use super::Reader;
 use crate::json::tape::Kind;
 
+/// So many values are not looked through.
+const MANY: usize = 1024;
+
 /// One open bracket.
 #[derive(Clone, Debug)]
 pub(super) struct Level {
@@ -110,6 +113,32 @@ impl Reader {
 
     pub(super) fn in_sequence(&self) -> bool {
         matches!(self.level_kind(), Some(LevelKind::Bracket | LevelKind::Paren))
+    }
+
+    /// Whether something stands beside the value that is read next: another value, or at least a key.
+    pub(super) fn has_items(&self) -> bool {
+        self.key.is_some() || self.levels.len() > 1 || self.levels.iter().any(|level| level.items > 0)
+    }
+
+    /// Whether there is an object in the value that was read. Of many values that is not asked.
+    pub(super) fn holds_objects(&self) -> bool {
+        let inside = self.output.tape.nodes().get(1..).unwrap_or_default();
+        inside.len() > MANY || inside.iter().any(|node| node.kind == Kind::Object)
+    }
+
+    /// Whether what the innermost level holds could stand without its brackets: the opener may be one too many.
+    pub(super) fn may_need_no_opener(&self) -> bool {
+        let items = self.levels.last().map_or(0, |level| level.items);
+        items == 0 || items == 1 && self.in_sequence()
+    }
+
+    /// Whether the innermost level holds another of its kind, so that a closer may have been meant for either. Of many
+    /// values that is not asked.
+    pub(super) fn holds_its_like(&self) -> bool {
+        let Some(level) = self.levels.last() else { return false };
+        let inside = self.output.tape.nodes().get(level.node().saturating_add(1)..).unwrap_or_default();
+        let kind = level.kind.written().map(|(.., kind)| kind);
+        inside.len() > MANY || inside.iter().any(|node| Some(node.kind) == kind)
     }
 
     pub(super) fn level_kind(&self) -> Option<LevelKind> {

@@ -6,6 +6,7 @@
 mod content;
 mod cursor;
 mod document;
+mod dropping;
 mod end;
 mod escapes;
 mod gaps;
@@ -16,16 +17,21 @@ mod output;
 mod plain;
 mod probe;
 mod quotes;
+mod restore;
 mod scalars;
+mod stray;
 mod strings;
 mod structure;
+mod swallowed;
 mod track;
+mod unquoted;
 
 use std::fmt;
 use std::sync::Arc;
 
 use self::cursor::{Advance, Cursor};
 use self::document::Around;
+pub(super) use self::document::SEVERAL;
 pub use self::end::End;
 use self::escapes::Backslashes;
 use self::grammar::Grammar;
@@ -85,6 +91,8 @@ pub struct Reader {
     grammar: Grammar,
     /// The input from the first undecided byte on.
     window: String,
+    /// What is to be read again, before the window.
+    back: String,
     /// Where in the input the window starts.
     base: usize,
     state: ReaderState,
@@ -128,11 +136,15 @@ impl Reader {
             stops,
             document: false,
             object_root: false,
+            restores: false,
+            partial: false,
+            many: false,
             tentative: false,
         };
         Reader {
             grammar,
             window: String::new(),
+            back: String::new(),
             base: 0,
             state: ReaderState::Reading,
             end: None,
@@ -191,12 +203,32 @@ impl Reader {
         self
     }
 
+    /// Says that a document is read for its own sake and by guesses too: stray text is dropped, and what a missing quote
+    /// or bracket has swallowed is put back. The arguments of a call are not read in this way.
+    pub fn restoring(mut self) -> Self {
+        self.grammar.restores = true;
+        self
+    }
+
+    /// Says that the text is only the start of a value, so that nothing is taken that may yet change.
+    pub fn partial(mut self) -> Self {
+        self.grammar.partial = true;
+        self
+    }
+
+    /// Says that more values may follow the first: reading ends before the next one.
+    pub(in crate::json) fn one_of_many(mut self) -> Self {
+        self.grammar.many = true;
+        self
+    }
+
     /// Forgets everything read, to read another value in the same way.
     pub fn reset(&mut self) {
         // Every field is named, so that none is forgotten. The buffers keep their room.
         let Reader {
             grammar: _,
             window,
+            back,
             base,
             state,
             end,
@@ -221,6 +253,7 @@ impl Reader {
             tracker,
         } = self;
         window.clear();
+        back.clear();
         gap.clear();
         levels.clear();
         output.clear();
@@ -247,6 +280,9 @@ impl Reader {
             stops,
             document: false,
             object_root: false,
+            restores: false,
+            partial: false,
+            many: false,
             tentative: false,
         };
     }
@@ -311,6 +347,7 @@ impl Reader {
             let rest = &text[inside..];
             let (at, seen) = self.run(rest, false);
             self.window.push_str(&rest[at..seen]);
+            self.run_again(false);
             return inside + seen;
         }
         if self.probe.as_mut().is_some_and(|probe| probe.passes_over(text)) {
@@ -328,7 +365,20 @@ impl Reader {
             window.drain(..at);
         }
         self.window = window;
+        self.run_again(false);
         seen.saturating_sub(held)
+    }
+
+    /// Reads again what a string had swallowed in earlier chunks, and then what waits behind it.
+    fn run_again(&mut self, last: bool) {
+        while !self.back.is_empty() {
+            let mut window = std::mem::take(&mut self.back);
+            self.base -= window.len();
+            window.push_str(&self.window);
+            self.window.clear();
+            let (at, seen) = self.run(&window, last);
+            self.window.push_str(&window[at..seen]);
+        }
     }
 
     /// Where the reader is.
@@ -405,6 +455,14 @@ impl Reader {
             match self.step(&mut cursor) {
                 Advance::Go => {}
                 Advance::More => break,
+                Advance::Back(back) => {
+                    self.close_before(cursor.offset() - back.len());
+                    if back.len() > cursor.at {
+                        self.back = back;
+                        break;
+                    }
+                    cursor.at -= back.len();
+                }
                 Advance::Stop(at) => {
                     self.state = ReaderState::Stopped;
                     seen = at;

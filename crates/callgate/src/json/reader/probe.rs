@@ -5,6 +5,7 @@
 
 use super::levels::{Level, LevelKind, OpenBrackets};
 use super::quotes::{Opening, Style};
+use super::strings::Doubts;
 use super::{Cursor, Grammar, Reader};
 use crate::json::repair::Safety;
 use crate::json::text::plain_length;
@@ -17,12 +18,18 @@ const LIMIT: usize = 4096;
 pub(super) enum ProbeVerdict {
     /// The string ends here.
     End,
+    /// The string ends here, and what should stand between it and what follows is missing.
+    Apart,
+    /// The string ends here, and the quote after it is one too many; it ends this far from here.
+    Doubled(usize),
     /// The quote is part of the string.
     Data(Safety),
     /// The string goes on in another one, whose quote opens this far from here.
     Join { at: usize, style: Style, plus: bool },
-    /// The quote ends a key that the string has swallowed.
-    SwallowedKey,
+    /// The quote opens a key, or else an item: the string should have ended before.
+    Opens { key: bool },
+    /// The string is a key, though none is expected here.
+    IsKey,
     /// A stop byte comes first, this far from here.
     Stop(usize),
     /// More input is needed.
@@ -32,18 +39,18 @@ pub(super) enum ProbeVerdict {
 /// A look in progress.
 #[derive(Clone, Debug)]
 pub(super) struct Probe {
-    at: usize,
-    phase: ProbePhase,
-    spaced: bool,
-    newline: bool,
+    pub(super) at: usize,
+    pub(super) phase: ProbePhase,
+    pub(super) spaced: bool,
+    pub(super) newline: bool,
     escaped: bool,
     /// Where another string opens, and how.
-    second: Option<(usize, Style)>,
+    pub(super) second: Option<(usize, Style)>,
     overruled: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ProbePhase {
+pub(super) enum ProbePhase {
     /// Right after the quote.
     Next,
     AfterComma,
@@ -63,13 +70,41 @@ enum ProbePhase {
     AfterSlash,
     AfterPlus,
     AfterStrayCloser,
+    /// Behind a second quote that touches this one.
+    AfterSecond,
+    /// Behind an opener or a colon that may belong to nothing.
+    AfterOpener,
+    AfterColon,
+    /// Inside of text that belongs to nothing, or to what follows.
+    Stray(Side),
+    /// Behind a quote in such text.
+    AfterStray(Side),
+    /// Behind a comma that follows such text.
+    StrayComma,
+    /// Inside of what this quote opens, if the string should have ended before.
+    Own,
+    AfterOwn,
+}
+
+/// What text without quotes stands behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    Key,
+    Value,
+    Comma,
 }
 
 /// Where the look happens.
-struct Setting<'r> {
-    grammar: &'r Grammar,
-    kind: Option<LevelKind>,
-    key: bool,
+pub(super) struct Setting<'r> {
+    pub(super) grammar: &'r Grammar,
+    pub(super) kind: Option<LevelKind>,
+    pub(super) key: bool,
+    pub(super) style: Style,
+    doubts: Doubts,
+    /// Whether what the string holds ends so that another string may open here.
+    pub(super) may_open: bool,
+    /// Whether it is a key that ends with a colon.
+    pub(super) has_colon: bool,
     open_brackets: &'r OpenBrackets,
     /// From how far on a stop byte may end the value.
     stops_from: usize,
@@ -77,20 +112,33 @@ struct Setting<'r> {
 }
 
 impl Setting<'_> {
-    fn in_object(&self) -> bool {
+    pub(super) fn in_object(&self) -> bool {
         self.kind.is_some_and(LevelKind::is_object)
     }
 
-    fn in_sequence(&self) -> bool {
+    pub(super) fn in_sequence(&self) -> bool {
         matches!(self.kind, Some(LevelKind::Bracket | LevelKind::Paren))
     }
 
-    fn is_stop(&self, character: char, at: usize) -> bool {
+    pub(super) fn is_stop(&self, character: char, at: usize) -> bool {
         at >= self.stops_from
             && u8::try_from(character).is_ok_and(|byte| byte < 0x80 && self.grammar.stops.has(byte))
     }
 
-    fn closes(&self, character: char) -> bool {
+    /// Whether a comma ends the string before it, whatever follows: no quotation is open in it.
+    fn ends_before_comma(&self) -> bool {
+        self.style != Style::Unquoted && !self.doubts.is_open()
+    }
+
+    /// Whether text that belongs to nothing may be dropped here.
+    pub(super) fn repairs_freely(&self) -> bool {
+        self.grammar.restores
+            && self.kind.is_some()
+            && !self.doubts.is_open()
+            && self.style != Style::Unquoted
+    }
+
+    pub(super) fn closes(&self, character: char) -> bool {
         let closer = u8::try_from(character).unwrap_or(0);
         is_closer(character) && self.open_brackets.count(closer) > 0
     }
@@ -112,16 +160,32 @@ impl Reader {
         self.look(cursor, from, ProbePhase::Word)
     }
 
+    /// Looks at what a quote opens that ends at `from`.
+    pub(super) fn look_at_opened(&mut self, cursor: &Cursor<'_>, from: usize) -> ProbeVerdict {
+        self.look(cursor, from, ProbePhase::Own)
+    }
+
     /// Begins to look beyond a quote of which nothing that follows is there yet.
     pub(super) fn begin_look(&mut self) {
         self.probe = Some(Probe::new(ProbePhase::Next));
     }
 
     fn look(&mut self, cursor: &Cursor<'_>, from: usize, phase: ProbePhase) -> ProbeVerdict {
+        if let Some(open) = self.string.as_mut().filter(|open| open.doubts.has_quotes()) {
+            open.doubts.look_for_brackets(&self.output.text[open.start..]);
+        }
+        let open = self.string.as_ref();
+        let style = open.map_or(Style::Unquoted, |open| open.style);
+        let key = open.is_some_and(|open| open.key);
+        let may_open = self.may_open_here(style, key);
         let setting = Setting {
             grammar: &self.grammar,
             kind: self.levels.last().map(Level::kind),
-            key: self.string.as_ref().is_some_and(|open| open.key),
+            key,
+            style,
+            doubts: open.map_or_else(Doubts::default, |open| open.doubts),
+            may_open,
+            has_colon: key && self.ends_with_colon(),
             open_brackets: &self.open_brackets,
             stops_from: self.stops_from.saturating_sub(cursor.base + from),
             last: cursor.last,
@@ -140,7 +204,8 @@ impl Reader {
 
 impl Probe {
     fn new(phase: ProbePhase) -> Self {
-        Probe { at: 0, phase, spaced: false, newline: false, escaped: false, second: None, overruled: false }
+        let second = (phase == ProbePhase::Own).then_some((0, Style::Double));
+        Probe { at: 0, phase, spaced: false, newline: false, escaped: false, second, overruled: false }
     }
 
     /// Whether it has looked at anything.
@@ -168,7 +233,14 @@ impl Probe {
             }
             self.at += character.len_utf8();
         }
-        if setting.last { ProbeVerdict::End } else { ProbeVerdict::More }
+        match self.phase {
+            _ if !setting.last => ProbeVerdict::More,
+            ProbePhase::Own | ProbePhase::Stray(Side::Key | Side::Value) => ProbeVerdict::Data(Safety::Guess),
+            ProbePhase::AfterOwn => ProbeVerdict::Opens { key: false },
+            ProbePhase::AfterColon => ProbeVerdict::IsKey,
+            ProbePhase::AfterSecond => ProbeVerdict::Doubled(self.second_end(tail)),
+            _ => ProbeVerdict::End,
+        }
     }
 
     /// Goes past what can only be content of another string, as far as a look goes.
@@ -197,8 +269,8 @@ impl Probe {
     fn inside_quotes(&self) -> Option<u8> {
         match (self.phase, self.second) {
             _ if self.escaped => None,
-            (ProbePhase::Quoted { .. }, Some((_, Style::Double))) => Some(b'"'),
-            (ProbePhase::Quoted { .. }, Some((_, Style::Single))) => Some(b'\''),
+            (ProbePhase::Quoted { .. } | ProbePhase::Own, Some((_, Style::Double))) => Some(b'"'),
+            (ProbePhase::Quoted { .. } | ProbePhase::Own, Some((_, Style::Single))) => Some(b'\''),
             _ => None,
         }
     }
@@ -206,6 +278,7 @@ impl Probe {
     /// What is taken when the look has gone far enough: what valid text would be.
     fn beyond_limit(&self, setting: &Setting<'_>) -> ProbeVerdict {
         match self.phase {
+            ProbePhase::Own | ProbePhase::Stray(Side::Key | Side::Value) => ProbeVerdict::Data(Safety::Guess),
             ProbePhase::Quoted { after_comma: false } if !setting.grammar.python() => {
                 ProbeVerdict::Data(Safety::Guess)
             }
@@ -214,17 +287,25 @@ impl Probe {
     }
 
     /// Looks at one character; `None` moves on to the next.
-    fn step(&mut self, character: char, tail: &str, setting: &Setting<'_>) -> Option<ProbeVerdict> {
+    pub(super) fn step(
+        &mut self,
+        character: char,
+        tail: &str,
+        setting: &Setting<'_>,
+    ) -> Option<ProbeVerdict> {
         let unlikely = Some(ProbeVerdict::Data(Safety::Guess));
         match self.phase {
-            ProbePhase::Quoted { after_comma } => {
+            ProbePhase::Quoted { .. } | ProbePhase::Own => {
                 let style = self.second.map_or(Style::Double, |(_, style)| style);
                 if self.escaped {
                     self.escaped = false;
                 } else if character == '\\' {
                     self.escaped = true;
                 } else if style.may_close(character) {
-                    self.phase = ProbePhase::AfterQuoted { after_comma };
+                    self.phase = match self.phase {
+                        ProbePhase::Quoted { after_comma } => ProbePhase::AfterQuoted { after_comma },
+                        _ => ProbePhase::AfterOwn,
+                    };
                     (self.spaced, self.newline) = (false, false);
                 }
                 return None;
@@ -242,6 +323,7 @@ impl Probe {
                 return if letters <= 2 { Some(ProbeVerdict::End) } else { unlikely };
             }
             ProbePhase::Item => self.phase = ProbePhase::AfterItem,
+            ProbePhase::Stray(side) => return self.pass_stray(side, character, tail, setting),
             ProbePhase::AfterSlash => {
                 return Some(match character {
                     '/' | '*' => ProbeVerdict::End,
@@ -275,7 +357,8 @@ impl Probe {
                 let ends = character == ',' || setting.closes(character);
                 let (at, style) = self.second.unwrap_or((0, Style::Double));
                 let joined = ProbeVerdict::Join { at, style, plus: false };
-                let apart = self.spaced && (self.newline || setting.grammar.python());
+                let is_list = setting.in_sequence() && setting.repairs_freely();
+                let apart = self.spaced && (self.newline || setting.grammar.python() || is_list);
                 let goes_on = apart
                     && match setting.grammar.opening(&tail[self.at..], setting.last) {
                         Opening::Quote(..) => true,
@@ -283,9 +366,10 @@ impl Probe {
                         Opening::More => return Some(ProbeVerdict::More),
                     };
                 match character {
-                    ':' | '=' | '：' if setting.in_object() => Some(ProbeVerdict::End),
+                    ':' | '=' | '：' if setting.in_object() => Some(ProbeVerdict::Apart),
+                    _ if is_list && self.spaced && starts_scalar(character) => Some(ProbeVerdict::Apart),
                     _ if !(ends || goes_on) => unlikely,
-                    _ if setting.in_sequence() && !setting.grammar.python() => Some(ProbeVerdict::End),
+                    _ if setting.in_sequence() && !setting.grammar.python() => Some(ProbeVerdict::Apart),
                     _ => Some(joined),
                 }
             }
@@ -304,9 +388,21 @@ impl Probe {
                 _ if is_closer(character) => Some(ProbeVerdict::End),
                 _ => unlikely,
             },
-            ProbePhase::Quoted { .. } | ProbePhase::Word | ProbePhase::Item | ProbePhase::AfterSlash => {
-                unlikely
-            }
+            ProbePhase::AfterSecond => self.after_second(character, tail, setting),
+            ProbePhase::AfterOpener | ProbePhase::AfterColon => Some(self.after_sign(character, setting)),
+            ProbePhase::AfterStray(side) => Some(self.after_stray(side, character, setting)),
+            ProbePhase::StrayComma => Some(self.after_stray_comma(character, setting)),
+            ProbePhase::AfterOwn => Some(match character {
+                ':' => ProbeVerdict::Opens { key: true },
+                ',' | '}' | ']' => ProbeVerdict::Opens { key: false },
+                _ => ProbeVerdict::Data(Safety::Guess),
+            }),
+            ProbePhase::Quoted { .. }
+            | ProbePhase::Word
+            | ProbePhase::Item
+            | ProbePhase::AfterSlash
+            | ProbePhase::Stray(_)
+            | ProbePhase::Own => unlikely,
         }
     }
 
@@ -326,38 +422,83 @@ impl Probe {
     }
 
     fn after_key(&mut self, character: char, tail: &str, setting: &Setting<'_>) -> Option<ProbeVerdict> {
-        let value = match setting.grammar.opening(&tail[self.at..], setting.last) {
+        let opens_string = match setting.grammar.opening(&tail[self.at..], setting.last) {
             Opening::Quote(..) => true,
-            Opening::None => matches!(character, '{' | '[' | '-' | '0'..='9'),
+            Opening::None => false,
             Opening::More => return Some(ProbeVerdict::More),
         };
+        let value = opens_string || matches!(character, '{' | '[' | '-' | '0'..='9');
         match character {
             ':' | '=' | '：' | ',' | '}' => Some(ProbeVerdict::End),
-            _ if self.spaced && value => Some(ProbeVerdict::End),
+            '{' | '[' if setting.grammar.restores => Some(ProbeVerdict::Apart),
+            _ if !self.spaced && setting.style.may_close(character) && !setting.doubts.is_open() => {
+                self.begin_second(setting.style)
+            }
+            _ if setting.may_open && !self.spaced => self.begin_own(setting.style),
+            _ if self.spaced && opens_string => Some(ProbeVerdict::Apart),
+            _ if setting.grammar.restores && !opens_string => {
+                self.begin_stray(Side::Key, character, tail, setting)
+            }
+            _ if self.spaced && value => Some(ProbeVerdict::Apart),
             _ => Some(ProbeVerdict::Data(Safety::Guess)),
         }
     }
 
     fn after_value(&mut self, character: char, tail: &str, setting: &Setting<'_>) -> Option<ProbeVerdict> {
         let data = Some(ProbeVerdict::Data(Safety::Lossless));
+        let is_open = setting.doubts.is_open();
         match character {
+            _ if setting.kind.is_none() && setting.grammar.many && self.newline => {
+                return Some(ProbeVerdict::End);
+            }
             ',' if setting.kind.is_none() => return Some(ProbeVerdict::End),
+            '`' if setting.repairs_freely() && tail[self.at..].starts_with("```") => {
+                return Some(ProbeVerdict::End);
+            }
+            '`' if setting.repairs_freely() && !setting.last && "```".starts_with(&tail[self.at..]) => {
+                return Some(ProbeVerdict::More);
+            }
             ';' | '`' if setting.kind.is_none() => return Some(ProbeVerdict::End),
             ',' | '，' | ';' => self.phase = ProbePhase::AfterComma,
             '}' | ']' | ')' if setting.closes(character) || setting.kind.is_none() => {
-                return Some(ProbeVerdict::End);
+                return Some(match setting.doubts.holds(character) {
+                    true => ProbeVerdict::Data(Safety::Guess),
+                    false => ProbeVerdict::End,
+                });
             }
             '}' | ']' => self.phase = ProbePhase::AfterStrayCloser,
             ':' if !matches!(setting.kind, Some(LevelKind::Kwargs | LevelKind::Wrapper)) => {
-                return Some(ProbeVerdict::SwallowedKey);
+                match setting.doubts.holds('}') {
+                    true => return Some(ProbeVerdict::Data(Safety::Guess)),
+                    false if setting.repairs_freely() => self.phase = ProbePhase::AfterColon,
+                    false => return Some(ProbeVerdict::IsKey),
+                }
             }
             '/' => self.phase = ProbePhase::AfterSlash,
-            '#' if self.spaced => return Some(ProbeVerdict::End),
+            '#' if self.spaced && !setting.repairs_freely() => return Some(ProbeVerdict::End),
             '+' => self.phase = ProbePhase::AfterPlus,
-            '{' | '[' if self.newline && setting.in_sequence() => return Some(ProbeVerdict::End),
-            _ if !self.spaced => return data,
-            _ if self.newline && setting.in_object() && is_bare(character) => self.phase = ProbePhase::Word,
-            _ => return self.open_second(tail, setting, false).unwrap_or(data),
+            '{' | '[' if self.newline && setting.in_sequence() => return Some(ProbeVerdict::Apart),
+            '{' | '[' if setting.repairs_freely() && !setting.may_open => {
+                self.phase = ProbePhase::AfterOpener;
+            }
+            _ if !self.spaced && setting.repairs_freely() && setting.style.may_close(character) => {
+                return self.begin_second(setting.style);
+            }
+            _ if setting.may_open && !is_open && !self.spaced && !starts_scalar(character) => {
+                return self.begin_own(setting.style);
+            }
+            _ if !self.spaced && !setting.repairs_freely() => return data,
+            _ if self.newline && setting.in_object() && is_bare(character) && !setting.repairs_freely() => {
+                self.phase = ProbePhase::Word;
+            }
+            _ if !self.spaced => return self.begin_stray(Side::Value, character, tail, setting),
+            _ => match self.open_second(tail, setting, false) {
+                Some(verdict) => return verdict,
+                None if setting.repairs_freely() => {
+                    return self.begin_stray(Side::Value, character, tail, setting);
+                }
+                None => return data,
+            },
         }
         None
     }
@@ -380,6 +521,7 @@ impl Probe {
             _ if setting.in_sequence() => match self.open_second(tail, setting, true) {
                 Some(Some(ProbeVerdict::More)) => Some(ProbeVerdict::More),
                 Some(_) => end,
+                None if setting.ends_before_comma() => end,
                 None if is_bare(character) || character == '+' => {
                     self.phase = ProbePhase::Item;
                     self.second = Some((self.at, Style::Unquoted));
@@ -388,7 +530,12 @@ impl Probe {
                 None => Some(ProbeVerdict::Data(Safety::Guess)),
             },
             _ => match self.open_second(tail, setting, true) {
+                Some(Some(ProbeVerdict::More)) => Some(ProbeVerdict::More),
+                Some(_) if setting.ends_before_comma() => end,
                 Some(verdict) => verdict,
+                None if setting.ends_before_comma() && setting.repairs_freely() => {
+                    self.begin_stray(Side::Comma, character, tail, setting)
+                }
                 None if is_bare(character) => {
                     self.phase = ProbePhase::Word;
                     None
@@ -406,7 +553,7 @@ impl Probe {
         after_comma: bool,
     ) -> Option<Option<ProbeVerdict>> {
         match setting.grammar.opening(&tail[self.at..], setting.last) {
-            Opening::Quote(Style::Private | Style::Escaped | Style::Triple(_), _) => {
+            Opening::Quote(Style::Private | Style::Escaped | Style::Entity | Style::Triple(_), _) => {
                 Some(Some(ProbeVerdict::End))
             }
             Opening::Quote(style, _) => {
@@ -418,6 +565,11 @@ impl Probe {
             Opening::None => None,
         }
     }
+}
+
+/// Whether a number or literal may start with this character.
+pub(super) fn starts_scalar(character: char) -> bool {
+    matches!(character, '-' | '0'..='9' | 't' | 'f' | 'n')
 }
 
 fn is_closer(character: char) -> bool {

@@ -17,6 +17,8 @@ pub(super) enum Style {
     Escaped,
     /// The private delimiter on both sides.
     Private,
+    /// `&quot;…&quot;`, in text that was escaped for HTML.
+    Entity,
     /// `"""…"""` or `'''…'''`
     Triple(u8),
     /// No quotes.
@@ -32,6 +34,9 @@ pub(super) enum Opening {
     /// That depends on what follows.
     More,
 }
+
+/// A double quote as HTML writes it.
+pub(super) const ENTITY: &str = "&quot;";
 
 const DOUBLE_CLOSERS: &[char] = &['“', '”', '‟', '＂', '〞', '"'];
 const SINGLE_CLOSERS: &[char] = &['‘', '’', '‛', '＇', '´', '\''];
@@ -54,7 +59,7 @@ impl Style {
             Style::Single => character == '\'',
             Style::Backtick => character == '`',
             Style::Typographic(closers) => closers.contains(&character),
-            Style::Escaped | Style::Private | Style::Triple(_) | Style::Unquoted => false,
+            Style::Escaped | Style::Private | Style::Entity | Style::Triple(_) | Style::Unquoted => false,
         }
     }
 
@@ -91,6 +96,8 @@ impl Grammar {
                 }
             }
             '`' => Opening::Quote(Style::Backtick, 1),
+            '&' if self.restores && rest.starts_with(ENTITY) => Opening::Quote(Style::Entity, ENTITY.len()),
+            '&' if self.restores && !last && ENTITY.starts_with(rest) => Opening::More,
             '\\' if rest.starts_with("\\\"") => Opening::Quote(Style::Escaped, 2),
             '\\' if rest.len() == 1 && !last => Opening::More,
             _ => match typographic(character) {

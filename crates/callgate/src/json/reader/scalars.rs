@@ -4,9 +4,12 @@ use super::levels::LevelKind;
 use super::probe::ProbeVerdict;
 use super::quotes::{Opening, Style};
 use super::{Advance, Cursor, Reader};
-use crate::finding::Code;
+use crate::finding::{Code, Span};
 use crate::json::repair::{RepairCode, Safety};
 use crate::json::tape::Kind;
+
+/// The longest number that is taken for stray before a string.
+const STRAY: usize = 4;
 
 /// How far a word has been looked at, counted from its start.
 #[derive(Clone, Copy, Debug, Default)]
@@ -49,27 +52,34 @@ impl Reader {
         }
         if adjacent
             && matches!(following, Some(b'"' | b'\''))
-            && let Some(prefix) = StringPrefix::of(word)
+            && let Some(step) = self.read_prefix(cursor, len)
         {
-            match self.grammar.opening(&cursor.text[next..], cursor.last) {
-                Opening::More => return Advance::More,
-                Opening::Quote(style, quote) if style != Style::Private && style != Style::Escaped => {
-                    self.scan = Scan::default();
-                    return self.open_prefixed_string(cursor, prefix, style, len, quote);
-                }
-                _ => {}
-            }
+            return step;
         }
         let touches_end = adjacent && following.is_none();
         let root = self.levels.is_empty();
         if touches_end && !root && !self.closing {
             return Advance::More;
         }
+        if self.grammar.restores
+            && !root
+            && matches!(following, Some(b',' | b'"' | b'{' | b'[' | b'-' | b'+' | b'.' | b'0'..=b'9'))
+            && let Some(step) = self.join_halves(cursor, len, next)
+        {
+            return step;
+        }
         let scalar = scalar(word, self.grammar.python());
         if let Some(scalar) = scalar {
-            match self.scalar_ends(cursor, next, adjacent) {
+            match self.scalar_ends(cursor, len, next) {
                 ProbeVerdict::More => return Advance::More,
                 ProbeVerdict::Stop(at) => return Advance::Stop(next + at),
+                ProbeVerdict::Opens { .. } => {
+                    // The value is the string that follows.
+                    self.guess(RepairCode::StrayText, cursor.span(len));
+                    cursor.at += len;
+                    self.scan = Scan::default();
+                    return Advance::Go;
+                }
                 ProbeVerdict::End => {
                     self.cut |= touches_end;
                     self.write_scalar(cursor, len, scalar);
@@ -94,6 +104,20 @@ impl Reader {
         }
         self.guess(RepairCode::UnquotedString, cursor.span(len.max(1)));
         self.open_string(cursor, Style::Unquoted, 0)
+    }
+
+    /// Reads a string with letters before its quote: `Some` is what to do then.
+    fn read_prefix(&mut self, cursor: &mut Cursor<'_>, len: usize) -> Option<Advance> {
+        let (word, rest) = cursor.rest().split_at_checked(len)?;
+        let prefix = StringPrefix::of(word)?;
+        match self.grammar.opening(rest, cursor.last) {
+            Opening::More => Some(Advance::More),
+            Opening::Quote(style, quote) if style != Style::Private && style != Style::Escaped => {
+                self.scan = Scan::default();
+                Some(self.open_prefixed_string(cursor, prefix, style, len, quote))
+            }
+            _ => None,
+        }
     }
 
     /// The length of the word here and the place of what follows it on its line; `None` if there must be more input.
@@ -121,7 +145,9 @@ impl Reader {
     }
 
     /// Whether a number or literal ends before what stands at `next`.
-    fn scalar_ends(&mut self, cursor: &Cursor<'_>, next: usize, adjacent: bool) -> ProbeVerdict {
+    fn scalar_ends(&mut self, cursor: &Cursor<'_>, len: usize, next: usize) -> ProbeVerdict {
+        let adjacent = next == cursor.at + len;
+        let exact = is_scalar(&cursor.text[cursor.at..cursor.at + len]);
         let Some(byte) = cursor.byte_at(next) else { return ProbeVerdict::End };
         if self.levels.is_empty() || self.stops_at(cursor, next) {
             return ProbeVerdict::End;
@@ -135,8 +161,27 @@ impl Reader {
                 Some(b'/' | b'*') => ProbeVerdict::End,
                 _ => data,
             },
-            _ if cursor.text[next..].starts_with(['，', '、', '…']) => ProbeVerdict::End,
+            _ if cursor.text[next..].starts_with(['，', '、', '…', '｝', '］']) => ProbeVerdict::End,
+            b'\\' => match cursor.byte_at(next + 1) {
+                None if !cursor.last => ProbeVerdict::More,
+                Some(b'n' | b'r' | b't') => ProbeVerdict::End,
+                _ => data,
+            },
+            b'"' if self.grammar.restores && exact && !sequence => {
+                match self.look_at_opened(cursor, next + 1) {
+                    ProbeVerdict::Opens { key: false } if len <= STRAY => ProbeVerdict::Opens { key: false },
+                    ProbeVerdict::More => ProbeVerdict::More,
+                    _ => ProbeVerdict::End,
+                }
+            }
+            b'"' if self.grammar.restores && exact => ProbeVerdict::End,
+            b'{' | b'[' if self.grammar.restores && exact && sequence => ProbeVerdict::End,
             _ if adjacent => data,
+            b't' | b'f' | b'n' if sequence => match literal_at(cursor.text, next, cursor.last) {
+                Some(true) => ProbeVerdict::End,
+                Some(false) => data,
+                None => ProbeVerdict::More,
+            },
             b'{' | b'[' | b'(' | b'0'..=b'9' | b'-' | b'+' | b'.' if sequence => ProbeVerdict::End,
             _ if !sequence && (byte.is_ascii_alphanumeric() || byte == b'_') => {
                 self.look_at_word(cursor, next)
@@ -149,8 +194,54 @@ impl Reader {
         }
     }
 
+    /// Reads a literal or number with a comma, a quote or spaces in the middle of it, if the halves are none by
+    /// themselves: `Some` is what to do then.
+    fn join_halves(&mut self, cursor: &mut Cursor<'_>, len: usize, next: usize) -> Option<Advance> {
+        const LONGEST: usize = 32;
+        let first = cursor.rest().get(..len)?;
+        let gap = (next - cursor.at - len).max(1);
+        let rest = cursor.rest().get(len + gap..)?;
+        let part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
+        let end = rest.find(|c: char| !part(c)).unwrap_or(rest.len());
+        if len > LONGEST || end > LONGEST {
+            return None;
+        }
+        if end == rest.len() && !cursor.last {
+            return Some(Advance::More);
+        }
+        let second = &rest[..end];
+        let is_sign = matches!(cursor.byte_at(next), Some(b'"' | b'{' | b'['));
+        // Digits on both sides of a quote or opener are one number; what stands on both sides of a comma or space may be two.
+        let is_cut = match is_sign {
+            true => {
+                next == cursor.at + len
+                    && matches!(rest.as_bytes().get(end), Some(b',' | b'}' | b']' | b'\n'))
+            }
+            false if cursor.byte_at(next) == Some(b',') => !is_scalar(first),
+            false => !is_scalar(first) || !is_scalar(second),
+        };
+        let word = format!("{first}{second}");
+        if end == 0 || !is_cut || !is_scalar(&word) {
+            return None;
+        }
+        let code =
+            if cursor.byte_at(next) == Some(b',') { RepairCode::ExtraComma } else { RepairCode::StrayText };
+        self.guess(code, Span::new(cursor.offset() + len, cursor.offset() + len + gap));
+        let scalar = scalar(&word, false).map(|scalar| Scalar { spelling: Some(word), ..scalar })?;
+        self.write_scalar(cursor, len, scalar);
+        cursor.at += len + gap + end;
+        self.scan = Scan::default();
+        self.value_done();
+        Some(Advance::Go)
+    }
+
     fn write_scalar(&mut self, cursor: &Cursor<'_>, len: usize, scalar: Scalar) {
         if let Some((code, safety)) = scalar.repair {
+            // In a list a comma may stand in the middle of a number.
+            let word = &cursor.rest()[..len];
+            let is_half =
+                self.grammar.restores && self.in_sequence() && (word.starts_with('.') || word.ends_with('.'));
+            let safety = if is_half { Safety::Guess } else { safety };
             self.repairs.add(code, safety, cursor.span(len));
         }
         self.flush_gap();
@@ -233,6 +324,19 @@ pub(super) fn scalar(word: &str, python: bool) -> Option<Scalar> {
     Some(Scalar { kind: Kind::Number, spelling: Some(spelling), repair })
 }
 
+/// Whether a literal starts here; `None` if more input decides.
+pub(super) fn literal_at(text: &str, at: usize, last: bool) -> Option<bool> {
+    const LITERALS: [&str; 3] = ["true", "false", "null"];
+    let rest = &text[at..];
+    let is_cut = !last && LITERALS.iter().any(|literal| literal.starts_with(rest));
+    (!is_cut).then(|| LITERALS.iter().any(|literal| rest.starts_with(literal)))
+}
+
+/// Whether a word is a number or literal as JSON writes it.
+pub(super) fn is_scalar(word: &str) -> bool {
+    matches!(word, "true" | "false" | "null") || number_length(word.as_bytes()) == Some(word.len())
+}
+
 /// Whether a word that the end of the input cuts off might have become a number or literal.
 fn may_become_scalar(word: &str) -> bool {
     const WORDS: [&str; 7] = ["true", "false", "null", "undefined", "True", "False", "None"];
@@ -243,6 +347,17 @@ fn may_become_scalar(word: &str) -> bool {
 
 /// The JSON spelling of a number that is written in another way, if it has exactly one value.
 fn rewritten_number(word: &str) -> Option<String> {
+    if word.contains(|c: char| ('０'..='９').contains(&c)) {
+        // Full-width digits stand for the plain ones.
+        let plain = |c: char| match c {
+            '０'..='９' => char::from_u32(u32::from(c) - u32::from('０') + u32::from('0')).unwrap_or(c),
+            '．' => '.',
+            '－' => '-',
+            _ => c,
+        };
+        let word: String = word.chars().map(plain).collect();
+        return (number_length(word.as_bytes()) == Some(word.len())).then_some(word);
+    }
     let (sign, body) = match word.as_bytes().first()? {
         b'-' => ("-", &word[1..]),
         b'+' => ("", &word[1..]),
@@ -308,7 +423,9 @@ pub(super) fn number_length(bytes: &[u8]) -> Option<usize> {
 
 /// Whether full-width punctuation stands here.
 fn is_wide_separator(text: &str, at: usize) -> bool {
-    !text.as_bytes()[at].is_ascii() && text.is_char_boundary(at) && text[at..].starts_with(['，', '、', '：'])
+    !text.as_bytes()[at].is_ascii()
+        && text.is_char_boundary(at)
+        && text[at..].starts_with(['，', '、', '：', '｝', '］'])
 }
 
 /// Whether a word ends before this byte.

@@ -17,9 +17,15 @@ pub(super) struct OpenString {
     pub(super) key: bool,
     /// Where its opening quote was written.
     pub(super) start: usize,
-    node: usize,
+    pub(super) node: usize,
     /// Whether backslashes stand for themselves.
     pub(super) raw: bool,
+    /// How many brackets are open in text without quotes.
+    pub(super) nested: u32,
+    /// Whether there are escaped quotes in it.
+    pub(super) escaped: bool,
+    /// Whether its quotes stand twice.
+    pub(super) doubled: bool,
     pub(super) doubts: Doubts,
 }
 
@@ -27,20 +33,76 @@ pub(super) struct OpenString {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Doubts {
     /// How many quotes were taken for data, apart from apostrophes. They should come in pairs.
-    quotes: usize,
+    quotes: u32,
+    apostrophes: u32,
     /// How many quotes were escaped. An odd one beside a kept backslash may have lost its quote there.
-    escaped_quotes: usize,
+    escaped_quotes: u32,
     kept_backslash: bool,
     /// Whether line breaks are written raw, so that an escaped one may have been meant literally.
     raw_line: bool,
     escaped_line: bool,
+    /// Whether control characters stand in it as they are, and whether some are escaped.
+    raw_controls: u32,
+    escaped_control: bool,
+    /// How many braces and brackets are open in the text, as far as it has been looked through.
+    braces: u32,
+    brackets: u32,
+    parens: u32,
+    looked: u32,
 }
 
 impl Doubts {
     /// An escape that JSON has was read.
     pub(super) fn note_escape(&mut self, escape: char) {
         self.escaped_line |= escape == 'n';
-        self.escaped_quotes += usize::from(escape == '"');
+        self.escaped_control |= matches!(escape, 'n' | 'r' | 't' | 'b' | 'f');
+        self.escaped_quotes += u32::from(escape == '"');
+    }
+
+    /// Whether a quotation is open in the text: an odd number of quotes were taken for data.
+    pub(super) fn is_open(&self) -> bool {
+        self.quotes % 2 == 1
+    }
+
+    /// Whether quotes were taken for data.
+    pub(super) fn has_quotes(&self) -> bool {
+        self.quotes + self.apostrophes > 0
+    }
+
+    /// Whether the only control character in the text is a line break that stands in it as it is.
+    pub(super) fn has_one_raw_line(&self) -> bool {
+        self.raw_controls == 1 && self.raw_line && !self.escaped_control
+    }
+
+    /// Whether the text holds quotes and the opener that this closer would close.
+    pub(super) fn holds(&self, closer: char) -> bool {
+        let open = match closer {
+            '}' => self.braces,
+            ']' => self.brackets,
+            _ => self.parens,
+        };
+        self.quotes > 0 && open > 0
+    }
+
+    /// Whether every control character in the text stands in it as it is.
+    pub(super) fn has_raw_lines(&self) -> bool {
+        self.raw_controls > 0 && !self.escaped_control
+    }
+
+    /// Looks for brackets in what was written of the text since the last time.
+    pub(super) fn look_for_brackets(&mut self, content: &str) {
+        for byte in content.bytes().skip(self.looked as usize) {
+            match byte {
+                b'{' => self.braces += 1,
+                b'[' => self.brackets += 1,
+                b'(' => self.parens += 1,
+                b')' => self.parens = self.parens.saturating_sub(1),
+                b'}' => self.braces = self.braces.saturating_sub(1),
+                b']' => self.brackets = self.brackets.saturating_sub(1),
+                _ => {}
+            }
+        }
+        self.looked = u32::try_from(content.len()).unwrap_or(u32::MAX);
     }
 
     /// A backslash that escapes nothing was kept.
@@ -57,7 +119,17 @@ impl Reader {
         let key = self.expects == Expects::Key;
         let node = if key { usize::MAX } else { self.output.open(Kind::String, self.key.take()) };
         let start = self.output.text.len();
-        self.string = Some(OpenString { style, key, start, node, raw: false, doubts: Doubts::default() });
+        self.string = Some(OpenString {
+            style,
+            key,
+            start,
+            node,
+            raw: false,
+            nested: 0,
+            escaped: false,
+            doubled: false,
+            doubts: Doubts::default(),
+        });
         self.output.text.push('"');
         cursor.at += len;
         Advance::Go
@@ -72,10 +144,9 @@ impl Reader {
         letters: usize,
         quote: usize,
     ) -> Advance {
-        if prefix.doubtful {
+        // In JSON a single letter may be the first one of the text, which has slipped out of its quotes.
+        if prefix.doubtful || !self.grammar.python() {
             self.guess(RepairCode::StringPrefix, cursor.span(letters));
-        } else if !self.grammar.python() {
-            self.repair(RepairCode::StringPrefix, cursor.span(letters));
         }
         cursor.at += letters;
         let step = self.open_string(cursor, style, quote);
@@ -94,6 +165,7 @@ impl Reader {
             Style::Backtick => RepairCode::BacktickQuotes,
             Style::Typographic(_) => RepairCode::TypographicQuotes,
             Style::Escaped => RepairCode::EscapedQuotes,
+            Style::Entity => RepairCode::EntityQuotes,
             _ => return,
         };
         self.repair(code, Span::new(at, at + len));
@@ -122,6 +194,7 @@ impl Reader {
             Style::Single => b'\'',
             Style::Backtick => b'`',
             Style::Triple(quote) => quote,
+            Style::Entity => b'&',
             Style::Double | Style::Typographic(_) | Style::Escaped | Style::Unquoted => b'"',
         };
         let rest = cursor.rest();
@@ -162,6 +235,7 @@ impl Reader {
                 return Advance::Go;
             }
             Style::Escaped if character == '\\' => return self.read_doubled_escape(cursor),
+            Style::Entity if character == '&' => return self.read_entity(cursor, &open),
             _ => {}
         }
         if open.style.may_close(character) || (open.key && open.style == Style::Single && character == '"') {
@@ -180,6 +254,7 @@ impl Reader {
                     self.repair(RepairCode::RawControlChar, cursor.span(1));
                     if let Some(open) = &mut self.string {
                         open.doubts.raw_line |= character == '\n';
+                        open.doubts.raw_controls += 1;
                     }
                 }
                 self.write_character(cursor, character);
@@ -207,29 +282,20 @@ impl Reader {
         match verdict {
             ProbeVerdict::More => Advance::More,
             ProbeVerdict::Stop(at) => Advance::Stop(cursor.at + len + at),
-            ProbeVerdict::End => {
-                self.list_doubts(cursor.span(len));
-                cursor.at += len;
-                self.close_string();
-                Advance::Go
+            ProbeVerdict::Apart if self.move_quote(cursor, open, len) => Advance::Go,
+            ProbeVerdict::End | ProbeVerdict::Apart => self.end_string(cursor, len),
+            ProbeVerdict::Doubled(extra) => {
+                self.guess(RepairCode::DoubledQuote, cursor.span(len + extra));
+                let step = self.end_string(cursor, len);
+                cursor.at += extra;
+                step
             }
             ProbeVerdict::Data(_) if open.key && self.end_key_before_colon(cursor, open) => Advance::Go,
-            ProbeVerdict::Data(safety) => {
-                // In an array a comma may be missing instead.
-                let safety = if self.in_sequence() { Safety::Guess } else { safety };
-                self.repairs.add(RepairCode::UnescapedQuote, safety, cursor.span(len));
-                let after = cursor.text[cursor.at + len..].chars().next();
-                let apostrophe = self.output.text.ends_with(char::is_alphanumeric)
-                    && after.is_some_and(char::is_alphanumeric);
-                if let Some(open) = &mut self.string {
-                    open.doubts.quotes += usize::from(!apostrophe);
-                }
-                // An escaped quote is a backslash and a quote, of which the quote is the content.
-                cursor.at += usize::from(open.style == Style::Escaped);
-                let character = cursor.rest().chars().next().unwrap_or('"');
-                self.write_character(cursor, character);
-                Advance::Go
-            }
+            ProbeVerdict::Data(safety) => self.keep_quote(cursor, open, len, safety),
+            ProbeVerdict::Opens { key } => match self.go_back(open, key) {
+                Some(step) => step,
+                None => self.keep_quote(cursor, open, len, Safety::Guess),
+            },
             ProbeVerdict::Join { .. } if open.doubts.quotes > 0 => {
                 // Quotes were data before, so this is more text with quotes in it.
                 self.guess(RepairCode::UnescapedQuote, cursor.span(len));
@@ -240,24 +306,11 @@ impl Reader {
                 self.write_character(cursor, character);
                 Advance::Go
             }
-            ProbeVerdict::Join { at, style, plus } => {
-                let from = cursor.offset();
-                cursor.at += len + at;
-                let quote = if style == Style::Escaped { 2 } else { 0 };
-                let quote = quote.max(cursor.rest().chars().next().map_or(1, char::len_utf8));
-                if plus || !self.grammar.python() {
-                    let span = Span::new(from, cursor.offset());
-                    self.guess(RepairCode::JoinedStrings, span);
+            ProbeVerdict::Join { at, style, plus } => self.join_strings(cursor, len + at, style, plus),
+            ProbeVerdict::IsKey => {
+                if self.make_key(cursor, open, len) {
+                    return Advance::Go;
                 }
-                self.list_style(style, cursor.offset(), quote);
-                cursor.at += quote;
-                if let Some(open) = &mut self.string {
-                    open.style = style;
-                    open.raw = false;
-                }
-                Advance::Go
-            }
-            ProbeVerdict::SwallowedKey => {
                 let at = cursor.offset();
                 cursor.at += len;
                 self.fail(
@@ -268,6 +321,75 @@ impl Reader {
                 self.leave_lost_string();
                 Advance::Go
             }
+        }
+    }
+
+    /// Ends the string with the quote here.
+    fn end_string(&mut self, cursor: &mut Cursor<'_>, len: usize) -> Advance {
+        self.settle_string(cursor.span(len));
+        let is_typographic = self.string.is_some_and(|open| matches!(open.style, Style::Typographic(_)));
+        if self.grammar.restores && is_typographic && cursor.byte() == Some(b'"') {
+            self.guess(RepairCode::TypographicQuotes, cursor.span(len));
+        }
+        cursor.at += len;
+        self.close_string();
+        Advance::Go
+    }
+
+    /// Takes the quote here for part of the string.
+    fn keep_quote(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        open: &OpenString,
+        len: usize,
+        safety: Safety,
+    ) -> Advance {
+        if self.drop_doubled_quote(cursor, open, len) {
+            return Advance::Go;
+        }
+        // In an array a comma may be missing instead.
+        let safety = if self.in_sequence() { Safety::Guess } else { safety };
+        self.repairs.add(RepairCode::UnescapedQuote, safety, cursor.span(len));
+        let after = cursor.text[cursor.at + len..].chars().next();
+        let apostrophe =
+            self.output.text.ends_with(char::is_alphanumeric) && after.is_some_and(char::is_alphanumeric);
+        if let Some(open) = &mut self.string {
+            open.doubts.quotes += u32::from(!apostrophe);
+            open.doubts.apostrophes += u32::from(apostrophe);
+            open.doubts.look_for_brackets(&self.output.text[open.start..]);
+        }
+        // An escaped quote is a backslash and a quote, of which the quote is the content.
+        cursor.at += usize::from(open.style == Style::Escaped);
+        let character = cursor.rest().chars().next().unwrap_or('"');
+        self.write_character(cursor, character);
+        Advance::Go
+    }
+
+    /// Goes on with another string, whose quote is `ahead` of the cursor.
+    fn join_strings(&mut self, cursor: &mut Cursor<'_>, ahead: usize, style: Style, plus: bool) -> Advance {
+        let from = cursor.offset();
+        cursor.at += ahead;
+        let quote = if style == Style::Escaped { 2 } else { 0 };
+        let quote = quote.max(cursor.rest().chars().next().map_or(1, char::len_utf8));
+        if plus || !self.grammar.python() {
+            let span = Span::new(from, cursor.offset());
+            self.guess(RepairCode::JoinedStrings, span);
+        }
+        self.list_style(style, cursor.offset(), quote);
+        cursor.at += quote;
+        if let Some(open) = &mut self.string {
+            open.style = style;
+            open.raw = false;
+        }
+        Advance::Go
+    }
+
+    /// Makes the last changes to the open string, which ends with this quote.
+    pub(super) fn settle_string(&mut self, quote: Span) {
+        self.list_doubts(quote);
+        let is_last = |open: &OpenString| open.doubts.has_one_raw_line() && self.output.text.ends_with("\\n");
+        if self.grammar.restores && self.string.as_ref().is_some_and(is_last) {
+            self.move_line_break(quote);
         }
     }
 
@@ -289,7 +411,9 @@ impl Reader {
     fn end_key_before_colon(&mut self, cursor: &Cursor<'_>, open: &OpenString) -> bool {
         let content = &self.output.text[open.start + 1..];
         let Some(name) = content.trim_end_matches([' ', '\t']).strip_suffix(':') else { return false };
-        if !is_identifier(name) {
+        const LONGEST_NAME: usize = 64;
+        let is_name = |name: &str| name.len() <= LONGEST_NAME && !name.contains(['"', '\\', ',', ':']);
+        if !(is_identifier(name) || self.grammar.restores && is_name(name)) {
             return false;
         }
         let end = open.start + 1 + name.len();
@@ -299,61 +423,6 @@ impl Reader {
         self.output.text.push(':');
         self.expects = Expects::Value;
         true
-    }
-
-    /// Reads text without quotes up to what can only end it.
-    fn read_unquoted(&mut self, cursor: &mut Cursor<'_>) -> Advance {
-        let Some(character) = cursor.rest().chars().next() else { return Advance::More };
-        if self.stops_at(cursor, cursor.at) {
-            return Advance::Stop(cursor.at);
-        }
-        let spaced = !self.gap.is_empty();
-        let ends = match character {
-            ' ' | '\t' => {
-                // Spaces at the end are not part of the text.
-                self.gap.push(character);
-                cursor.at += 1;
-                return Advance::Go;
-            }
-            '\n' | '\r' => ProbeVerdict::End,
-            '}' | ']' | ')' if self.open_brackets.count(character as u8) > 0 => ProbeVerdict::End,
-            ',' if self.in_sequence() => ProbeVerdict::End,
-            ',' => self.look_beyond_comma(cursor, cursor.at + 1),
-            '"' => match self.look_beyond_quote(cursor, cursor.at + 1) {
-                ProbeVerdict::End => {
-                    self.guess(RepairCode::MissingQuote, cursor.span(1));
-                    cursor.at += 1;
-                    ProbeVerdict::End
-                }
-                ProbeVerdict::Stop(at) => return Advance::Stop(cursor.at + 1 + at),
-                ProbeVerdict::Join { .. } => ProbeVerdict::Data(Safety::Guess),
-                verdict => verdict,
-            },
-            '#' if spaced => ProbeVerdict::End,
-            '/' if spaced => match cursor.byte_at(cursor.at + 1) {
-                None if !cursor.last => ProbeVerdict::More,
-                Some(b'/' | b'*') => ProbeVerdict::End,
-                _ => ProbeVerdict::Data(Safety::Guess),
-            },
-            _ => ProbeVerdict::Data(Safety::Guess),
-        };
-        match ends {
-            ProbeVerdict::More => Advance::More,
-            ProbeVerdict::Stop(at) => Advance::Stop(cursor.at + 1 + at),
-            ProbeVerdict::End => {
-                self.close_string();
-                Advance::Go
-            }
-            ProbeVerdict::SwallowedKey => self.reject(cursor, "a quote or comma is missing before this key"),
-            ProbeVerdict::Data(_) | ProbeVerdict::Join { .. } => {
-                let gap = std::mem::take(&mut self.gap);
-                for space in gap.chars() {
-                    write_escaped(&mut self.output.text, space);
-                }
-                self.write_character(cursor, character);
-                Advance::Go
-            }
-        }
     }
 }
 

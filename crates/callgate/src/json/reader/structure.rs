@@ -1,12 +1,15 @@
 //! Between the values: brackets, commas, colons, keys.
 
-use super::levels::LevelKind;
+use super::levels::{Level, LevelKind};
 use super::quotes::{Opening, Style};
-use super::scalars::{Scan, is_identifier};
+use super::scalars::{Scan, is_identifier, literal_at};
 use super::{Advance, Cursor, Reader, ReaderState, Syntax};
 use crate::finding::{Code, Span};
 use crate::json::repair::{RepairCode, Safety};
 use crate::json::text::escape_into;
+
+/// The first byte of full-width punctuation.
+const WIDE: u8 = 0xEF;
 
 /// What is expected next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +54,12 @@ impl Reader {
         if self.stops_at(cursor, cursor.at) && !self.fits(byte) {
             return Advance::Stop(cursor.at);
         }
+        if byte == WIDE
+            && self.grammar.restores
+            && let Some(step) = self.read_wide_bracket(cursor)
+        {
+            return step;
+        }
         if (matches!(byte, b'/' | b'#' | b'.' | b'\\') || !(b' '..0x80).contains(&byte))
             && let Some(step) = self.skip_oddity(cursor, byte)
         {
@@ -80,7 +89,15 @@ impl Reader {
         match byte {
             b'{' => return self.open_container(cursor, LevelKind::Brace),
             b'[' => return self.open_container(cursor, LevelKind::Bracket),
-            b'-' | b'0'..=b'9' => return self.read_word(cursor),
+            b'-' | b'0'..=b'9' if !self.grammar.restores || self.in_sequence() => {
+                return self.read_word(cursor);
+            }
+            b'-' | b'0'..=b'9' => {
+                return match self.drop_stray_before_opener(cursor) {
+                    Some(step) => step,
+                    None => self.read_word(cursor),
+                };
+            }
             b'}' | b']' | b')' if self.in_sequence() => return self.read_closer(cursor, byte),
             _ => {}
         }
@@ -96,9 +113,22 @@ impl Reader {
             }
             b'(' => self.open_container(cursor, LevelKind::Paren),
             b',' if self.in_sequence() => self.drop_comma(cursor, Safety::Guess),
-            b'}' | b']' | b')' | b',' | b';' => self.reject(cursor, "a value is missing here"),
+            b':' if self.in_sequence() && self.grammar.restores && self.has_items() => {
+                self.guess(RepairCode::ExtraColon, cursor.span(1));
+                cursor.at += 1;
+                Advance::Go
+            }
+            b':' if self.output.text.ends_with(':') && self.comma.is_none() => {
+                self.repair(RepairCode::ExtraColon, cursor.span(1));
+                cursor.at += 1;
+                Advance::Go
+            }
+            b'}' | b']' | b')' | b',' | b';' => self.drop_before_value(cursor, byte),
             b':' | b'=' => self.reject(cursor, "this sign cannot start a value"),
-            _ => self.read_word(cursor),
+            _ => match self.drop_stray_before_opener(cursor) {
+                Some(step) => step,
+                None => self.read_word(cursor),
+            },
         }
     }
 
@@ -106,6 +136,12 @@ impl Reader {
         match byte {
             b'}' | b']' | b')' => return self.read_closer(cursor, byte),
             b',' => return self.drop_comma(cursor, Safety::Lossless),
+            b'{' if self.grammar.restores => return self.read_opener_for_key(cursor),
+            b'0'..=b'9' => {
+                if let Some(step) = self.join_number(cursor) {
+                    return step;
+                }
+            }
             _ => {}
         }
         let keyword = self.level_kind() == Some(LevelKind::Kwargs);
@@ -174,6 +210,9 @@ impl Reader {
         }
         self.scan = Scan::default();
         if key.is_empty() || !colon {
+            if let Some(step) = self.drop_stray(cursor, |byte| matches!(byte, b'"' | b'\'' | b'}')) {
+                return step;
+            }
             return match self.level_kind() {
                 Some(LevelKind::Kwargs) => self.reject_positional(cursor),
                 _ => self.reject(cursor, "a key and its colon are missing here"),
@@ -182,7 +221,10 @@ impl Reader {
         let bare_keys = matches!(self.grammar.syntax, Syntax::Bare | Syntax::Kwargs);
         let span = cursor.span(key.len());
         match (quoted, is_identifier(key)) {
-            (true, _) => self.repair(RepairCode::MissingQuote, Span::new(span.start, span.start)),
+            (true, _) => {
+                let safety = if self.follows_comma_in_string() { Safety::Guess } else { Safety::Lossless };
+                self.repairs.add(RepairCode::MissingQuote, safety, Span::new(span.start, span.start));
+            }
             (false, true) if bare_keys => {}
             (false, true) => self.repair(RepairCode::UnquotedKey, span),
             (false, false) => self.guess(RepairCode::UnquotedKey, span),
@@ -211,6 +253,9 @@ impl Reader {
             _ => 0,
         };
         if len == 0 {
+            if let Some(step) = self.drop_before_colon(cursor, byte) {
+                return step;
+            }
             if matches!(byte, b',' | b';') || is_bracket(byte) && !matches!(byte, b'{' | b'[' | b'(') {
                 return self.reject(cursor, "a key has no value");
             }
@@ -238,6 +283,19 @@ impl Reader {
             b'}' | b']' | b')' => return self.read_closer(cursor, byte),
             _ => {}
         }
+        if self.grammar.restores {
+            match self.ends_with_fence(cursor) {
+                Some(true) => return self.close_all(cursor.offset()),
+                Some(false) => {}
+                None => return Advance::More,
+            }
+            if self.is_next_line_of_list(byte) {
+                return self.put_comma(cursor, Safety::Guess);
+            }
+        }
+        if let Some(step) = self.drop_after(cursor, byte) {
+            return step;
+        }
         let opens_string = match self.grammar.opening(cursor.rest(), cursor.last) {
             Opening::More => return Advance::More,
             Opening::Quote(..) => true,
@@ -259,15 +317,29 @@ impl Reader {
                     || byte >= 0x80
             }
             Some(LevelKind::Bracket | LevelKind::Paren) => {
-                opens_string || opens || matches!(byte, b'-' | b'0'..=b'9')
+                let is_literal = match literal_at(cursor.text, cursor.at, cursor.last) {
+                    Some(is_literal) => is_literal,
+                    None => return Advance::More,
+                };
+                opens_string || opens || matches!(byte, b'-' | b'0'..=b'9') || is_literal
             }
             Some(LevelKind::Wrapper) | None => false,
         };
         if !follows {
             return self.reject(cursor, "a comma or a closing bracket is missing here");
         }
-        let apart = !self.in_sequence() || opens || self.output.text.ends_with(['}', ']']);
-        let safety = if apart { Safety::Lossless } else { Safety::Guess };
+        let after_closer = self.output.text.ends_with(['}', ']']);
+        let is_certain = match self.grammar.restores {
+            // Two brackets of lists may have changed places.
+            true => opens && after_closer && byte != b'[',
+            false => opens || after_closer,
+        };
+        let apart = !self.in_sequence() || is_certain;
+        self.put_comma(cursor, if apart { Safety::Lossless } else { Safety::Guess })
+    }
+
+    /// Writes a comma that is missing here.
+    pub(super) fn put_comma(&mut self, cursor: &Cursor<'_>, safety: Safety) -> Advance {
         self.repairs.add(RepairCode::MissingComma, safety, cursor.span(0));
         self.output.text.push(',');
         self.expects = if self.in_sequence() { Expects::Value } else { Expects::Key };
@@ -325,8 +397,28 @@ impl Reader {
             cursor.at += usize::from(kind != LevelKind::Kwargs);
             return Advance::Go;
         }
+        let is_fresh = self.comma.is_some() || self.levels.last().is_some_and(|level| level.items == 0);
+        if self.grammar.restores && is_fresh {
+            // A closer is not followed by a string, and this one does not fit.
+            match self.next_token(cursor, 1) {
+                None => return Advance::More,
+                Some(b'"') => {
+                    self.guess(RepairCode::ExtraCloser, cursor.span(1));
+                    cursor.at += 1;
+                    return Advance::Go;
+                }
+                Some(_) => {}
+            }
+        }
         if self.open_brackets.count(byte) > 0 {
-            self.repair(RepairCode::MissingCloser, cursor.span(0));
+            // Of two that are missing, each may have been meant for another place.
+            let below = self.levels.len().checked_sub(2).and_then(|at| self.levels.get(at)).map(Level::kind);
+            let is_only = below.is_some_and(|below| below.closer() == byte)
+                && kind != LevelKind::Paren
+                && !self.holds_its_like()
+                && !self.may_need_no_opener();
+            let safety = if is_only || !self.grammar.restores { Safety::Lossless } else { Safety::Guess };
+            self.repairs.add(RepairCode::MissingCloser, safety, cursor.span(0));
             self.close_level(cursor.offset());
             return Advance::Go;
         }
@@ -343,10 +435,18 @@ impl Reader {
         let span = cursor.span(1);
         cursor.at += 1;
         if cursor.byte_at(next) == Some(kind.closer()) {
-            self.repair(RepairCode::ExtraCloser, span);
+            // An opener may be missing instead.
+            let safety = if self.grammar.restores { Safety::Guess } else { Safety::Lossless };
+            self.repairs.add(RepairCode::ExtraCloser, safety, span);
             return Advance::Go;
         }
-        self.repair(RepairCode::WrongCloser, span);
+        if self.grammar.restores && cursor.byte_at(next) == Some(b',') {
+            self.guess(RepairCode::ExtraCloser, span);
+            return Advance::Go;
+        }
+        let ends = self.levels.len() == 1 && cursor.byte_at(next).is_none();
+        let safety = if ends || !self.grammar.restores { Safety::Lossless } else { Safety::Guess };
+        self.repairs.add(RepairCode::WrongCloser, safety, span);
         self.close_level(span.start);
         if self.state == ReaderState::Done {
             // The white space was looked at to decide, so it belongs to the value.
@@ -364,6 +464,16 @@ impl Reader {
             if !self.grammar.python() {
                 self.repair(RepairCode::TrailingComma, Span::new(offset, offset + 1));
             }
+        }
+        if level.kind() == LevelKind::Paren
+            && level.items == 1
+            && comma.is_none()
+            && self.unwrap_single(&level)
+        {
+            // Python reads a single value in parentheses as that value.
+            self.guess_late(RepairCode::Tuple, Span::new(closer, closer));
+            self.value_done();
+            return;
         }
         if let Some((_, closer, _)) = level.kind().written() {
             self.flush_gap();
@@ -400,6 +510,6 @@ impl Reader {
     }
 }
 
-fn is_bracket(byte: u8) -> bool {
+pub(super) fn is_bracket(byte: u8) -> bool {
     matches!(byte, b'{' | b'}' | b'[' | b']' | b'(' | b')')
 }

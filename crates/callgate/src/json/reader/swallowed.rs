@@ -1,0 +1,145 @@
+//! Swallowed structure: what a string without its second quote holds at its end, and where it should have ended.
+
+use super::levels::Level;
+use super::scalars::is_scalar;
+use super::structure::Expects;
+
+/// How many tokens a string is taken to have swallowed at most.
+const MOST: usize = 64;
+
+/// What comes behind that which was swallowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Then {
+    Key,
+    Item,
+    End,
+}
+
+/// One token of structure in the text of a string, and where it starts.
+#[derive(Clone, Copy, Debug)]
+enum Swallowed {
+    Sign(u8),
+    Scalar,
+}
+
+/// The text without the white space at its end, of which line breaks are escaped.
+pub(super) fn trimmed(text: &str, raw_lines: bool) -> &str {
+    let mut text = text;
+    loop {
+        let end = text.trim_end_matches(' ');
+        let cut = ["\\n", "\\r", "\\t"].iter().find_map(|escape| end.strip_suffix(escape));
+        match cut.filter(|_| raw_lines) {
+            Some(cut) => text = cut,
+            None => return end,
+        }
+    }
+}
+
+/// Where the structure starts that the text of a string ends with, if it can stand there and leads to what follows.
+pub(super) fn swallowed(
+    text: &str,
+    key: bool,
+    raw_lines: bool,
+    levels: &[Level],
+    then: Then,
+) -> Option<usize> {
+    let (tokens, _) = tokens(text, raw_lines);
+    let starts = |token: Swallowed| match token {
+        Swallowed::Sign(sign) => {
+            if key {
+                sign == b':'
+            } else {
+                matches!(sign, b',' | b'}' | b']')
+            }
+        }
+        Swallowed::Scalar => false,
+    };
+    let place = if key { Expects::Colon } else { Expects::After };
+    let candidates = (0..tokens.len()).filter(|at| starts(tokens[*at].1) && tokens[*at].0 > 0);
+    for at in candidates {
+        if leads_to(&tokens[at..], place, levels, then) {
+            return Some(tokens[at].0);
+        }
+    }
+    None
+}
+
+/// Whether the text of a string is nothing but structure, and leads to what follows if its opening quote was stray.
+pub(super) fn is_structure(text: &str, raw_lines: bool, levels: &[Level], then: Then) -> bool {
+    let (tokens, rest) = tokens(text, raw_lines);
+    let has_values =
+        tokens.iter().any(|(_, token)| matches!(token, Swallowed::Scalar | Swallowed::Sign(b',')));
+    rest.is_empty() && has_values && leads_to(&tokens, Expects::Value, levels, then)
+}
+
+/// The text as it stood in the input.
+pub(super) fn as_written(text: &str, raw_lines: bool) -> String {
+    match raw_lines {
+        true => text.replace("\\n", "\n").replace("\\r", "\r").replace("\\t", "\t"),
+        false => text.to_owned(),
+    }
+}
+
+/// The structure that the text of a string ends with, and the text before it.
+fn tokens(text: &str, raw_lines: bool) -> (Vec<(usize, Swallowed)>, &str) {
+    let mut tokens: Vec<(usize, Swallowed)> = Vec::new();
+    let mut rest = trimmed(text, raw_lines);
+    while let Some(last) = rest.bytes().last()
+        && tokens.len() < MOST
+    {
+        if matches!(last, b',' | b':' | b'{' | b'}' | b'[' | b']') {
+            rest = &rest[..rest.len() - 1];
+            tokens.push((rest.len(), Swallowed::Sign(last)));
+        } else {
+            let part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
+            let before = rest.trim_end_matches(part);
+            if !is_scalar(&rest[before.len()..]) {
+                break;
+            }
+            tokens.push((before.len(), Swallowed::Scalar));
+            rest = before;
+        }
+        rest = trimmed(rest, raw_lines);
+    }
+    tokens.reverse();
+    (tokens, rest)
+}
+
+/// Whether structure after a string, which is a key or a value, leads to what follows.
+fn leads_to(tokens: &[(usize, Swallowed)], place: Expects, levels: &[Level], then: Then) -> bool {
+    let mut open: Vec<bool> = levels.iter().map(|level| level.kind().is_object()).collect();
+    let mut expects = place;
+    let mut fresh = false;
+    for (_, token) in tokens {
+        let Some(in_object) = open.last().copied() else { return false };
+        let closer = if in_object { b'}' } else { b']' };
+        expects = match (expects, *token) {
+            (Expects::Colon, Swallowed::Sign(b':')) => Expects::Value,
+            (Expects::After, Swallowed::Sign(b',')) => {
+                if in_object {
+                    Expects::Key
+                } else {
+                    Expects::Value
+                }
+            }
+            (Expects::Value, Swallowed::Scalar) => Expects::After,
+            (Expects::Value, Swallowed::Sign(sign @ (b'{' | b'['))) => {
+                open.push(sign == b'{');
+                fresh = true;
+                expects = if sign == b'{' { Expects::Key } else { Expects::Value };
+                continue;
+            }
+            (place, Swallowed::Sign(sign)) if sign == closer && (place == Expects::After || fresh) => {
+                open.pop();
+                Expects::After
+            }
+            _ => return false,
+        };
+        fresh = false;
+    }
+    match then {
+        Then::Key => expects == Expects::Key,
+        Then::Item => expects == Expects::Value,
+        Then::End => open.is_empty(),
+    }
+}
