@@ -175,6 +175,16 @@ impl Draft {
         }
     }
 
+    /// The text of the JSON, if something in it had to be guessed.
+    pub(crate) fn body_in_doubt(&self) -> Option<&str> {
+        let DraftBody::Json { reader, .. } = &self.body else { return None };
+        let is_guess =
+            |repair: &Repair| repair.safety == Safety::Guess || repair.code == RepairCode::UnescapedQuote;
+        let is_guessed = reader.repairs().iter().any(is_guess);
+        let at = self.body_start.map_or(0, |start| start - self.start);
+        self.raw.get(at..).filter(|_| is_guessed)
+    }
+
     pub(crate) fn repaired(&mut self, code: RepairCode, start: usize, end: usize) {
         self.repairs.push(Repair {
             code,

@@ -262,6 +262,12 @@ pub(crate) const CLASSES: &[Class] = &[
         by_tools: false,
         damage: |base| base.around("", "<|im_end|>"),
     },
+    Class {
+        name: "closing brackets missing before the next call",
+        want: Want::Said,
+        by_tools: true,
+        damage: Base::unclosed,
+    },
     Class { name: "in a quotation", want: Want::Dead, by_tools: false, damage: Base::quoted },
     Class {
         name: "in a thought",
@@ -312,4 +318,7 @@ pub(crate) const OPEN: &[(&str, &str)] = &[
     ("a name in a namespace or in white space", "reploid0-plan"),
     ("two members of a kind", "command-r-plus"),
     ("two members of a kind", "tool-call-heading"),
+    ("closing brackets missing before the next call", "command-r-plus"),
+    // Its objects have the tools' names for keys, as any object could.
+    ("closing brackets missing before the next call", "apertus"),
 ];

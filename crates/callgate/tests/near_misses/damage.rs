@@ -38,6 +38,16 @@ impl Base {
         Some(text).filter(|text| *text != self.text).into_iter().collect()
     }
 
+    /// Without the closing brackets of the first call, and of all calls, where more follow.
+    pub(crate) fn unclosed(&self) -> Vec<String> {
+        let Some((end, _)) = self.text.match_indices("\"}").next().filter(|_| self.calls.len() > 1) else {
+            return Vec::new();
+        };
+        let rest = &self.text[end + 1..];
+        let first = format!("{}{}", &self.text[..=end], rest.trim_start_matches('}'));
+        vec![first, self.text.replace("}}", "").replace("\"}", "\"")]
+    }
+
     /// With this around all of it.
     pub(crate) fn around(&self, before: &str, after: &str) -> Vec<String> {
         vec![format!("{before}{}{after}", self.text)]

@@ -1,6 +1,7 @@
 //! Ends: of calls, of frames, and of the input.
 
 use super::super::Compiled;
+use crate::bytes::character_start;
 use crate::dialect::turn;
 use crate::draft::ending::Source;
 use crate::draft::lines::{LineReader, Progress};
@@ -12,6 +13,7 @@ use crate::ledger::{Emitter, Pending};
 use crate::policy::Foreign;
 use crate::reception::receive;
 
+use super::super::likeness::{LOOK_BACK, is_call_object};
 use super::super::program::{Body, Frame, FrameKind};
 use super::super::threads::Thread;
 use super::around::StrayClosers;
@@ -62,6 +64,15 @@ impl Machine {
         if is_own {
             let call = Span::new(draft.start, self.position);
             thread.slips.list(&mut draft, call);
+        }
+        let begins_call = |body: &str| {
+            let objects = body.match_indices('{').skip(1);
+            let mut heads = objects.map(|(at, _)| &body[at..character_start(body, at + LOOK_BACK)]);
+            frame.openers.iter().any(|opener| body.contains(opener)) || heads.any(is_call_object)
+        };
+        if draft.body_in_doubt().is_some_and(begins_call) {
+            // What was guessed may have swallowed the next call.
+            draft.suspect_end(self.position);
         }
         draft.close_params(record, &gate.rules);
         if draft.findings.is_empty() {
