@@ -51,6 +51,7 @@ fn read(kind: u8, chunks: &[&[u8]]) -> Result<Vec<ModelChunk>, String> {
     };
     let request = ChatRequest {
         messages: vec![Message::User { text: "Hi.".to_owned() }],
+        untrusted: Vec::new(),
         tools: None,
         style: CallStyle::Native,
         parameters: Parameters::default(),

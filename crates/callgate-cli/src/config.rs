@@ -81,7 +81,7 @@ fn starter() -> String {
     let profile = callgate::Profile::standard();
     let mut text = String::from(
         "# What callgate is told. Every line below is a default: take the # away to set another value.\n\
-         # A key may be written with dots, as here, or in sections.\n",
+         # A key may be written whole, as here, or in sections.\n",
     );
     let mut section = "";
     for row in rows() {
