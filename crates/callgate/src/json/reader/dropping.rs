@@ -166,6 +166,10 @@ impl Reader {
             '｛' => LevelKind::Brace,
             '［' => LevelKind::Bracket,
             '｝' | '］' => {
+                let may_end = matches!(self.expects, Expects::After | Expects::Key);
+                if !(may_end || self.expects == Expects::Value && self.in_sequence()) {
+                    return None;
+                }
                 let closer = if wide == '｝' { b'}' } else { b']' };
                 while self.open_brackets.count(closer) > 0 {
                     let is_own = self.level_kind().is_some_and(|kind| kind.closer() == closer);
