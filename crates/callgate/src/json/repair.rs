@@ -88,9 +88,8 @@ pub fn repair(text: &str, depth: usize) -> Result<Repaired, Finding> {
 pub fn repair_partial(text: &str, depth: usize) -> Result<Repaired, Finding> {
     let repaired = read(Reader::new(Syntax::Json).document().restoring().partial().with_depth(depth), text)?;
     // A number by itself may go on.
-    match text.ends_with(|c: char| !c.is_ascii_whitespace())
-        && !repaired.text.ends_with(['}', ']', '"', 'e', 'l'])
-    {
+    let is_number = repaired.text.trim_start().starts_with(|c: char| c == '-' || c.is_ascii_digit());
+    match is_number && !text.ends_with(|c: char| c.is_ascii_whitespace()) {
         true => Err(Finding::new(Code::Truncated).at(Span::new(text.len(), text.len()))),
         false => Ok(repaired),
     }

@@ -105,14 +105,14 @@ impl Reader {
             '{' | '[' => return self.begin_value(cursor),
             '｛' | '［' if self.grammar.restores => return self.begin_value(cursor),
             '(' if self.grammar.python() => return self.begin_value(cursor),
-            '(' if self.grammar.restores => {
-                let opens = |byte: &u8| matches!(byte, b'{' | b'[' | b'"' | b'\'' | b'-' | b'0'..=b'9');
-                match cursor.rest().as_bytes().get(1) {
-                    None if !cursor.last => return Advance::More,
-                    Some(byte) if opens(byte) => return self.begin_value(cursor),
-                    _ => {}
+            '(' if self.grammar.restores => match cursor.byte_at(cursor.at + 1) {
+                None if !cursor.last => return Advance::More,
+                // A word in parentheses is prose.
+                Some(byte) if begins_value(byte) && !byte.is_ascii_alphabetic() => {
+                    return self.begin_value(cursor);
                 }
-            }
+                _ => {}
+            },
             '\u{feff}' => {
                 self.repair(RepairCode::ByteOrderMark, cursor.span(3));
                 cursor.at += 3;

@@ -16,6 +16,36 @@ impl Reader {
         memchr::memchr(b'"', start).is_some() && !self.repairs.list().iter().any(is_escaped)
     }
 
+    /// Drops a closer that does not fit where a key or value is expected, if a string follows: `Some` is what to do then.
+    pub(super) fn drop_unfit_closer(&mut self, cursor: &mut Cursor<'_>) -> Option<Advance> {
+        let is_fresh = self.comma.is_some() || self.levels.last().is_some_and(|level| level.items == 0);
+        if !self.grammar.restores || !is_fresh {
+            return None;
+        }
+        match self.next_token(cursor, 1) {
+            None => Some(Advance::More),
+            Some(b'"') => {
+                self.guess(RepairCode::ExtraCloser, cursor.span(1));
+                cursor.at += 1;
+                Some(Advance::Go)
+            }
+            Some(_) => None,
+        }
+    }
+
+    /// Reads what may stand behind a value besides a comma or closer, or drops it: `Some` is what to do then.
+    pub(super) fn read_odd_after(&mut self, cursor: &mut Cursor<'_>, byte: u8) -> Option<Advance> {
+        match self.ends_with_fence(cursor) {
+            Some(true) => return Some(self.close_all(cursor.offset())),
+            Some(false) => {}
+            None => return Some(Advance::More),
+        }
+        match self.is_next_line_of_list(byte) {
+            true => Some(self.put_comma(cursor, Safety::Guess)),
+            false => self.drop_after(cursor, byte),
+        }
+    }
+
     /// Drops a comma or closer that stands where a value should, if the value follows.
     pub(super) fn drop_before_value(&mut self, cursor: &mut Cursor<'_>, byte: u8) -> Advance {
         let follows = match self.next_token(cursor, 1) {
@@ -95,8 +125,8 @@ impl Reader {
     }
 
     /// Drops what stands behind a value and belongs to nothing: `Some` is what to do then.
-    pub(super) fn drop_after(&mut self, cursor: &mut Cursor<'_>, byte: u8) -> Option<Advance> {
-        if !self.grammar.restores || self.levels.is_empty() {
+    fn drop_after(&mut self, cursor: &mut Cursor<'_>, byte: u8) -> Option<Advance> {
+        if self.levels.is_empty() {
             return None;
         }
         match byte {
@@ -132,7 +162,7 @@ impl Reader {
     }
 
     /// Whether bare words stand in lines of their own, as in a list without commas, and this begins the next.
-    pub(super) fn is_next_line_of_list(&self, byte: u8) -> bool {
+    fn is_next_line_of_list(&self, byte: u8) -> bool {
         let is_bare = byte.is_ascii_alphabetic() || byte >= 0x80;
         let last = self.repairs.list().last().map(|repair| repair.code);
         is_bare
@@ -143,14 +173,14 @@ impl Reader {
     }
 
     /// Whether the fence around the document ends here; `None` if more input decides.
-    pub(super) fn ends_with_fence(&self, cursor: &Cursor<'_>) -> Option<bool> {
+    fn ends_with_fence(&self, cursor: &Cursor<'_>) -> Option<bool> {
         let rest = cursor.rest();
         let is_cut = !cursor.last && "```".starts_with(rest);
         (!is_cut).then(|| rest.starts_with("```"))
     }
 
     /// Closes everything that is open, as the text around the value goes on here.
-    pub(super) fn close_all(&mut self, at: usize) -> Advance {
+    fn close_all(&mut self, at: usize) -> Advance {
         while !self.levels.is_empty() {
             self.close_level(at);
             self.guess(RepairCode::MissingCloser, Span::new(at, at));
@@ -166,6 +196,10 @@ impl Reader {
             '｛' => LevelKind::Brace,
             '［' => LevelKind::Bracket,
             '｝' | '］' => {
+                let may_end = matches!(self.expects, Expects::After | Expects::Key);
+                if !(may_end || self.expects == Expects::Value && self.in_sequence()) {
+                    return None;
+                }
                 let closer = if wide == '｝' { b'}' } else { b']' };
                 while self.open_brackets.count(closer) > 0 {
                     let is_own = self.level_kind().is_some_and(|kind| kind.closer() == closer);

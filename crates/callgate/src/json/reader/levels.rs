@@ -126,6 +126,17 @@ impl Reader {
         inside.len() > MANY || inside.iter().any(|node| node.kind == Kind::Object)
     }
 
+    /// Whether the closer of the innermost level may be missing somewhere else than before this closer of another.
+    pub(super) fn may_close_elsewhere(&self, closer: u8) -> bool {
+        // Of two that are missing, each may have been meant for another place.
+        let below = self.levels.len().checked_sub(2).and_then(|at| self.levels.get(at));
+        let is_only = below.is_some_and(|below| below.kind.closer() == closer);
+        !is_only
+            || self.level_kind() == Some(LevelKind::Paren)
+            || self.holds_its_like()
+            || self.may_need_no_opener()
+    }
+
     /// Whether what the innermost level holds could stand without its brackets: the opener may be one too many.
     pub(super) fn may_need_no_opener(&self) -> bool {
         let items = self.levels.last().map_or(0, |level| level.items);

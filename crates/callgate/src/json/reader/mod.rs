@@ -347,7 +347,9 @@ impl Reader {
             let rest = &text[inside..];
             let (at, seen) = self.run(rest, false);
             self.window.push_str(&rest[at..seen]);
-            self.run_again(false);
+            if !self.back.is_empty() {
+                self.run_again(false);
+            }
             return inside + seen;
         }
         if self.probe.as_mut().is_some_and(|probe| probe.passes_over(text)) {
@@ -365,11 +367,14 @@ impl Reader {
             window.drain(..at);
         }
         self.window = window;
-        self.run_again(false);
+        if !self.back.is_empty() {
+            self.run_again(false);
+        }
         seen.saturating_sub(held)
     }
 
     /// Reads again what a string had swallowed in earlier chunks, and then what waits behind it.
+    #[inline(never)]
     fn run_again(&mut self, last: bool) {
         while !self.back.is_empty() {
             let mut window = std::mem::take(&mut self.back);

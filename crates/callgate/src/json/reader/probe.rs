@@ -4,7 +4,7 @@
 //! the look never changes how valid text is read. It is a small machine of its own, resumed where the input paused.
 
 use super::levels::{Level, LevelKind, OpenBrackets};
-use super::quotes::{Opening, Style};
+use super::quotes::{Opening, Style, looked_behind_quote};
 use super::strings::Doubts;
 use super::{Cursor, Grammar, Reader};
 use crate::json::repair::Safety;
@@ -185,7 +185,7 @@ impl Reader {
             style,
             doubts: open.map_or_else(Doubts::default, |open| open.doubts),
             may_open,
-            has_colon: key && self.ends_with_colon(),
+            has_colon: key && self.grammar.restores && self.ends_with_colon(),
             open_brackets: &self.open_brackets,
             stops_from: self.stops_from.saturating_sub(cursor.base + from),
             last: cursor.last,
@@ -361,7 +361,11 @@ impl Probe {
                 let apart = self.spaced && (self.newline || setting.grammar.python() || is_list);
                 let goes_on = apart
                     && match setting.grammar.opening(&tail[self.at..], setting.last) {
-                        Opening::Quote(..) => true,
+                        Opening::Quote(..) => {
+                            // One quote was told from three, which took a look at what follows it.
+                            self.at += looked_behind_quote(&tail.as_bytes()[self.at..]);
+                            true
+                        }
                         Opening::None => false,
                         Opening::More => return Some(ProbeVerdict::More),
                     };

@@ -121,3 +121,12 @@ fn typographic(character: char) -> Option<&'static [char]> {
         _ => return None,
     })
 }
+
+/// How far beyond its first byte a quote was looked at to tell one from three.
+pub(super) fn looked_behind_quote(bytes: &[u8]) -> usize {
+    match bytes {
+        [b'"', b'"', _, ..] | [b'\'', b'\'', _, ..] => 2,
+        [b'"' | b'\'', _, ..] => 1,
+        _ => 0,
+    }
+}

@@ -275,7 +275,8 @@ impl Reader {
     pub(super) fn drop_half(&mut self, at: usize) -> bool {
         // Where nothing else was read, nothing would be left but brackets.
         let is_all = matches!(self.levels[..], [Level { items: 0, .. }]);
-        if !self.grammar.restores || self.levels.is_empty() || is_all && !self.grammar.partial {
+        let is_nothing = self.levels.is_empty() || self.output.tape.nodes().is_empty();
+        if !self.grammar.restores || is_nothing || is_all && !self.grammar.partial {
             return false;
         }
         let start = match (self.string, self.key) {

@@ -61,11 +61,7 @@ impl Reader {
         if touches_end && !root && !self.closing {
             return Advance::More;
         }
-        if self.grammar.restores
-            && !root
-            && matches!(following, Some(b',' | b'"' | b'{' | b'[' | b'-' | b'+' | b'.' | b'0'..=b'9'))
-            && let Some(step) = self.join_halves(cursor, len, next)
-        {
+        if !root && let Some(step) = self.join_halves(cursor, len, next) {
             return step;
         }
         let scalar = scalar(word, self.grammar.python());
@@ -198,6 +194,11 @@ impl Reader {
     /// themselves: `Some` is what to do then.
     fn join_halves(&mut self, cursor: &mut Cursor<'_>, len: usize, next: usize) -> Option<Advance> {
         const LONGEST: usize = 32;
+        let between = cursor.byte_at(next)?;
+        let may_join = matches!(between, b',' | b'"' | b'{' | b'[' | b'-' | b'+' | b'.' | b'0'..=b'9');
+        if !self.grammar.restores || !may_join {
+            return None;
+        }
         let first = cursor.rest().get(..len)?;
         let gap = (next - cursor.at - len).max(1);
         let rest = cursor.rest().get(len + gap..)?;
@@ -210,22 +211,21 @@ impl Reader {
             return Some(Advance::More);
         }
         let second = &rest[..end];
-        let is_sign = matches!(cursor.byte_at(next), Some(b'"' | b'{' | b'['));
+        let is_sign = matches!(between, b'"' | b'{' | b'[');
         // Digits on both sides of a quote or opener are one number; what stands on both sides of a comma or space may be two.
         let is_cut = match is_sign {
             true => {
                 next == cursor.at + len
                     && matches!(rest.as_bytes().get(end), Some(b',' | b'}' | b']' | b'\n'))
             }
-            false if cursor.byte_at(next) == Some(b',') => !is_scalar(first),
+            false if between == b',' => !is_scalar(first),
             false => !is_scalar(first) || !is_scalar(second),
         };
         let word = format!("{first}{second}");
         if end == 0 || !is_cut || !is_scalar(&word) {
             return None;
         }
-        let code =
-            if cursor.byte_at(next) == Some(b',') { RepairCode::ExtraComma } else { RepairCode::StrayText };
+        let code = if between == b',' { RepairCode::ExtraComma } else { RepairCode::StrayText };
         self.guess(code, Span::new(cursor.offset() + len, cursor.offset() + len + gap));
         let scalar = scalar(&word, false).map(|scalar| Scalar { spelling: Some(word), ..scalar })?;
         self.write_scalar(cursor, len, scalar);

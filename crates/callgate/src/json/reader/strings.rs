@@ -387,8 +387,11 @@ impl Reader {
     /// Makes the last changes to the open string, which ends with this quote.
     pub(super) fn settle_string(&mut self, quote: Span) {
         self.list_doubts(quote);
+        if !self.grammar.restores {
+            return;
+        }
         let is_last = |open: &OpenString| open.doubts.has_one_raw_line() && self.output.text.ends_with("\\n");
-        if self.grammar.restores && self.string.as_ref().is_some_and(is_last) {
+        if self.string.as_ref().is_some_and(is_last) {
             self.move_line_break(quote);
         }
     }

@@ -1,6 +1,6 @@
 //! Between the values: brackets, commas, colons, keys.
 
-use super::levels::{Level, LevelKind};
+use super::levels::LevelKind;
 use super::quotes::{Opening, Style};
 use super::scalars::{Scan, is_identifier, literal_at};
 use super::{Advance, Cursor, Reader, ReaderState, Syntax};
@@ -283,17 +283,9 @@ impl Reader {
             b'}' | b']' | b')' => return self.read_closer(cursor, byte),
             _ => {}
         }
-        if self.grammar.restores {
-            match self.ends_with_fence(cursor) {
-                Some(true) => return self.close_all(cursor.offset()),
-                Some(false) => {}
-                None => return Advance::More,
-            }
-            if self.is_next_line_of_list(byte) {
-                return self.put_comma(cursor, Safety::Guess);
-            }
-        }
-        if let Some(step) = self.drop_after(cursor, byte) {
+        if self.grammar.restores
+            && let Some(step) = self.read_odd_after(cursor, byte)
+        {
             return step;
         }
         let opens_string = match self.grammar.opening(cursor.rest(), cursor.last) {
@@ -397,27 +389,12 @@ impl Reader {
             cursor.at += usize::from(kind != LevelKind::Kwargs);
             return Advance::Go;
         }
-        let is_fresh = self.comma.is_some() || self.levels.last().is_some_and(|level| level.items == 0);
-        if self.grammar.restores && is_fresh {
-            // A closer is not followed by a string, and this one does not fit.
-            match self.next_token(cursor, 1) {
-                None => return Advance::More,
-                Some(b'"') => {
-                    self.guess(RepairCode::ExtraCloser, cursor.span(1));
-                    cursor.at += 1;
-                    return Advance::Go;
-                }
-                Some(_) => {}
-            }
+        if let Some(step) = self.drop_unfit_closer(cursor) {
+            return step;
         }
         if self.open_brackets.count(byte) > 0 {
-            // Of two that are missing, each may have been meant for another place.
-            let below = self.levels.len().checked_sub(2).and_then(|at| self.levels.get(at)).map(Level::kind);
-            let is_only = below.is_some_and(|below| below.closer() == byte)
-                && kind != LevelKind::Paren
-                && !self.holds_its_like()
-                && !self.may_need_no_opener();
-            let safety = if is_only || !self.grammar.restores { Safety::Lossless } else { Safety::Guess };
+            let has_rival = self.grammar.restores && self.may_close_elsewhere(byte);
+            let safety = if has_rival { Safety::Guess } else { Safety::Lossless };
             self.repairs.add(RepairCode::MissingCloser, safety, cursor.span(0));
             self.close_level(cursor.offset());
             return Advance::Go;
