@@ -13,8 +13,9 @@ use crate::profile::Profile;
 use crate::registry::Registry;
 use crate::response::Response;
 use crate::rules::ActiveDialect;
+use crate::trial::{Trial, trials};
 
-/// Gates for all built-in dialects, each by itself, compiled once for all texts and all tools. Cheap to make.
+/// Tries all built-in dialects, each by itself, compiled once for all texts and all tools. Cheap to make.
 #[derive(Clone, Debug)]
 pub struct Detector {
     tools: Option<Registry>,
@@ -69,16 +70,18 @@ impl Detector {
         if !is_silent || !self.tools.as_ref().is_none_or(may_call) {
             return None;
         }
-        self.ranked(&response.text, |alone| !alone.is_heard).into_iter().find(|best| best.calls > 0)
+        let is_heard = |record: &Record| record.heads().iter().all(|(_, is_heard)| *is_heard);
+        self.ranked(&response.text, |record| !is_heard(record)).into_iter().find(|best| best.calls > 0)
     }
 
-    fn ranked(&self, text: &str, is_asked: impl Fn(&Contender) -> bool) -> Vec<Candidate> {
-        let shared = Shared::get();
+    fn ranked(&self, text: &str, may_try: impl Fn(&Record) -> bool) -> Vec<Candidate> {
+        let trials = trials(self.tools.as_ref(), text, may_try);
+        let mut ranked: Vec<_> = trials.map(|trial| (trial.quality(text), trial)).collect();
+        // The sort is stable, so equals keep the order of the dialects, which is their rank.
+        ranked.sort_by(|(one, _), (other, _)| other.cmp(one));
         let mut candidates: Vec<Candidate> = Vec::new();
-        // Where the names of tools are the markers, nothing is read without them.
-        let can_read = |alone: &&Contender| self.tools.is_some() || !alone.needs_tools;
-        for alone in shared.alone.iter().filter(can_read).filter(|alone| is_asked(alone)) {
-            let Some(candidate) = self.candidate(&self.with_tools(&alone.gate), text) else { continue };
+        for (_, trial) in ranked {
+            let Some(candidate) = self.candidate(&trial) else { continue };
             match candidates.iter_mut().find(|other| other.reads_the_same(&candidate)) {
                 Some(other) => other.also.push(candidate.dialect),
                 None => candidates.push(candidate),
@@ -90,7 +93,7 @@ impl Detector {
         let claims =
             candidates.iter().filter(|one| one.calls > 0).flat_map(|one| one.claimed.iter().copied());
         let claims: BTreeSet<Span> = claims.collect();
-        let heard = self.with_tools(&shared.auto).parse(text);
+        let heard = self.auto().parse(text);
         let heard: Vec<_> =
             heard.calls.into_iter().map(|call| (call.name, call.arguments, call.span)).collect();
         for candidate in &mut candidates {
@@ -98,21 +101,27 @@ impl Detector {
             candidate.left = claims.iter().map(|span| uncovered(*span, &candidate.claimed)).sum();
             candidate.why = candidate.in_words(self.tools.is_some());
         }
-        // The sort is stable, so equals keep the order of the dialects, which is their rank.
-        candidates.sort_by_key(|one| {
-            let good = (one.valid, one.known, one.calls);
-            (std::cmp::Reverse(good), one.rejected, one.left)
-        });
         candidates
     }
 
-    fn with_tools(&self, gate: &Gate) -> Gate {
+    /// The gate that listens to what is heard where no dialect is named.
+    fn auto(&self) -> Gate {
+        static AUTO: OnceLock<Gate> = OnceLock::new();
+        let gate = AUTO.get_or_init(|| {
+            let auto = Record::builtin().iter().filter(|record| record.auto);
+            let active = |record: &Record| ActiveDialect {
+                record: Arc::new(record.clone()),
+                chosen: false,
+                live: true,
+            };
+            let profile = Profile::standard();
+            Gate::of(profile, profile.policy(), None, auto.map(active).collect())
+        });
         self.tools.as_ref().map_or_else(|| gate.clone(), |tools| gate.with_tools(tools.clone()))
     }
 
-    fn candidate(&self, gate: &Gate, text: &str) -> Option<Candidate> {
-        let response = gate.parse(text);
-        let dialect = gate.live().next()?.name.to_string();
+    fn candidate(&self, Trial { record, response }: &Trial) -> Option<Candidate> {
+        let dialect = record.name.to_string();
         let read = |name: &str| name == dialect;
         let calls: Vec<_> = response.calls.iter().filter(|call| read(&call.dialect)).collect();
         let rejected: Vec<_> = response.rejected.iter().filter(|one| read(&one.dialect)).collect();
@@ -131,7 +140,7 @@ impl Detector {
             heard: false,
             left: 0,
             why: String::new(),
-            claimed: claimed(&response),
+            claimed: claimed(response),
             read: calls
                 .iter()
                 .map(|call| (call.name.clone(), call.arguments.clone(), call.span))
@@ -182,46 +191,6 @@ fn claimed(response: &Response) -> BTreeSet<Span> {
 fn uncovered(place: Span, covering: &BTreeSet<Span>) -> usize {
     let shared = |span: &Span| span.end.min(place.end).saturating_sub(span.start.max(place.start));
     (place.end - place.start).saturating_sub(covering.iter().map(shared).sum())
-}
-
-/// The compiled gates, without tools.
-struct Shared {
-    alone: Vec<Contender>,
-    /// Those that listen where none is named.
-    auto: Gate,
-}
-
-/// The gate of one dialect, with all its openers.
-struct Contender {
-    gate: Gate,
-    /// Whether all of them are heard where none is named.
-    is_heard: bool,
-    needs_tools: bool,
-}
-
-impl Shared {
-    fn get() -> &'static Shared {
-        static SHARED: OnceLock<Shared> = OnceLock::new();
-        SHARED.get_or_init(|| {
-            let profile = Profile::standard();
-            let active = |record: &Record, chosen| ActiveDialect {
-                record: Arc::new(record.clone()),
-                chosen,
-                live: true,
-            };
-            let gate = |records: Vec<ActiveDialect>| Gate::of(profile, profile.policy(), None, records);
-            let alone = |record: &Record| Contender {
-                gate: gate(vec![active(record, true)]),
-                is_heard: record.heads().iter().all(|(_, is_heard)| *is_heard),
-                needs_tools: record.known,
-            };
-            let auto = Record::builtin().iter().filter(|record| record.auto);
-            Shared {
-                alone: Record::builtin().iter().map(alone).collect(),
-                auto: gate(auto.map(|record| active(record, false)).collect()),
-            }
-        })
-    }
 }
 
 #[cfg(test)]

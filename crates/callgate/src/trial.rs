@@ -87,37 +87,64 @@ fn reader(rules: &Rules, text: &str) -> Option<&'static str> {
         let mut chosen = rules.dialects.iter().filter(|active| active.chosen);
         chosen.any(|active| active.record.name == record.name)
     };
-    let readings = COMPILED.iter().filter_map(|(record, compiled)| {
-        let can_read = !is_asked(record) && (!record.known || rules.registry.is_some());
-        let compiled = can_read.then(|| compiled.get_or_init(|| alone(record)))?;
-        Some((quality(record, &read(rules.registry.clone(), compiled.clone(), text), text)?, record))
-    });
+    let trials = trials(rules.registry.as_ref(), text, |record| !is_asked(record));
+    let readings = trials.filter_map(|trial| Some((trial.quality(text)?, trial.record)));
     // The first of equals is taken: the order of the files is the rank.
     let best = readings.reduce(|best, next| if next.0 > best.0 { next } else { best });
     best.map(|(_, record)| &*record.name)
+}
+
+/// What a dialect by itself has read of a text.
+pub(crate) struct Trial {
+    pub(crate) record: &'static Record,
+    pub(crate) response: Response,
 }
 
 /// How well a dialect has read a text: by its calls, then by those it had to reject, by whether it writes them so itself,
 /// by whether it is that of certain models, and by what was left over.
 type Quality = (usize, usize, bool, bool, Reverse<usize>);
 
-fn quality(record: &Record, response: &Response, text: &str) -> Option<Quality> {
-    // What has a name and only arguments that do not fit, or no end, was read as what it is.
-    let is_read = |finding: &Finding| finding.code == Code::Truncated || finding.code.kind() == "schema";
-    let is_call = |rejected: &&Rejected| rejected.name.is_some() && rejected.findings.iter().all(is_read);
-    let rejected = response.rejected.iter().filter(is_call).count();
-    if response.calls.is_empty() && rejected == 0 {
-        return None;
+/// What every dialect for which the test holds reads of a text.
+pub(crate) fn trials(
+    registry: Option<&Registry>,
+    text: &str,
+    may_try: impl Fn(&Record) -> bool,
+) -> impl Iterator<Item = Trial> {
+    // Where the names of tools are the markers, nothing is read without them.
+    let can_read = move |record: &Record| may_try(record) && (!record.known || registry.is_some());
+    COMPILED.iter().filter(move |(record, _)| can_read(record)).map(move |(record, compiled)| {
+        let compiled = compiled.get_or_init(|| alone(record)).clone();
+        Trial { record, response: read(registry.cloned(), compiled, text) }
+    })
+}
+
+impl Trial {
+    /// How well the text was read, if calls were read in it.
+    pub(crate) fn quality(&self, text: &str) -> Option<Quality> {
+        let Trial { record, response } = self;
+        // What has a name and only arguments that do not fit, or no end, was read as what it is.
+        let is_read = |finding: &Finding| finding.code == Code::Truncated || finding.code.kind() == "schema";
+        let is_call = |rejected: &&Rejected| rejected.name.is_some() && rejected.findings.iter().all(is_read);
+        let rejected = response.rejected.iter().filter(is_call).count();
+        if response.calls.is_empty() && rejected == 0 {
+            return None;
+        }
+        let written = response.calls.iter().map(|call| {
+            let call = RenderCall { id: Some(&call.id), name: &call.name, arguments: &call.arguments };
+            record.render(&[call], None, None).unwrap_or_default()
+        });
+        let bare = |text: &str| text.split_whitespace().collect::<String>();
+        let source = bare(text);
+        let is_own = written.map(|written| bare(&written)).all(|written| source.contains(&written));
+        let left = response.text.bytes().filter(|byte| !byte.is_ascii_whitespace()).count();
+        Some((
+            response.calls.len(),
+            rejected,
+            is_own && rejected == 0,
+            record.models.is_empty(),
+            Reverse(left),
+        ))
     }
-    let written = response.calls.iter().map(|call| {
-        let call = RenderCall { id: Some(&call.id), name: &call.name, arguments: &call.arguments };
-        record.render(&[call], None, None).unwrap_or_default()
-    });
-    let bare = |text: &str| text.split_whitespace().collect::<String>();
-    let source = bare(text);
-    let is_own = written.map(|written| bare(&written)).all(|written| source.contains(&written));
-    let left = response.text.bytes().filter(|byte| !byte.is_ascii_whitespace()).count();
-    Some((response.calls.len(), rejected, is_own && rejected == 0, record.models.is_empty(), Reverse(left)))
 }
 
 /// What a dialect makes of a text if it was asked for by name.

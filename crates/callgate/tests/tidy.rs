@@ -24,7 +24,7 @@ const ORDINARY: &[(&str, &str)] = &[
     // An English word in the description of a repair.
     ("callgate/src/json/repair.rs", "dots"),
     // Examples that are shown to a user, each of one format.
-    ("callgate-cli/src/args.rs", "qwen3-coder"),
+    ("callgate-cli/src/args/mod.rs", "qwen3-coder"),
     ("callgate-cli/src/demo.rs", "pythonic"),
     // The language of literals: a word of the key `syntax`.
     ("callgate/src/dialect/load.rs", "python"),

@@ -72,6 +72,8 @@ impl Draft {
         match may_close {
             Some(Safety::Lossless) => {}
             Some(Safety::Guess) => self.guessed_end = Some(end),
+            // What is too large was not read to its end, whether it was written or not.
+            None if self.findings.iter().any(|finding| finding.code == Code::TooLarge) => {}
             None => self.findings.push(Finding::new(Code::Truncated).at(Span::new(end, end))),
         }
     }
