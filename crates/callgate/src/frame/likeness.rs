@@ -115,9 +115,23 @@ fn quoted(text: &str) -> Option<(&str, &str)> {
 /// Whether the text begins with a marker that only calls have, in whatever letters and bars it is written.
 pub(super) fn is_call_marker(text: &str) -> bool {
     static MARKERS: LazyLock<HashSet<String>> = LazyLock::new(call_markers);
+    if !has_sign(text) {
+        return false;
+    }
     let marker = folded(text);
     let without_suffix = marker.rsplit_once(':').map(|(marker, _)| marker);
     MARKERS.contains(&marker) || without_suffix.is_some_and(|marker| MARKERS.contains(marker))
+}
+
+/// Whether a tag or token has a sign that every marker of calls has and most tags of documents have not.
+fn has_sign(text: &str) -> bool {
+    let text = text.get(1..).unwrap_or_default().trim_start_matches([' ', '/']);
+    let (word, rest) = text.split_at(text.find(['>', ']', ' ', '\n']).unwrap_or(text.len()));
+    let begins =
+        |text: &str, with: &str| text.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with));
+    word.contains(['_', '|', '｜', '▁', '=', ':', '-', '\\'])
+        || begins(word, "toolcall")
+        || begins(rest, " name=")
 }
 
 /// The markers of all dialects that nothing but calls has.
@@ -145,7 +159,8 @@ fn is_telling(marker: &str) -> bool {
     speaks && (marker.contains(['_', '|', '=', ':']) || marker.contains("toolcall"))
 }
 
-/// A marker up to the end of its first word, or of `name=` behind that, in small letters and ASCII, without what tokenizers leave behind.
+/// A marker up to the end of its first word, or of `name=` behind that, in small letters and ASCII, without what
+/// tokenizers leave behind.
 fn folded(text: &str) -> String {
     let mut marker = String::new();
     for (at, c) in text.char_indices().take(48) {
@@ -440,6 +455,15 @@ mod tests {
                 })
             });
             assert_eq!(found, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn every_marker_of_calls_has_a_sign() {
+        let markers = call_markers();
+        assert!(markers.len() > 60, "only {} markers", markers.len());
+        for marker in markers {
+            assert!(has_sign(&marker), "{marker}");
         }
     }
 
