@@ -398,6 +398,12 @@ impl Draft {
         closer.replace("{key}", key).replace("{name}", self.name.as_deref().unwrap_or_default())
     }
 
+    /// Whether one of these closers stands in the value that is being read.
+    pub(crate) fn value_holds(&self, closers: &[String], key: &str) -> bool {
+        let DraftBody::Params(params) = &self.body else { return false };
+        closers.iter().any(|closer| params.value_shows(&self.filled(closer, key)))
+    }
+
     /// Whether one of these closers, or the start of one, stands in the value that is being read.
     pub(crate) fn value_shows(&self, closers: &[String], key: &str) -> bool {
         let DraftBody::Params(params) = &self.body else { return false };

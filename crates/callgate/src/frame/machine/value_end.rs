@@ -281,10 +281,13 @@ impl Machine {
             draft.close_json(start);
         } else {
             let key = inside.first.key.map_or("", |key| self.scratch.get(key));
-            if draft.value_ends_with(&gate.program.frame_of(&inside.first).value_marks, key) {
+            let frame = gate.program.frame_of(&inside.first);
+            let lacks_closer = ending.is_some_and(|thread| thread.unclosed);
+            if draft.value_ends_with(&frame.value_marks, key)
+                || lacks_closer && draft.value_holds(&frame.closers, key)
+            {
                 draft.suspect_end(start);
             }
-            let lacks_closer = ending.is_some_and(|thread| thread.unclosed);
             draft.end_value(Span::new(draft.body_start.unwrap_or(start).min(start), start), lacks_closer);
         }
         if inside.tentative {
