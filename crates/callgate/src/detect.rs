@@ -1,6 +1,7 @@
 //! Detection: which dialects read a text, those included that listen only by name, the best first. Nothing that is read
 //! here is a call: it only says which dialect to ask for.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
@@ -13,7 +14,7 @@ use crate::profile::Profile;
 use crate::registry::Registry;
 use crate::response::Response;
 use crate::rules::ActiveDialect;
-use crate::trial::{Trial, trials};
+use crate::trial::{Quality, Trial, trials};
 
 /// Tries all built-in dialects, each by itself, compiled once for all texts and all tools. Cheap to make.
 #[derive(Clone, Debug)]
@@ -43,6 +44,8 @@ pub struct Candidate {
     pub left: usize,
     /// Why it stands where it stands, in words.
     pub why: String,
+    #[serde(skip)]
+    quality: Option<Quality>,
     #[serde(skip)]
     claimed: BTreeSet<Span>,
     #[serde(skip)]
@@ -76,12 +79,9 @@ impl Detector {
 
     fn ranked(&self, text: &str, may_try: impl Fn(&Record) -> bool) -> Vec<Candidate> {
         let trials = trials(self.tools.as_ref(), text, may_try);
-        let mut ranked: Vec<_> = trials.map(|trial| (trial.quality(text), trial)).collect();
-        // The sort is stable, so equals keep the order of the dialects, which is their rank.
-        ranked.sort_by(|(one, _), (other, _)| other.cmp(one));
         let mut candidates: Vec<Candidate> = Vec::new();
-        for (_, trial) in ranked {
-            let Some(candidate) = self.candidate(&trial) else { continue };
+        for trial in trials {
+            let Some(candidate) = self.candidate(&trial, text) else { continue };
             match candidates.iter_mut().find(|other| other.reads_the_same(&candidate)) {
                 Some(other) => other.also.push(candidate.dialect),
                 None => candidates.push(candidate),
@@ -101,6 +101,11 @@ impl Detector {
             candidate.left = claims.iter().map(|span| uncovered(*span, &candidate.claimed)).sum();
             candidate.why = candidate.in_words(self.tools.is_some());
         }
+        // The sort is stable, so equals keep the order of the dialects, which is their rank.
+        candidates.sort_by_key(|one| {
+            let read = one.quality.map(|(calls, rejected, ..)| (calls, rejected));
+            (Reverse(read), one.left, Reverse(one.quality))
+        });
         candidates
     }
 
@@ -120,7 +125,8 @@ impl Detector {
         self.tools.as_ref().map_or_else(|| gate.clone(), |tools| gate.with_tools(tools.clone()))
     }
 
-    fn candidate(&self, Trial { record, response }: &Trial) -> Option<Candidate> {
+    fn candidate(&self, trial: &Trial, text: &str) -> Option<Candidate> {
+        let Trial { record, response } = trial;
         let dialect = record.name.to_string();
         let read = |name: &str| name == dialect;
         let calls: Vec<_> = response.calls.iter().filter(|call| read(&call.dialect)).collect();
@@ -140,6 +146,7 @@ impl Detector {
             heard: false,
             left: 0,
             why: String::new(),
+            quality: trial.quality(text),
             claimed: claimed(response),
             read: calls
                 .iter()

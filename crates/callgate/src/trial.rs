@@ -102,7 +102,7 @@ pub(crate) struct Trial {
 
 /// How well a dialect has read a text: by its calls, then by those it had to reject, by whether it writes them so itself,
 /// by whether it is that of certain models, and by what was left over.
-type Quality = (usize, usize, bool, bool, Reverse<usize>);
+pub(crate) type Quality = (usize, usize, bool, bool, Reverse<usize>);
 
 /// What every dialect for which the test holds reads of a text.
 pub(crate) fn trials(

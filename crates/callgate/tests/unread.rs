@@ -8,7 +8,7 @@ mod support;
 use callgate::{Code, Finding, Gate, Profile, Record, RenderCall, Response};
 use serde_json::{Value, json};
 use support::guard::in_parallel;
-use support::{Feed, excerpt, gate, profile, registry, response};
+use support::{Feed, dialect_gate, excerpt, gate, profile, registry, response};
 
 fn tools() -> Value {
     let object = |properties: Value| json!({"type": "object", "properties": properties});
@@ -57,6 +57,22 @@ fn the_dialect_that_would_read_it_is_named() {
     assert!(
         said(&gate, two).is_some_and(|(_, place)| place.starts_with("book_room") && place.ends_with("ping"))
     );
+}
+
+#[test]
+fn a_name_that_heads_a_response_is_said() {
+    let gate = |dialect: &str| dialect_gate(dialect, &tools());
+    for (dialect, text, expected) in [
+        ("functionary-v32", "ping\n```json\n{\"q\": 1}\n```", true),
+        ("functionary-v32", "ping\nHere it is: {\"q\": 1}", true),
+        ("functionary-v32", "ping at this\n{\"q\": 1}", false),
+        ("glm45", "ping", true),
+        ("glm45", "ping\n", true),
+        ("glm45", "ping\nout", false),
+        ("glm45", "I ping you", false),
+    ] {
+        assert_eq!(said(&gate(dialect), text).is_some(), expected, "{dialect}: {text:?}");
+    }
 }
 
 #[test]

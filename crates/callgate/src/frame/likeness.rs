@@ -462,9 +462,7 @@ mod tests {
     fn every_marker_of_calls_has_a_sign() {
         let markers = call_markers();
         assert!(markers.len() > 60, "only {} markers", markers.len());
-        for marker in markers {
-            assert!(has_sign(&marker), "{marker}");
-        }
+        assert!(markers.iter().all(|marker| has_sign(marker)), "{markers:?}");
     }
 
     #[test]

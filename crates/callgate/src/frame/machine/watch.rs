@@ -102,6 +102,8 @@ pub(super) struct Watch {
     name_ends: ByteSet,
     /// Whether the first line of the response is known to be a header, or none.
     is_begun: bool,
+    /// Whether all of the response has come.
+    is_finished: bool,
     /// Whether the last punctuation that was read stands in a code fence.
     in_code: bool,
     /// Where that stands which is looked at.
@@ -232,6 +234,10 @@ impl Watch {
 
     /// What was found, once the text is over.
     pub(super) fn finish(&mut self) -> Option<Box<Unread>> {
+        if !self.is_begun && self.start == 0 && !self.text.is_empty() {
+            self.anchors.push_front(Anchor { at: 0, place: UnreadPlace::Text });
+        }
+        self.is_finished = true;
         self.begin_at(usize::MAX);
         self.found.iter_mut().find_map(Option::take)
     }
@@ -383,7 +389,12 @@ impl Watch {
             UnreadPlace::Text | UnreadPlace::Fence => is_called(before, after, alone),
             UnreadPlace::Dead => is_called(&bared(before), &bared(after), alone),
         };
-        if is_called {
+        // A name that is the first line of a response heads a call, and so does one that is all of it.
+        let is_first = self.start == 0 && self.text[..start].trim_matches(['>', ' ', '\n', '`']).is_empty();
+        let rest = &self.text[end..];
+        let is_header = is_first
+            && (rest.starts_with('\n') && self.sees_dead || rest.trim_end().is_empty() && self.is_finished);
+        if is_called || is_header {
             self.found(start, end);
         }
     }
