@@ -2,7 +2,8 @@
 
 use crate::bytes::ByteSet;
 
-/// How far a search for one group of bytes goes at a time, so that little is looked at in vain if the scan ends early.
+/// How far a search for one group of bytes goes at least, and farther the farther the scan has come: so that little is
+/// looked at in vain if it ends early.
 const BLOCK: usize = 512;
 
 /// With more groups than this, looking at each byte is as fast as looking for each group.
@@ -72,8 +73,13 @@ impl<'a> MarkSearch<'a> {
             let mut first = bytes.len();
             for (next, [one, two, three]) in next.iter_mut().zip(&marks.groups[..marks.count]) {
                 if *next < from {
-                    let block = &bytes[from..bytes.len().min(from + BLOCK)];
-                    *next = from + memchr::memchr3(*one, *two, *three, block).unwrap_or(block.len());
+                    let block = &bytes[from..bytes.len().min(from + from.max(BLOCK))];
+                    let found = if one == three {
+                        memchr::memchr(*one, block)
+                    } else {
+                        memchr::memchr3(*one, *two, *three, block)
+                    };
+                    *next = from + found.unwrap_or(block.len());
                 }
                 first = first.min(*next);
             }
