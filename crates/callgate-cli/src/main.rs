@@ -23,6 +23,7 @@ mod render;
 mod repair;
 mod replay;
 mod scan;
+mod serve;
 mod source;
 mod trial;
 mod trust;
@@ -66,6 +67,10 @@ fn run() -> Result<Outcome, Stop> {
         // `chat` prints from several threads, so standard output must not be locked here.
         return chat::run(args, paint);
     }
+    if let Command::Serve(args) = &cli.command {
+        // It runs until it is stopped, and nothing may wait in a buffer until then.
+        return serve::run(args, paint);
+    }
     let mut stdout = BufWriter::new(io::stdout().lock());
     let out = &mut stdout;
     let outcome = match &cli.command {
@@ -78,7 +83,7 @@ fn run() -> Result<Outcome, Stop> {
         Command::Render(args) => render::run(args, paint, out),
         Command::Prompt(args) => prompt::run(args, paint, out),
         Command::Explain(args) => explain::run(args.code.as_deref(), paint, out),
-        Command::Chat(_) => Ok(Outcome::Fine),
+        Command::Chat(_) | Command::Serve(_) => Ok(Outcome::Fine),
         Command::Audit(args) => audit::run(args, paint, out),
         Command::Config(args) => match &args.action {
             ConfigAction::Show(args) => config::show(args, paint, out),

@@ -35,8 +35,7 @@ pub use openai::{OPENAI, OpenAi};
 pub use rules::RuleModel;
 pub use scripted::{Scripted, ScriptedChunk, ScriptedTurn};
 pub use served::Served;
-pub(crate) use turn::Collected;
-pub use turn::{Heard, Turn, Until, respond, respond_until};
+pub use turn::{Collected, Heard, Turn, Until, respond, respond_until};
 
 use crate::history::{CallStyle, Message};
 

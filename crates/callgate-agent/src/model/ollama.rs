@@ -33,6 +33,16 @@ impl Ollama {
         *base = bare.unwrap_or(base).to_owned();
         Ollama { http }
     }
+
+    /// Sends the body of a request for a stream as it stands; the answer comes in chunks.
+    pub async fn ask(&self, json: Vec<u8>) -> Result<Box<dyn ModelChunks>, ModelFault> {
+        self.post(json, Framing::Lines).await
+    }
+
+    async fn post(&self, json: Vec<u8>, framing: Framing) -> Result<Box<dyn ModelChunks>, ModelFault> {
+        let answer = self.http.post(CHAT, json).await?;
+        Ok(Box::new(Reading::new(answer, framing, OllamaFormat::default())))
+    }
 }
 
 impl Model for Ollama {
@@ -40,11 +50,8 @@ impl Model for Ollama {
         &'a self,
         request: &'a ChatRequest,
     ) -> BoxFuture<'a, Result<Box<dyn ModelChunks>, ModelFault>> {
-        Box::pin(async move {
-            let answer = self.http.post(CHAT, body(request).to_string().into_bytes()).await?;
-            let framing = if request.stream { Framing::Lines } else { Framing::Whole };
-            Ok(Box::new(Reading::new(answer, framing, OllamaFormat::default())) as Box<dyn ModelChunks>)
-        })
+        let framing = if request.stream { Framing::Lines } else { Framing::Whole };
+        Box::pin(self.post(body(request).to_string().into_bytes(), framing))
     }
 }
 

@@ -36,6 +36,14 @@ impl OpenAi {
         }
         OpenAi { http }
     }
+
+    /// Sends the body of a request as it stands; the answer comes in chunks.
+    pub async fn ask(&self, json: Vec<u8>) -> Result<Box<dyn ModelChunks>, ModelFault> {
+        let answer = self.http.post(CHAT, json).await?;
+        // A server that was asked for a stream may still answer with one document, and says so.
+        let framing = if answer.is_event_stream { Framing::Events } else { Framing::Whole };
+        Ok(Box::new(Reading::new(answer, framing, OpenAiFormat::default())))
+    }
 }
 
 impl Model for OpenAi {
@@ -43,12 +51,7 @@ impl Model for OpenAi {
         &'a self,
         request: &'a ChatRequest,
     ) -> BoxFuture<'a, Result<Box<dyn ModelChunks>, ModelFault>> {
-        Box::pin(async move {
-            let answer = self.http.post(CHAT, body(request).to_string().into_bytes()).await?;
-            // A server that was asked for a stream may still answer with one document, and says so.
-            let framing = if answer.is_event_stream { Framing::Events } else { Framing::Whole };
-            Ok(Box::new(Reading::new(answer, framing, OpenAiFormat::default())) as Box<dyn ModelChunks>)
-        })
+        Box::pin(self.ask(body(request).to_string().into_bytes()))
     }
 }
 

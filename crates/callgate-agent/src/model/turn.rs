@@ -138,14 +138,15 @@ fn pieces(chunk: &ModelChunk, until: Until) -> Vec<Cow<'_, ModelChunk>> {
 
 /// A response that is being collected. Its calls and rejections are numbered by their places, as the gate lets them out:
 /// structured calls by the server's index, whichever came first.
-#[derive(Default)]
-pub(crate) struct Collected {
+#[derive(Debug, Default)]
+pub struct Collected {
     collector: Collector,
     places: usize,
 }
 
 impl Collected {
-    pub(crate) fn push(&mut self, mut event: Event<'_>) {
+    /// Takes the next event.
+    pub fn push(&mut self, mut event: Event<'_>) {
         match &mut event {
             Event::Call(call) => call.attempt = self.places,
             Event::Rejected(rejected) => rejected.attempt = self.places,
@@ -155,7 +156,8 @@ impl Collected {
         self.collector.push(event);
     }
 
-    pub(crate) fn finish(self, reason: FinishReason) -> Response {
+    /// The response, which ended for this reason.
+    pub fn finish(self, reason: FinishReason) -> Response {
         self.collector.finish(reason)
     }
 }

@@ -1,6 +1,6 @@
 //! The retry engine at work: waiting, asking, and stopping when told to.
 
-use callgate::{Event, Gate};
+use callgate::{Event, Gate, Response};
 use std::fmt;
 
 use super::{Retry, RetryError, RetrySettings, Settled, Step};
@@ -43,7 +43,7 @@ pub async fn ask_until_settled(
 ) -> Result<Settled, RetryFailure> {
     let mut retry = Retry::new(gate, settings, correlation_id);
     let mut request = ChatRequest { stream: false, ..request.clone() };
-    let mut said = Message::from_response(&turn.response);
+    let mut answer_said = said(&turn.response);
     let mut step = retry.first(turn.response, turn.usage);
     loop {
         let ask = match step {
@@ -51,7 +51,7 @@ pub async fn ask_until_settled(
             Step::Failed(error) => return Err(RetryFailure::Unsettled(error)),
             Step::Ask(ask) => ask,
         };
-        request.messages.extend(said.take().map(without_calls));
+        request.messages.extend(answer_said.take());
         request.messages.push(Message::User { text: ask.prompt });
         let prefix = format!("{correlation_id}_{}_", ask.attempt);
         let answer = async {
@@ -65,19 +65,20 @@ pub async fn ask_until_settled(
             () = cancel.cancelled() => return Err(RetryFailure::Unsettled(Box::new(retry.cancel()))),
             turn = answer => turn.map_err(|fault| RetryFailure::Fault(fault, Box::new(retry.interrupt())))?,
         };
-        said = Message::from_response(&turn.response);
+        answer_said = said(&turn.response);
         step = retry.reply(turn.response, turn.usage);
     }
 }
 
-/// A turn as words only: its good calls have not run yet, so there is no result to put behind them.
-fn without_calls(message: Message) -> Message {
-    match message {
+/// What a response that is asked for again leaves in the conversation, as words only: its good calls have not run yet,
+/// so there is no result to put behind them.
+pub fn said(response: &Response) -> Option<Message> {
+    match Message::from_response(response)? {
         Message::AssistantAction { text, calls } => {
             let names: Vec<&str> = calls.iter().map(|call| call.name.as_str()).collect();
             let said = format!("{text}\n(I called {}; another call was rejected.)", names.join(", "));
-            Message::AssistantText { text: said.trim().to_owned() }
+            Some(Message::AssistantText { text: said.trim().to_owned() })
         }
-        other => other,
+        other => Some(other),
     }
 }

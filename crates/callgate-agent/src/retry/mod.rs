@@ -15,7 +15,7 @@ use callgate::{Call, Code, Finding, Gate, Rejected, Response, Severity};
 use serde::Serialize;
 
 pub use crate::model::Usage;
-pub use drive::{RetryFailure, ask_until_settled};
+pub use drive::{RetryFailure, ask_until_settled, said};
 pub use prompt::PLACEHOLDERS;
 pub use settings::{Backoff, RetrySettings};
 

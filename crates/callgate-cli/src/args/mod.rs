@@ -1,11 +1,13 @@
 //! The command line as data: every command, flag and example that `--help` shows.
 
 mod agent;
+mod gateway;
 
 use std::path::PathBuf;
 
 pub(crate) use agent::*;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+pub(crate) use gateway::{ClientKind, ServeArgs, Way};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -60,6 +62,8 @@ pub(crate) enum Command {
     Explain(ExplainArgs),
     /// Talk with a model whose calls go through the gate before they run
     Chat(ChatArgs),
+    /// Serve an address behind which the tool calls of any model are reliable, for any client
+    Serve(ServeArgs),
     /// List, show, count, verify and replay the records of the agent's decisions
     Audit(AuditArgs),
     /// Show what is configured

@@ -1,0 +1,74 @@
+//! The arguments of the gateway.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+With nothing configured, a few rules stand in for a model, so that every line it prints can be tried.
+
+Examples:
+  callgate serve
+  callgate serve --upstream http://localhost:11434 --for claude --model qwen3
+  callgate serve --upstream http://localhost:8080/v1 --calls prompt --dialect hermes
+  callgate serve --config gateway.yaml")]
+pub(crate) struct ServeArgs {
+    /// The settings, in YAML; read again when the file changes
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// The address of a model's server; may be given more than once, the preferred one first
+    #[arg(long, value_name = "URL", conflicts_with = "config")]
+    pub(crate) upstream: Vec<String>,
+    /// The environment variable that holds the key of these servers
+    #[arg(long, value_name = "NAME", requires = "upstream")]
+    pub(crate) key_env: Option<String>,
+    /// Where clients connect [default: 127.0.0.1:8642]
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "config")]
+    pub(crate) listen: Option<String>,
+    /// How models come by their tools [default: native]
+    #[arg(long, value_name = "WAY", conflicts_with = "config")]
+    pub(crate) calls: Option<Way>,
+    /// The dialect in which models write calls as text [default: by the name of the model]
+    #[arg(long, value_name = "NAME", conflicts_with = "config")]
+    pub(crate) dialect: Option<String>,
+    /// Show calls to clients while they are written, before they are judged
+    #[arg(long, conflicts_with = "config")]
+    pub(crate) eager: bool,
+    /// Print what this client needs to be told
+    #[arg(long = "for", value_name = "CLIENT")]
+    pub(crate) client: Option<ClientKind>,
+    /// The model to name in these lines [default: the first that is served]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) model: Option<String>,
+}
+
+/// How models come by their tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Way {
+    /// The server is given the tools; what it misses of the calls is read from the text
+    Native,
+    /// The tools are written into the prompt here, for servers that know none
+    Prompt,
+    /// llama-server writes the tools into the prompt, and leaves the calls alone
+    TextLlamaServer,
+    /// vLLM without a parser does
+    TextVllm,
+    /// SGLang without a parser does
+    TextSglang,
+}
+
+/// Clients whose settings are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ClientKind {
+    /// Claude Code
+    Claude,
+    /// Codex
+    Codex,
+    /// OpenCode
+    Opencode,
+    /// Anything that speaks OpenAI's API
+    Openai,
+    /// Anything that speaks Ollama's API
+    Ollama,
+}

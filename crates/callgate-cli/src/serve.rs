@@ -1,0 +1,206 @@
+//! `callgate serve`: the gateway, from the command line.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use callgate_gateway::config::{CallsBy, ModelSettings, ReleaseAt, UpstreamSettings};
+use callgate_gateway::{Gateway, Settings, SettingsError, probe};
+
+use crate::args::{ClientKind, ServeArgs, Way};
+use crate::exit::{Outcome, Stop};
+use crate::paint::{Paint, Tone};
+
+/// How long open answers may go on after the end was asked for.
+const GRACE: Duration = Duration::from_secs(30);
+
+/// How often a file of settings is looked at.
+const LOOK: Duration = Duration::from_secs(1);
+
+pub(crate) fn run(args: &ServeArgs, paint: Paint) -> Result<Outcome, Stop> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Stop::Internal(format!("no runtime: {error}")))?;
+    let outcome = runtime.block_on(serve(args, paint));
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    outcome
+}
+
+async fn serve(args: &ServeArgs, paint: Paint) -> Result<Outcome, Stop> {
+    let gateway = match &args.config {
+        Some(path) => Gateway::from_file(path.clone()).await,
+        None => Gateway::new(settings(args)).await,
+    };
+    let gateway = gateway.map_err(|error| stop(&error))?;
+    for url in &args.upstream {
+        let found = probe(&upstream(args, url))
+            .await
+            .map_err(|why| Stop::usage(format!("{url}: {why}"), "give the address of a model's server"))?;
+        let models = match found.models.len() {
+            0 => "it lists no models; is it running?".to_owned(),
+            number => format!("{number} models: {}", shortened(&found.models)),
+        };
+        say(&format!("{url} speaks {}; {models}", found.api))?;
+    }
+    let serving = gateway.listen().await.map_err(|error| {
+        Stop::usage(
+            format!("cannot listen: {error}"),
+            "is another server there? `--listen 127.0.0.1:0` takes any free port",
+        )
+    })?;
+    let url = format!("http://{}", serving.address());
+    let model = match &args.model {
+        Some(model) => model.clone(),
+        None => gateway.models().await.into_iter().next().unwrap_or_else(|| "scripted".to_owned()),
+    };
+    say(&format!("callgate serves {}", paint.tone(Tone::Strong, &url)))?;
+    say(&match args.client {
+        Some(client) => lines_for(client, &url, &model),
+        None => curl_lines(&url, &model),
+    })?;
+    if let Some(path) = &args.config {
+        tokio::spawn(reload(gateway, path.clone()));
+    }
+    serving.until(ended(), GRACE).await;
+    Ok(Outcome::Fine)
+}
+
+/// The settings of the flags.
+fn settings(args: &ServeArgs) -> Settings {
+    let mut settings = Settings::default();
+    settings.upstreams = args.upstream.iter().map(|url| upstream(args, url)).collect();
+    if let Some(listen) = &args.listen {
+        settings.listen.clone_from(listen);
+    }
+    if args.eager {
+        settings.release = ReleaseAt::Eager;
+    }
+    if args.calls.is_some() || args.dialect.is_some() {
+        let mut every = ModelSettings::named("*");
+        every.calls = match args.calls {
+            None | Some(Way::Native) => CallsBy::Native,
+            Some(Way::Prompt) => CallsBy::Prompt,
+            Some(Way::TextLlamaServer) => CallsBy::TextLlamaServer,
+            Some(Way::TextVllm) => CallsBy::TextVllm,
+            Some(Way::TextSglang) => CallsBy::TextSglang,
+        };
+        every.dialect.clone_from(&args.dialect);
+        settings.models.push(every);
+    }
+    settings
+}
+
+fn upstream(args: &ServeArgs, url: &str) -> UpstreamSettings {
+    let mut upstream = UpstreamSettings::at(url);
+    upstream.key_env.clone_from(&args.key_env);
+    upstream
+}
+
+fn stop(error: &SettingsError) -> Stop {
+    let place = error.path.as_ref().map_or_else(String::new, |path| format!("{}: ", path.display()));
+    Stop::Faults(error.faults.iter().map(|fault| (format!("{place}{fault}"), String::new())).collect())
+}
+
+/// Reads the settings again when their file changes. What is wrong is said, and the old ones go on counting.
+async fn reload(gateway: Gateway, path: std::path::PathBuf) {
+    let mut last = changed(&path);
+    loop {
+        tokio::time::sleep(LOOK).await;
+        let now = changed(&path);
+        if now == last {
+            continue;
+        }
+        last = now;
+        let told = match gateway.reload().await {
+            Ok(()) => format!("{}: read again", path.display()),
+            Err(error) => format!("{error}\nthe old settings go on counting"),
+        };
+        // If nobody reads standard error any more, the server still serves.
+        let _ = writeln!(io::stderr(), "callgate: {told}");
+    }
+}
+
+fn changed(path: &Path) -> Option<SystemTime> {
+    std::fs::metadata(path).and_then(|data| data.modified()).ok()
+}
+
+/// Waits for Ctrl-C, or for what asks services to end.
+async fn ended() {
+    let interrupted = tokio::signal::ctrl_c();
+    #[cfg(unix)]
+    if let Ok(mut asked) = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
+        tokio::select! {
+            _ = interrupted => {}
+            _ = asked.recv() => {}
+        }
+        return;
+    }
+    let _ = interrupted.await;
+}
+
+fn say(text: &str) -> Result<(), Stop> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{text}")?;
+    out.flush()?;
+    Ok(())
+}
+
+fn shortened(models: &[String]) -> String {
+    let mut shown: Vec<&str> = models.iter().take(5).map(String::as_str).collect();
+    if models.len() > shown.len() {
+        shown.push("…");
+    }
+    shown.join(", ")
+}
+
+/// What a client needs to be told.
+fn lines_for(client: ClientKind, url: &str, model: &str) -> String {
+    match client {
+        ClientKind::Claude => format!(
+            "\nPaste this, and start Claude Code in the same shell:\n\n\
+             export ANTHROPIC_BASE_URL={url} ANTHROPIC_AUTH_TOKEN=none\n\
+             export ANTHROPIC_MODEL={model} ANTHROPIC_SMALL_FAST_MODEL={model}"
+        ),
+        ClientKind::Codex => format!(
+            "\nPaste this into ~/.codex/config.toml:\n\n\
+             model = \"{model}\"\nmodel_provider = \"callgate\"\n\n\
+             [model_providers.callgate]\nname = \"Callgate\"\nbase_url = \"{url}/v1\"\nwire_api = \"responses\""
+        ),
+        ClientKind::Opencode => format!(
+            "\nPaste this into opencode.json:\n\n\
+             {{\"provider\": {{\"callgate\": {{\"npm\": \"@ai-sdk/openai-compatible\", \"options\": {{\"baseURL\": \"{url}/v1\"}},\n  \
+             \"models\": {{\"{model}\": {{}}}}}}}}}}"
+        ),
+        ClientKind::Openai => {
+            format!("\nexport OPENAI_BASE_URL={url}/v1 OPENAI_API_KEY=none\n# model: {model}")
+        }
+        ClientKind::Ollama => format!("\nexport OLLAMA_HOST={url}\n# model: {model}"),
+    }
+}
+
+/// A line to try for each API.
+fn curl_lines(url: &str, model: &str) -> String {
+    let ask = "call get_weather {\\\"city\\\": \\\"Oslo\\\",}";
+    let schema = r#"{"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}"#;
+    let openai =
+        format!(r#"{{"type": "function", "function": {{"name": "get_weather", "parameters": {schema}}}}}"#);
+    let flat = format!(r#"{{"type": "function", "name": "get_weather", "parameters": {schema}}}"#);
+    let anthropic = format!(r#"{{"name": "get_weather", "input_schema": {schema}}}"#);
+    let messages = format!(r#""messages": [{{"role": "user", "content": "{ask}"}}]"#);
+    let head = |path: &str| {
+        format!("curl -s {url}{path} -H 'content-type: application/json' -d '{{\"model\": \"{model}\", ")
+    };
+    format!(
+        "Point any client at it, or try:\n\n\
+         {}{messages}, \"tools\": [{openai}]}}'\n\n\
+         {}\"input\": \"{ask}\", \"tools\": [{flat}], \"stream\": true}}'\n\n\
+         {}\"max_tokens\": 500, {messages}, \"tools\": [{anthropic}]}}'\n\n\
+         {}{messages}, \"tools\": [{openai}], \"stream\": false}}'\n\n\
+         The page to watch it is {url}/ and `--for claude`, codex, opencode, openai or ollama prints the lines for a client.",
+        head("/v1/chat/completions"),
+        head("/v1/responses"),
+        head("/v1/messages"),
+        head("/api/chat"),
+    )
+}

@@ -1,0 +1,115 @@
+//! A plain HTTP client for what passes through untouched and for what a server is asked about itself.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::header::{AUTHORIZATION, HOST, HeaderMap, HeaderName, HeaderValue};
+use axum::http::{Method, Request, Response, Uri};
+use callgate_agent::model::{Address, Connect, Network};
+use http_body_util::{BodyExt, Empty, Limited};
+use hyper::body::{Bytes, Incoming};
+use hyper_util::rt::TokioIo;
+use serde_json::Value;
+
+use crate::fault::Fault;
+
+/// What belongs to one connection, and is not passed on.
+const HOP: &[&str] = &[
+    "connection",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "host",
+    "content-length",
+    "authorization",
+    "x-api-key",
+    "expect",
+];
+
+/// The most bytes of an answer about a server itself.
+const ABOUT: usize = 4 << 20;
+
+/// Sends a request on, and gives back the answer as it arrives.
+pub(crate) async fn pass(
+    address: &Address,
+    key: Option<&HeaderValue>,
+    request: Request<Body>,
+    path: &str,
+) -> Result<Response<Incoming>, Fault> {
+    let (parts, body) = request.into_parts();
+    let query = parts.uri.query().map_or_else(String::new, |query| format!("?{query}"));
+    let uri: Uri = format!("{}{path}{query}", address.base)
+        .parse()
+        .map_err(|_| Fault::bad_request("this path cannot be passed on"))?;
+    let mut passed = Request::new(body);
+    *passed.method_mut() = parts.method;
+    *passed.uri_mut() = uri;
+    let is_kept = |name: &HeaderName| !HOP.contains(&name.as_str());
+    let kept = parts.headers.iter().filter(|(name, _)| is_kept(name));
+    passed.headers_mut().extend(kept.map(|(name, value)| (name.clone(), value.clone())));
+    send(address, key, passed).await
+}
+
+/// The headers of an answer that may be passed back.
+pub(crate) fn passed_back(headers: &HeaderMap) -> HeaderMap {
+    headers
+        .iter()
+        .filter(|(name, _)| !HOP.contains(&name.as_str()))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
+}
+
+/// What a server says at a path, if it is JSON and comes soon.
+pub(crate) async fn about(address: &Address, key: Option<&HeaderValue>, path: &str) -> Option<Value> {
+    let uri: Uri = format!("{}{path}", address.base).parse().ok()?;
+    let mut request = Request::new(Empty::<Bytes>::new());
+    *request.method_mut() = Method::GET;
+    *request.uri_mut() = uri;
+    let asked = async {
+        let answer = send(address, key, request).await.ok()?;
+        if !answer.status().is_success() {
+            return None;
+        }
+        let body = Limited::new(answer.into_body(), ABOUT).collect().await.ok()?;
+        serde_json::from_slice(&body.to_bytes()).ok()
+    };
+    tokio::time::timeout(Duration::from_secs(5), asked).await.ok().flatten()
+}
+
+async fn send<B>(
+    address: &Address,
+    key: Option<&HeaderValue>,
+    mut request: Request<B>,
+) -> Result<Response<Incoming>, Fault>
+where
+    B: hyper::body::Body + Send + 'static,
+    B::Data: Send,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let broke = |error: &dyn std::fmt::Display| {
+        Fault::new(502, "connect-failed", format!("the model's server does not answer: {error}"))
+    };
+    if let Ok(host) = HeaderValue::from_str(&address.host_header()) {
+        request.headers_mut().insert(HOST, host);
+    }
+    if let Some(key) = key {
+        request.headers_mut().insert(AUTHORIZATION, key.clone());
+    }
+    let network = Network::default();
+    let connecting = network.connect(address);
+    let stream = tokio::time::timeout(Duration::from_secs(5), connecting)
+        .await
+        .map_err(|_| Fault::new(504, "connect-timeout", "connecting to the model's server took too long"))?
+        .map_err(|error| broke(&error))?;
+    let (mut sender, connection) =
+        hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(|error| broke(&error))?;
+    // It ends with the answer, or when the answer is dropped.
+    tokio::spawn(async move {
+        let _ = connection.await;
+    });
+    sender.send_request(request).await.map_err(|error| broke(&error))
+}

@@ -1,0 +1,429 @@
+//! Settings: one YAML file, checked as a whole before anything of it counts.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use callgate::{Profile, Record};
+use callgate_agent::model::{Address, Timeouts};
+use serde::Deserialize;
+
+/// Everything that can be set. What is left out is as in [`Settings::default`].
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Settings {
+    /// Where clients connect.
+    pub listen: String,
+    /// The names by which clients may know this server, besides those of this machine.
+    pub hosts: Vec<String>,
+    /// The servers of the models, the preferred ones first.
+    pub upstreams: Vec<UpstreamSettings>,
+    /// What is known of single models; the first row that fits counts.
+    pub models: Vec<ModelSettings>,
+    /// When calls leave.
+    pub release: ReleaseAt,
+    /// How often a rejected call is asked for again.
+    pub retries: RetryBudget,
+    /// What a client gets when a rejected call was not corrected.
+    pub on_failure: OnFailure,
+    /// Whether answers say what was repaired, rejected and asked again.
+    pub marks: bool,
+    /// The keys of clients; without any, everybody who reaches the address may use it.
+    pub keys: Vec<KeySettings>,
+    /// What one client, and all of them, may take.
+    pub limits: Limits,
+    /// Whether there is a page to look at.
+    pub page: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            listen: "127.0.0.1:8642".to_owned(),
+            hosts: Vec::new(),
+            upstreams: Vec::new(),
+            models: Vec::new(),
+            release: ReleaseAt::default(),
+            retries: RetryBudget::default(),
+            on_failure: OnFailure::default(),
+            marks: true,
+            keys: Vec::new(),
+            limits: Limits::default(),
+            page: true,
+        }
+    }
+}
+
+/// A server of models.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct UpstreamSettings {
+    /// Its address; `scripted:` for the model that is built in.
+    pub url: String,
+    /// Which API it speaks; found out without it.
+    #[serde(default)]
+    pub api: Api,
+    /// The environment variable that holds its key.
+    #[serde(default)]
+    pub key_env: Option<String>,
+    /// The models that it serves, by name with `*`; all without any.
+    #[serde(default)]
+    pub models: Vec<String>,
+    /// Its share of the requests among the servers of the same model.
+    #[serde(default = "one")]
+    pub weight: u32,
+    /// How long each part of an answer may take.
+    #[serde(default)]
+    pub timeouts: TimeoutSettings,
+}
+
+fn one() -> u32 {
+    1
+}
+
+impl UpstreamSettings {
+    /// A server at this address, and nothing else known of it.
+    pub fn at(url: impl Into<String>) -> Self {
+        UpstreamSettings {
+            url: url.into(),
+            api: Api::Auto,
+            key_env: None,
+            models: Vec::new(),
+            weight: 1,
+            timeouts: TimeoutSettings::default(),
+        }
+    }
+}
+
+/// How long each part of an answer may take, in milliseconds.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct TimeoutSettings {
+    /// Until the connection stands.
+    pub connect_ms: u64,
+    /// Until the first byte of the answer.
+    pub first_byte_ms: u64,
+    /// Between two chunks.
+    pub idle_ms: u64,
+    /// From the beginning to the end.
+    pub total_ms: u64,
+}
+
+impl Default for TimeoutSettings {
+    fn default() -> Self {
+        TimeoutSettings { connect_ms: 5_000, first_byte_ms: 300_000, idle_ms: 60_000, total_ms: 1_800_000 }
+    }
+}
+
+impl From<TimeoutSettings> for Timeouts {
+    fn from(settings: TimeoutSettings) -> Self {
+        Timeouts {
+            connect: Duration::from_millis(settings.connect_ms),
+            first_byte: Duration::from_millis(settings.first_byte_ms),
+            idle: Duration::from_millis(settings.idle_ms),
+            total: Duration::from_millis(settings.total_ms),
+        }
+    }
+}
+
+/// Which API a server of models speaks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Api {
+    /// It is asked.
+    #[default]
+    Auto,
+    /// OpenAI's chat completions.
+    Openai,
+    /// Ollama's own.
+    Ollama,
+}
+
+/// What is known of a model.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct ModelSettings {
+    /// Its name, with `*` for any letters.
+    pub name: String,
+    /// How it comes by its tools and writes its calls.
+    #[serde(default)]
+    pub calls: CallsBy,
+    /// The format in which it writes calls as text; by its name without one.
+    #[serde(default)]
+    pub dialect: Option<String>,
+    /// What is allowed: `standard`, `strict` or `lenient`.
+    #[serde(default)]
+    pub profile: Option<String>,
+    /// What its prompt ends with, where that begins the answer: `<think>\n`.
+    #[serde(default)]
+    pub prompt_tail: Option<String>,
+    /// What the server calls it, if that is another name.
+    #[serde(default)]
+    pub upstream_name: Option<String>,
+}
+
+impl ModelSettings {
+    /// Models of this name, and nothing else known of them.
+    pub fn named(name: impl Into<String>) -> Self {
+        ModelSettings {
+            name: name.into(),
+            calls: CallsBy::default(),
+            dialect: None,
+            profile: None,
+            prompt_tail: None,
+            upstream_name: None,
+        }
+    }
+}
+
+/// How a model comes by its tools and writes its calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CallsBy {
+    /// The server is given the tools and may read the calls; text is read here as well.
+    #[default]
+    Native,
+    /// The server writes the tools into the prompt and leaves the calls alone, as llama-server does.
+    TextLlamaServer,
+    /// The same, as vLLM does without a parser.
+    TextVllm,
+    /// The same, as SGLang does without a parser.
+    TextSglang,
+    /// The server knows nothing of tools: they are written into the prompt here, and results too.
+    Prompt,
+}
+
+/// When calls leave.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReleaseAt {
+    /// After the whole response was judged.
+    #[default]
+    Verified,
+    /// While they are written, for display.
+    Eager,
+}
+
+/// How often a rejected call is asked for again, and what that may cost.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct RetryBudget {
+    /// How often.
+    pub attempts: u32,
+    /// The most tokens of all further answers together.
+    pub tokens: u64,
+    /// The most time for all of them.
+    pub seconds: u64,
+}
+
+impl Default for RetryBudget {
+    fn default() -> Self {
+        RetryBudget { attempts: 2, tokens: 16_384, seconds: 120 }
+    }
+}
+
+/// What a client gets when a rejected call was not corrected.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnFailure {
+    /// A sentence at the end of the text that says which call was rejected, and why.
+    #[default]
+    Explain,
+    /// An error in the form of its API.
+    Error,
+    /// Nothing but the extension field.
+    Quiet,
+}
+
+/// The key of a client.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct KeySettings {
+    /// Whose it is, for logs and metrics.
+    pub name: String,
+    /// The SHA-256 of the key, in hexadecimal digits.
+    pub sha256: String,
+    /// The most requests in a minute.
+    #[serde(default)]
+    pub requests_per_minute: Option<u32>,
+    /// The most requests at once.
+    #[serde(default)]
+    pub concurrent: Option<usize>,
+}
+
+/// What clients may take.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Limits {
+    /// The largest request, in bytes, unpacked.
+    pub body: usize,
+    /// The largest head of a request, in bytes.
+    pub head: usize,
+    /// The most requests that are worked on at once.
+    pub concurrent: usize,
+    /// The most requests that wait for that.
+    pub queue: usize,
+    /// The most connections.
+    pub connections: usize,
+    /// How long the head of a request may take, in milliseconds.
+    pub head_ms: u64,
+    /// How long the body of a request may take, in milliseconds.
+    pub body_ms: u64,
+    /// How long a stream may be silent before the client hears that somebody is there, in milliseconds.
+    pub ping_ms: u64,
+    /// How many exchanges the page remembers.
+    pub remembered: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            body: 32 << 20,
+            head: 64 << 10,
+            concurrent: 512,
+            queue: 1024,
+            connections: 16_384,
+            head_ms: 15_000,
+            body_ms: 60_000,
+            ping_ms: 10_000,
+            remembered: 100,
+        }
+    }
+}
+
+/// Why settings cannot be used: all faults at once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SettingsError {
+    /// The file, if it was one.
+    pub path: Option<PathBuf>,
+    /// What is wrong, each with a place and a way out.
+    pub faults: Vec<String>,
+}
+
+impl fmt::Display for SettingsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = self.path.as_ref().map_or_else(String::new, |path| format!("{}: ", path.display()));
+        write!(f, "{place}{}", self.faults.join(&format!("\n{place}")))
+    }
+}
+
+impl std::error::Error for SettingsError {}
+
+impl Settings {
+    /// Reads a file.
+    pub fn load(path: &Path) -> Result<Self, SettingsError> {
+        let named = |faults: Vec<String>| SettingsError { path: Some(path.to_owned()), faults };
+        let text = std::fs::read_to_string(path).map_err(|error| named(vec![error.to_string()]))?;
+        Settings::parse(&text).map_err(|error| named(error.faults))
+    }
+
+    /// Reads YAML text.
+    pub fn parse(text: &str) -> Result<Self, SettingsError> {
+        let fault = |faults: Vec<String>| SettingsError { path: None, faults };
+        let settings: Settings = match text.trim().is_empty() {
+            true => Settings::default(),
+            false => serde_saphyr::from_str(text).map_err(|error| fault(vec![error.to_string()]))?,
+        };
+        settings.check().map_err(fault)?;
+        Ok(settings)
+    }
+
+    /// Checks what the form alone does not say.
+    pub fn check(&self) -> Result<(), Vec<String>> {
+        let mut faults = Vec::new();
+        for (at, upstream) in self.upstreams.iter().enumerate() {
+            if upstream.url != SCRIPTED
+                && let Err(why) = Address::parse(&upstream.url)
+            {
+                faults.push(format!("upstreams[{at}].url: {why}: {:?}", upstream.url));
+            }
+            if let Some(name) = &upstream.key_env
+                && std::env::var(name).is_err()
+            {
+                faults.push(format!("upstreams[{at}].key_env: the variable {name} is not set"));
+            }
+        }
+        for (at, model) in self.models.iter().enumerate() {
+            if let Some(name) = &model.dialect
+                && Record::named(name).is_none()
+            {
+                faults.push(format!(
+                    "models[{at}].dialect: there is no dialect {name:?}; `callgate dialects` lists them"
+                ));
+            }
+            if let Some(name) = &model.profile
+                && Profile::named(name).is_none()
+            {
+                faults.push(format!("models[{at}].profile: there is no profile {name:?}"));
+            }
+        }
+        for (at, key) in self.keys.iter().enumerate() {
+            if key.sha256.len() != 64 || !key.sha256.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+                faults.push(format!(
+                    "keys[{at}].sha256: this is no SHA-256 in 64 hexadecimal digits; `printf %s KEY | sha256sum` makes one"
+                ));
+            }
+        }
+        if self.limits.concurrent == 0 || self.limits.connections == 0 {
+            faults.push("limits: `concurrent` and `connections` must be at least 1".to_owned());
+        }
+        if faults.is_empty() { Ok(()) } else { Err(faults) }
+    }
+}
+
+/// The address of the model that is built in.
+pub const SCRIPTED: &str = "scripted:";
+
+/// Whether a name fits a pattern in which `*` stands for any letters. Case does not count.
+pub(crate) fn fits(pattern: &str, name: &str) -> bool {
+    let (pattern, name) = (pattern.to_lowercase(), name.to_lowercase());
+    let mut parts = pattern.split('*');
+    let Some(mut rest) = parts.next().and_then(|first| name.strip_prefix(first)) else { return false };
+    let parts: Vec<&str> = parts.collect();
+    let Some((last, middle)) = parts.split_last() else { return rest.is_empty() };
+    for part in middle {
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_fit_names() {
+        for (pattern, name, wanted) in [
+            ("*", "anything", true),
+            ("qwen3*", "Qwen3-Coder", true),
+            ("qwen3*", "qwen2", false),
+            ("*coder*30b", "qwen3-coder-30B", true),
+            ("exact", "exact", true),
+            ("exact", "exactly", false),
+            ("a*a", "a", false),
+        ] {
+            assert_eq!(fits(pattern, name), wanted, "{pattern} {name}");
+        }
+    }
+
+    #[test]
+    fn all_faults_of_settings_are_told_at_once() {
+        let text = "upstreams:\n  - url: nowhere\nmodels:\n  - name: m\n    dialect: klingon\nkeys:\n  - name: a\n    sha256: abc\n";
+        let faults = Settings::parse(text).unwrap_err().faults;
+        assert_eq!(faults.len(), 3, "{faults:?}");
+        assert!(faults[0].starts_with("upstreams[0].url"), "{faults:?}");
+        assert!(faults[1].contains("klingon"), "{faults:?}");
+        assert!(Settings::parse("unknown: 1").is_err());
+        assert!(Settings::parse("").is_ok());
+    }
+}

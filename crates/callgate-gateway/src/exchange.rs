@@ -1,0 +1,375 @@
+//! Exchanges: one request of a client, from the first question to the model to the last word to the client.
+
+use callgate::{Call, Code, Event, FinishReason, Rejected, Response};
+use callgate_agent::id::random_id;
+use callgate_agent::model::{Collected, ModelChunk, ModelChunks, ModelFault, Usage};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use crate::answer::{Ending, Out, OutCall};
+use crate::asked::{Asked, ToolChoice};
+use crate::config::{OnFailure, ReleaseAt, Settings};
+use crate::fault::Fault;
+use crate::metrics::Metrics;
+use crate::plan::Plan;
+use crate::recent::{Exchange, Part, PartKind};
+use crate::settle::{self, Outcome};
+use crate::upstream::{Upstream, is_another_worth};
+use crate::wire::{self, Manner};
+
+/// Where the answer goes. Sending fails when the client is gone.
+pub(crate) type ToClient = mpsc::Sender<Out>;
+
+/// What one exchange needs.
+pub(crate) struct Means<'a> {
+    pub(crate) settings: &'a Settings,
+    pub(crate) metrics: &'a Metrics,
+    pub(crate) plan: &'a Plan,
+    /// The servers of the model in the order in which they are tried.
+    pub(crate) upstreams: Vec<&'a Upstream>,
+}
+
+/// Why an exchange ended before its end.
+pub(crate) enum Broken {
+    /// The client is gone.
+    Gone,
+    Fault(Fault),
+}
+
+impl From<Fault> for Broken {
+    fn from(fault: Fault) -> Self {
+        Broken::Fault(fault)
+    }
+}
+
+impl From<mpsc::error::SendError<Out>> for Broken {
+    fn from(_: mpsc::error::SendError<Out>) -> Self {
+        Broken::Gone
+    }
+}
+
+/// One answer of a model, judged.
+pub(crate) struct Judged {
+    pub(crate) response: Response,
+    pub(crate) usage: Usage,
+}
+
+/// Answers a request. What happened is noted in `seen`.
+pub(crate) async fn run(
+    means: &Means<'_>,
+    asked: &Asked,
+    to: &ToClient,
+    seen: &mut Exchange,
+) -> Result<(), Broken> {
+    let (chunks, upstream) = tokio::select! {
+        biased;
+        () = to.closed() => return Err(Broken::Gone),
+        asked = ask(means, asked) => asked?,
+    };
+    seen.upstream.clone_from(&upstream.name);
+    let mut shown = Shown { is_eager: means.settings.release == ReleaseAt::Eager, ..Shown::default() };
+    let judged = read(means.plan, asked, chunks, Some((to, &mut shown)), Some(seen)).await?;
+    for finding in judged.response.all_findings() {
+        means.metrics.finding(&asked.model, finding.code.word());
+    }
+    let outcome = settle::settle(means, asked, upstream, judged, to).await?;
+    finish(means, asked, outcome, &shown, to, seen).await
+}
+
+/// Asks the servers of the model, one after the other, until one answers.
+async fn ask<'a>(means: &Means<'a>, asked: &Asked) -> Result<(Box<dyn ModelChunks>, &'a Upstream), Fault> {
+    let mut last = None;
+    for upstream in &means.upstreams {
+        match send(means.plan, asked, upstream).await {
+            Ok(chunks) => return Ok((chunks, upstream)),
+            Err(fault) => {
+                means.metrics.upstream_fault(&upstream.name, fault.code.word());
+                let is_over = !is_another_worth(&fault);
+                last = Some(fault);
+                if is_over {
+                    break;
+                }
+            }
+        }
+    }
+    Err(last.as_ref().map_or_else(
+        || {
+            Fault::new(
+                404,
+                "no-upstream",
+                format!("no server is known that serves the model {:?}", asked.model),
+            )
+            .at("model")
+        },
+        Fault::of_model,
+    ))
+}
+
+/// Sends a request to one server.
+pub(crate) async fn send(
+    plan: &Plan,
+    asked: &Asked,
+    upstream: &Upstream,
+) -> Result<Box<dyn ModelChunks>, ModelFault> {
+    let manner =
+        Manner { calls: plan.calls, model: &plan.model, record: plan.record, registry: plan.gate.registry() };
+    upstream.ask(&wire::body(asked, &manner, upstream.wire())).await
+}
+
+/// What of the calls was shown while they were written.
+#[derive(Default)]
+pub(crate) struct Shown {
+    is_eager: bool,
+    /// The calls that have begun, by the numbers of their attempts, with their ids.
+    begun: Vec<(usize, String)>,
+    /// Whether the last of them goes on.
+    is_open: bool,
+}
+
+/// Reads an answer through the gate; text and thoughts go to the client as they come.
+pub(crate) async fn read(
+    plan: &Plan,
+    asked: &Asked,
+    mut chunks: Box<dyn ModelChunks>,
+    mut client: Option<(&ToClient, &mut Shown)>,
+    mut seen: Option<&mut Exchange>,
+) -> Result<Judged, Broken> {
+    let mut session = plan.gate.session().with_id_prefix(&format!("call_{}_", random_id()));
+    if let Some(tail) = &plan.prompt_tail {
+        session = session.with_prompt_tail(tail);
+    }
+    for result in asked.results() {
+        session.untrusted(&result);
+    }
+    let mut collected = Collected::default();
+    let mut outs: Vec<Out> = Vec::new();
+    let (mut usage, mut ended) = (Usage::default(), None);
+    loop {
+        let next = match &client {
+            Some((to, _)) => tokio::select! {
+                biased;
+                () = to.closed() => return Err(Broken::Gone),
+                next = chunks.next() => next,
+            },
+            None => chunks.next().await,
+        };
+        let chunk = match next {
+            Ok(Some(chunk)) => chunk,
+            Ok(None) => break,
+            Err(fault) => return Err(Fault::of_model(&fault).into()),
+        };
+        if let (Some(seen), ModelChunk::Text(text)) = (&mut seen, &chunk) {
+            seen.take_text(text);
+        }
+        let mut sink = |event: Event<'_>| {
+            if let Some(seen) = &mut seen {
+                note(seen, &event);
+            }
+            if let Some((_, shown)) = &mut client {
+                outs.extend(leaves(&event, shown, &asked.choice));
+            }
+            collected.push(event);
+        };
+        chunk.feed(&mut session, &mut sink);
+        if let ModelChunk::End { reason, usage: cost } = chunk {
+            ended = Some(reason);
+            usage += cost;
+        }
+        if let Some((to, _)) = &client {
+            for out in outs.drain(..) {
+                to.send(out).await?;
+            }
+        }
+    }
+    drop(chunks);
+    let reason = ended.unwrap_or(FinishReason::Failed);
+    session.finish(reason, &mut |event: Event<'_>| {
+        if let Some(seen) = &mut seen {
+            note(seen, &event);
+        }
+        if let Some((_, shown)) = &mut client {
+            outs.extend(leaves(&event, shown, &asked.choice));
+        }
+        collected.push(event);
+    });
+    if let Some((to, _)) = &client {
+        for out in outs.drain(..) {
+            to.send(out).await?;
+        }
+    }
+    Ok(Judged { response: collected.finish(reason), usage })
+}
+
+/// What of an event leaves at once. Calls leave when the response is judged.
+fn leaves(event: &Event<'_>, shown: &mut Shown, choice: &ToolChoice) -> Option<Out> {
+    match event {
+        Event::Text { text, .. } => Some(Out::Text(text.to_string())),
+        Event::Reasoning { text, .. } => Some(Out::Reasoning(text.to_string())),
+        Event::CallStarted { attempt, name, .. } if shown.is_eager && *choice != ToolChoice::None => {
+            // One at a time: no API has room for two calls that are written side by side.
+            let is_first = !shown.begun.iter().any(|(known, _)| known == attempt);
+            if !is_first {
+                return None;
+            }
+            let id = format!("call_{}", random_id());
+            shown.begun.push((*attempt, id.clone()));
+            shown.is_open = true;
+            Some(Out::CallBegun { place: shown.begun.len() - 1, id, name: name.to_string() })
+        }
+        Event::ArgumentsDelta { attempt, delta, .. } if shown.is_open => {
+            let (last, _) = shown.begun.last()?;
+            (last == attempt)
+                .then(|| Out::CallArguments { place: shown.begun.len() - 1, delta: delta.to_string() })
+        }
+        _ => None,
+    }
+}
+
+fn note(seen: &mut Exchange, event: &Event<'_>) {
+    let kind = match event {
+        Event::Text { .. } => PartKind::Text,
+        Event::Reasoning { .. } => PartKind::Reasoning,
+        Event::Markup { .. } => PartKind::Markup,
+        Event::Call(_) => PartKind::Call,
+        Event::Rejected(_) => PartKind::Rejected,
+        _ => return,
+    };
+    if let Some(span) = event.accounts_for().filter(|span| !span.is_empty()) {
+        seen.parts.push(Part { kind, start: span.start, end: span.end });
+    }
+}
+
+/// Tells the client what stands, and how the answer ends.
+async fn finish(
+    means: &Means<'_>,
+    asked: &Asked,
+    outcome: Outcome,
+    shown: &Shown,
+    to: &ToClient,
+    seen: &mut Exchange,
+) -> Result<(), Broken> {
+    let Outcome { response, usage, retries, failure } = outcome;
+    let is_silent = asked.choice == ToolChoice::None;
+    let calls: &[Call] = if is_silent { &[] } else { &response.calls };
+    let verdict = verdict(asked, &response, is_silent, retries, failure.as_deref());
+    seen.verdict.clone_from(&verdict);
+    seen.retries = retries;
+    seen.calls = calls
+        .iter()
+        .map(|call| json!({"name": call.name, "arguments": call.arguments, "dialect": &*call.dialect}))
+        .collect();
+    for call in calls {
+        means.metrics.call(
+            &asked.model,
+            &call.dialect,
+            !call.repairs.is_empty() || !call.coercions.is_empty(),
+        );
+    }
+    for rejected in &response.rejected {
+        means.metrics.rejection(&asked.model, &rejected.dialect);
+    }
+    means.metrics.retries(&asked.model, retries);
+    // What was shown and does not stand cannot be taken back: the client is told that the answer is void.
+    let stands = |attempt: usize| calls.iter().any(|call| call.attempt == attempt);
+    if let Some((attempt, _)) = shown.begun.iter().find(|(attempt, _)| !stands(*attempt)) {
+        let why = response.rejected.iter().find(|rejected| rejected.attempt == *attempt).map(sentence);
+        let why = why.unwrap_or_else(|| "a call that was shown does not stand".to_owned());
+        return Err(Fault::new(422, "call-rejected", why).into());
+    }
+    if let Some(failure) = failure.filter(|_| !is_silent) {
+        match means.settings.on_failure {
+            OnFailure::Explain => {
+                let gap = if response.text.trim().is_empty() { "" } else { "\n\n" };
+                to.send(Out::Text(format!("{gap}{failure}"))).await?;
+            }
+            OnFailure::Error if calls.is_empty() => {
+                return Err(Fault::new(422, "call-rejected", failure).into());
+            }
+            OnFailure::Error | OnFailure::Quiet => {}
+        }
+    }
+    let mut place = shown.begun.len();
+    for call in calls {
+        let begun = shown.begun.iter().position(|(attempt, _)| *attempt == call.attempt);
+        let id = begun.map_or_else(|| call.id.clone(), |at| shown.begun[at].1.clone());
+        let at = begun.unwrap_or(place);
+        if begun.is_none() {
+            place += 1;
+        }
+        let out = OutCall {
+            place: at,
+            id,
+            name: call.name.clone(),
+            arguments: call.arguments.clone(),
+            begun: begun.is_some(),
+        };
+        to.send(Out::Call(out)).await?;
+    }
+    let verdict = verdict.filter(|_| means.settings.marks);
+    to.send(Out::End(Box::new(Ending { reason: response.finish_reason, usage, verdict }))).await?;
+    Ok(())
+}
+
+/// What the gate has to say about an answer; nothing if the model did everything right.
+fn verdict(
+    asked: &Asked,
+    response: &Response,
+    is_silent: bool,
+    retries: u32,
+    failure: Option<&str>,
+) -> Option<Value> {
+    let mended = |call: &&Call| !call.repairs.is_empty() || !call.coercions.is_empty();
+    let repaired: Vec<Value> = response
+        .calls
+        .iter()
+        .filter(mended)
+        .map(|call| json!({"id": call.id, "name": call.name, "repairs": call.repairs, "coercions": call.coercions}))
+        .collect();
+    let stripped: Vec<&str> =
+        response.calls.iter().filter(|_| is_silent).map(|call| call.name.as_str()).collect();
+    let findings: Vec<Value> = response
+        .findings
+        .iter()
+        .map(|finding| json!({"code": finding.code.word(), "message": finding.message}))
+        .collect();
+    let mut verdict = serde_json::Map::new();
+    for (key, value) in [
+        ("repaired", Value::from(repaired)),
+        ("rejected", response.rejected.iter().map(|rejected| json!(rejected)).collect()),
+        ("stripped", stripped.into()),
+        ("findings", findings.into()),
+        ("notes", asked.notes.clone().into()),
+    ] {
+        if value.as_array().is_some_and(|list| !list.is_empty()) {
+            verdict.insert(key.to_owned(), value);
+        }
+    }
+    if retries > 0 {
+        verdict.insert("retries".to_owned(), retries.into());
+    }
+    if let Some(failure) = failure {
+        verdict.insert("failure".to_owned(), failure.into());
+    }
+    (!verdict.is_empty()).then(|| verdict.into())
+}
+
+/// Why an attempt was rejected, in one sentence.
+pub(crate) fn sentence(rejected: &Rejected) -> String {
+    let name = rejected.name.as_deref().unwrap_or("a tool");
+    let why = rejected
+        .findings
+        .first()
+        .map_or_else(String::new, |finding| format!(": {} ({})", finding.message, finding.code.word()));
+    format!("The model tried to call {name}, and the call was rejected{why}.")
+}
+
+/// Whether a rejection is one that asking again may mend.
+pub(crate) fn is_worth_asking(rejected: &Rejected) -> bool {
+    rejected.findings.first().is_none_or(|finding| finding.code != Code::TooManyCalls)
+}
+
+/// Until when everything that is asked again has to be over.
+pub(crate) fn deadline(settings: &Settings) -> Instant {
+    Instant::now() + std::time::Duration::from_secs(settings.retries.seconds)
+}

@@ -1,0 +1,103 @@
+//! Faces: the APIs that clients speak. Each reads requests into one form and writes the same answers in its own.
+
+mod chat;
+mod messages;
+mod ollama;
+mod responses;
+
+use callgate_agent::written::Written;
+
+use crate::answer::{Answer, Out};
+use crate::asked::Asked;
+use crate::fault::Fault;
+
+/// An API that clients speak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Face {
+    /// OpenAI's `/v1/chat/completions`.
+    Chat,
+    /// OpenAI's `/v1/responses`.
+    Responses,
+    /// Anthropic's `/v1/messages`.
+    Messages,
+    /// Ollama's `/api/chat`.
+    OllamaChat,
+    /// Ollama's `/api/generate`.
+    OllamaGenerate,
+}
+
+/// A request, and who writes its answer.
+pub(crate) struct Reading {
+    pub(crate) asked: Asked,
+    pub(crate) writer: Box<dyn Writer>,
+}
+
+/// Writes one answer in the form of its API.
+pub(crate) trait Writer: Send {
+    /// The answer as one document.
+    fn whole(&mut self, answer: &Answer) -> String;
+
+    /// What stands before anything else in a stream.
+    fn begin(&mut self, to: &mut String) {
+        let _ = to;
+    }
+
+    /// The next part of a stream.
+    fn write(&mut self, out: &Out, to: &mut String);
+}
+
+impl Face {
+    /// The word that metrics and logs know it by.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Face::Chat => "chat",
+            Face::Responses => "responses",
+            Face::Messages => "messages",
+            Face::OllamaChat => "ollama-chat",
+            Face::OllamaGenerate => "ollama-generate",
+        }
+    }
+
+    /// Reads a request.
+    pub(crate) fn read(self, body: &Written) -> Result<Reading, Fault> {
+        if !matches!(body, Written::Object(_)) {
+            return Err(Fault::bad_request("the body is no JSON object"));
+        }
+        match self {
+            Face::Chat => chat::read(body),
+            Face::Responses => responses::read(body),
+            Face::Messages => messages::read(body),
+            Face::OllamaChat => ollama::read(body, false),
+            Face::OllamaGenerate => ollama::read(body, true),
+        }
+    }
+
+    /// What a stream of it is.
+    pub(crate) fn stream_type(self) -> &'static str {
+        match self {
+            Face::Chat | Face::Responses | Face::Messages => "text/event-stream",
+            Face::OllamaChat | Face::OllamaGenerate => "application/x-ndjson",
+        }
+    }
+
+    /// A fault as the body of an answer.
+    pub(crate) fn fault(self, fault: &Fault) -> String {
+        match self {
+            Face::Chat | Face::Responses => chat::fault(fault),
+            Face::Messages => messages::fault(fault),
+            Face::OllamaChat | Face::OllamaGenerate => ollama::fault(fault),
+        }
+        .to_string()
+    }
+}
+
+/// The seconds since 1970.
+fn now() -> u64 {
+    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+/// The model that a request names.
+fn model(body: &Written) -> Result<&str, Fault> {
+    let model = crate::asked::text(body, "model").filter(|model| !model.trim().is_empty());
+    model.ok_or_else(|| Fault::bad_request("`model` is missing").at("model"))
+}

@@ -1,0 +1,216 @@
+//! Ollama's API: `/api/chat` and `/api/generate`, whole and as one JSON object per line.
+
+use std::time::{Instant, SystemTime};
+
+use callgate::FinishReason;
+use callgate_agent::clock;
+use callgate_agent::written::Written;
+use serde_json::{Value, json};
+
+use super::{Reading, Writer, model};
+use crate::answer::{Answer, Ending, Out, OutCall};
+use crate::asked::{Asked, ToolChoice, items, message, past_call, text};
+use crate::fault::Fault;
+
+pub(super) fn read(body: &Written, generates: bool) -> Result<Reading, Fault> {
+    let mut asked = Asked::of(model(body)?);
+    if generates {
+        if let Some(system) = text(body, "system").filter(|system| !system.is_empty()) {
+            asked.messages.push(message("system", system));
+        }
+        let prompt = text(body, "prompt").unwrap_or_default();
+        asked.messages.push(with_images(message("user", prompt), items(body, "images")));
+    } else {
+        let Some(Written::Array(messages)) = body.get("messages") else {
+            return Err(Fault::bad_request("`messages` is missing or no list").at("messages"));
+        };
+        // Results name the tool and not always the call: those of a turn answer its calls in order.
+        let mut open: Vec<(String, String)> = Vec::new();
+        for (at, told) in messages.iter().enumerate() {
+            turn(told, &mut open, &mut asked)
+                .map_err(|why| Fault::bad_request(why).at(format!("messages[{at}]")))?;
+        }
+    }
+    asked.tools = items(body, "tools").to_vec();
+    asked.choice = ToolChoice::of_openai(body.get("tool_choice"))
+        .map_err(|why| Fault::bad_request(why).at("tool_choice"))?;
+    // Ollama streams unless told otherwise.
+    asked.stream = body.get("stream") != Some(&Written::Bool(false));
+    if let Some(options) = body.get("options") {
+        for (theirs, ours) in [
+            ("temperature", "temperature"),
+            ("num_predict", "max_tokens"),
+            ("seed", "seed"),
+            ("stop", "stop"),
+            ("top_p", "top_p"),
+            ("top_k", "top_k"),
+            ("min_p", "min_p"),
+            ("frequency_penalty", "frequency_penalty"),
+            ("presence_penalty", "presence_penalty"),
+            ("repeat_penalty", "repeat_penalty"),
+            ("num_ctx", "num_ctx"),
+        ] {
+            asked.set(ours, options.get(theirs));
+        }
+    }
+    asked.set("keep_alive", body.get("keep_alive"));
+    asked.set("think", body.get("think"));
+    match body.get("format") {
+        Some(format) if format.as_str() == Some("json") => {
+            asked.set("response_format", Some(&json!({"type": "json_object"}).into()));
+        }
+        Some(schema @ Written::Object(_)) => {
+            let format = json!({"type": "json_schema", "json_schema": {"name": "answer", "schema": schema.to_value()}});
+            asked.set("response_format", Some(&format.into()));
+        }
+        _ => {}
+    }
+    let writer = OllamaWriter { model: asked.model.clone(), generates, started: Instant::now() };
+    Ok(Reading { asked, writer: Box::new(writer) })
+}
+
+fn turn(told: &Written, open: &mut Vec<(String, String)>, asked: &mut Asked) -> Result<(), String> {
+    let role = text(told, "role").ok_or("a message has no role")?;
+    let content = text(told, "content").unwrap_or_default();
+    match role {
+        "assistant" => {
+            let mut said = message("assistant", content);
+            let mut calls = Vec::new();
+            for call in items(told, "tool_calls") {
+                let function = call.get("function").ok_or("a call has no function")?;
+                let name = text(function, "name").ok_or("a call has no name")?;
+                let arguments = function.get("arguments").map_or_else(|| "{}".to_owned(), Written::to_string);
+                let known = text(call, "id").filter(|id| !id.is_empty()).map(str::to_owned);
+                let id = known.unwrap_or_else(|| format!("call_{}_{}", asked.messages.len(), calls.len()));
+                open.push((id.clone(), name.to_owned()));
+                calls.push(past_call(&id, name, &arguments));
+            }
+            if !calls.is_empty() {
+                said = said.with("tool_calls", Written::Array(calls));
+            }
+            asked.messages.push(said);
+        }
+        "tool" => {
+            let name = text(told, "tool_name").or_else(|| text(told, "name"));
+            let id = text(told, "tool_call_id").map(str::to_owned).or_else(|| {
+                let is_meant = |(_, called): &(String, String)| name.is_none_or(|name| name == called);
+                let at = open.iter().position(is_meant)?;
+                Some(open.remove(at).0)
+            });
+            let id = id.unwrap_or_else(|| "call_unknown".to_owned());
+            asked.messages.push(json!({"role": "tool", "tool_call_id": id, "content": content}).into());
+        }
+        role => asked.messages.push(with_images(message(role, content), items(told, "images"))),
+    }
+    Ok(())
+}
+
+/// A message with the pictures that it shows.
+fn with_images(told: Written, images: &[Written]) -> Written {
+    if images.is_empty() {
+        return told;
+    }
+    let mut parts: Vec<Written> = vec![json!({"type": "text", "text": text(&told, "content")}).into()];
+    parts.extend(images.iter().filter_map(Written::as_str).map(|data| {
+        json!({"type": "image_url", "image_url": {"url": format!("data:image/png;base64,{data}")}}).into()
+    }));
+    Written::object([
+        ("role", text(&told, "role").unwrap_or("user").into()),
+        ("content", Written::Array(parts)),
+    ])
+}
+
+/// A fault in Ollama's form.
+pub(super) fn fault(fault: &Fault) -> Value {
+    json!({"error": fault.to_string()})
+}
+
+struct OllamaWriter {
+    model: String,
+    generates: bool,
+    started: Instant,
+}
+
+impl OllamaWriter {
+    fn line(&self, message: Written, ending: Option<&Ending>) -> String {
+        let mut line =
+            Written::from(json!({"model": self.model, "created_at": clock::timestamp(SystemTime::now())}));
+        if self.generates {
+            for (theirs, ours) in
+                [("content", "response"), ("thinking", "thinking"), ("tool_calls", "tool_calls")]
+            {
+                if let Some(value) = message.get(theirs) {
+                    line = line.with(ours, value.clone());
+                }
+            }
+        } else {
+            line = line.with("message", message);
+        }
+        line = line.with("done", Written::Bool(ending.is_some()));
+        let Some(ending) = ending else { return line.to_string() };
+        let reason = if ending.reason == FinishReason::Length { "length" } else { "stop" };
+        let taken = u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let last = json!({
+            "done_reason": reason,
+            "total_duration": taken,
+            "load_duration": 0,
+            "prompt_eval_count": ending.usage.prompt,
+            "prompt_eval_duration": 0,
+            "eval_count": ending.usage.completion,
+            "eval_duration": taken,
+        });
+        for (key, value) in last.as_object().into_iter().flatten() {
+            line = line.with(key, value.into());
+        }
+        if let Some(verdict) = &ending.verdict {
+            line = line.with("callgate", verdict.into());
+        }
+        line.to_string()
+    }
+}
+
+fn assistant(content: &str) -> Written {
+    json!({"role": "assistant", "content": content}).into()
+}
+
+fn tool_call(call: &OutCall) -> Written {
+    let arguments = Written::parse(&call.arguments).unwrap_or_else(|| json!({}).into());
+    let function = Written::object([
+        ("index", Written::Number(call.place.to_string())),
+        ("name", call.name.as_str().into()),
+        ("arguments", arguments),
+    ]);
+    Written::object([("id", call.id.as_str().into()), ("function", function)])
+}
+
+impl Writer for OllamaWriter {
+    fn whole(&mut self, answer: &Answer) -> String {
+        let mut message = assistant(&answer.text);
+        if !answer.reasoning.is_empty() {
+            message = message.with("thinking", answer.reasoning.as_str().into());
+        }
+        if !answer.calls.is_empty() {
+            message =
+                message.with("tool_calls", Written::Array(answer.calls.iter().map(tool_call).collect()));
+        }
+        self.line(message, Some(&answer.ending))
+    }
+
+    fn write(&mut self, out: &Out, to: &mut String) {
+        let line = match out {
+            Out::Text(text) => self.line(assistant(text), None),
+            Out::Reasoning(text) => self.line(assistant("").with("thinking", text.as_str().into()), None),
+            Out::Call(call) => {
+                let calls = Written::Array(vec![tool_call(call)]);
+                self.line(assistant("").with("tool_calls", calls), None)
+            }
+            // Calls come whole in this API.
+            Out::CallBegun { .. } | Out::CallArguments { .. } => return,
+            Out::Ping => self.line(assistant(""), None),
+            Out::End(ending) => self.line(assistant(""), Some(ending)),
+            Out::Fault(told) => fault(told).to_string(),
+        };
+        to.push_str(&line);
+        to.push('\n');
+    }
+}

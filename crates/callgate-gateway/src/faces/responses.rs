@@ -1,0 +1,433 @@
+//! OpenAI's Responses: `/v1/responses`, whole and as server-sent events. No state is kept between requests.
+
+use callgate::FinishReason;
+use callgate_agent::id::random_id;
+use callgate_agent::model::Usage;
+use callgate_agent::written::Written;
+use serde_json::{Value, json};
+
+use super::{Reading, Writer, model, now};
+use crate::answer::{Answer, Ending, Out};
+use crate::asked::{Asked, ToolChoice, function, is_true, items, message, past_call, text, words};
+use crate::fault::Fault;
+
+pub(super) fn read(body: &Written) -> Result<Reading, Fault> {
+    let mut asked = Asked::of(model(body)?);
+    if body.get("previous_response_id").is_some_and(|id| *id != Written::Null) {
+        let why = "no response is kept here, so `previous_response_id` leads nowhere; send the whole `input`";
+        return Err(Fault::bad_request(why).at("previous_response_id"));
+    }
+    if is_true(body, "background") {
+        return Err(Fault::bad_request("`background` needs a server that keeps responses").at("background"));
+    }
+    if let Some(instructions) = text(body, "instructions").filter(|text| !text.is_empty()) {
+        asked.messages.push(message("system", instructions));
+    }
+    match body.get("input") {
+        Some(Written::String(input)) => asked.messages.push(message("user", input.text())),
+        Some(Written::Array(input)) => {
+            for (at, item) in input.iter().enumerate() {
+                self::item(item, &mut asked)
+                    .map_err(|why| Fault::bad_request(why).at(format!("input[{at}]")))?;
+            }
+        }
+        _ => return Err(Fault::bad_request("`input` is neither text nor a list").at("input")),
+    }
+    tools(items(body, "tools"), "", &mut asked);
+    asked.choice = ToolChoice::of_openai(body.get("tool_choice"))
+        .map_err(|why| Fault::bad_request(why).at("tool_choice"))?;
+    asked.parallel = body.get("parallel_tool_calls") != Some(&Written::Bool(false));
+    asked.stream = is_true(body, "stream");
+    for (theirs, ours) in [
+        ("max_output_tokens", "max_tokens"),
+        ("temperature", "temperature"),
+        ("top_p", "top_p"),
+        ("user", "user"),
+        ("seed", "seed"),
+    ] {
+        asked.set(ours, body.get(theirs));
+    }
+    asked.set("reasoning_effort", body.get("reasoning").and_then(|reasoning| reasoning.get("effort")));
+    if let Some(format) = body.get("text").and_then(|text| text.get("format")) {
+        asked.set("response_format", response_format(format).as_ref());
+    }
+    let echoed = |key: &str, otherwise: Value| body.get(key).map_or(otherwise, Written::to_value);
+    let frame = json!({
+        "id": format!("resp_{}", random_id()),
+        "object": "response",
+        "created_at": now(),
+        "model": asked.model,
+        "error": null,
+        "incomplete_details": null,
+        "instructions": echoed("instructions", Value::Null),
+        "max_output_tokens": echoed("max_output_tokens", Value::Null),
+        "metadata": echoed("metadata", json!({})),
+        "parallel_tool_calls": asked.parallel,
+        "previous_response_id": null,
+        "reasoning": echoed("reasoning", json!({"effort": null, "summary": null})),
+        "store": false,
+        "temperature": echoed("temperature", Value::Null),
+        "text": echoed("text", json!({"format": {"type": "text"}})),
+        "tool_choice": echoed("tool_choice", "auto".into()),
+        "tools": echoed("tools", json!([])),
+        "top_p": echoed("top_p", Value::Null),
+        "truncation": "disabled",
+    });
+    let is_custom = |tool: &&Written| text(tool, "type") == Some("custom");
+    let custom = items(body, "tools").iter().filter(is_custom).filter_map(|tool| text(tool, "name"));
+    let custom = custom.map(str::to_owned).collect();
+    let writer = ResponsesWriter { frame, custom, number: 0, output: Vec::new(), open: None };
+    Ok(Reading { asked, writer: Box::new(writer) })
+}
+
+/// Takes the functions among the tools; what only OpenAI's servers run is kept aside.
+fn tools(list: &[Written], namespace: &str, asked: &mut Asked) {
+    for tool in list {
+        let (kind, name) = (text(tool, "type").unwrap_or("function"), text(tool, "name"));
+        match (kind, name) {
+            ("function", Some(name)) => {
+                let strict = is_true(tool, "strict");
+                asked.tools.push(function(name, tool.get("description"), tool.get("parameters"), strict));
+            }
+            ("namespace", name) => tools(items(tool, "tools"), name.unwrap_or(namespace), asked),
+            // Free text instead of arguments: a function with one text.
+            ("custom", Some(name)) => {
+                let schema = json!({"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]});
+                asked.tools.push(function(name, tool.get("description"), Some(&schema.into()), false));
+            }
+            (kind, name) => asked.notes.push(format!(
+                "the tool {} of type {kind} is run by OpenAI's servers and was left out",
+                name.unwrap_or(kind)
+            )),
+        }
+    }
+}
+
+/// Adds one item of the input.
+fn item(item: &Written, asked: &mut Asked) -> Result<(), String> {
+    let kind = text(item, "type").unwrap_or("message");
+    match kind {
+        "message" => {
+            let role = match text(item, "role").ok_or("a message has no role")? {
+                "developer" => "system",
+                role => role,
+            };
+            let content = match item.get("content") {
+                Some(Written::Array(parts)) => content(parts),
+                Some(content) => content.clone(),
+                None => return Err("a message has no content".to_owned()),
+            };
+            asked.messages.push(Written::object([("role", role.into()), ("content", content)]));
+        }
+        "function_call" | "custom_tool_call" => {
+            let name = text(item, "name").ok_or("a call has no name")?;
+            let id = text(item, "call_id").or_else(|| text(item, "id")).unwrap_or_default();
+            let arguments = match text(item, "input") {
+                Some(input) => json!({"input": input}).to_string(),
+                None => text(item, "arguments").unwrap_or("{}").to_owned(),
+            };
+            add_call(past_call(id, name, &arguments), asked);
+        }
+        "function_call_output" | "custom_tool_call_output" => {
+            let id = text(item, "call_id").unwrap_or_default();
+            let output = item.get("output").map(words).unwrap_or_default();
+            asked.messages.push(json!({"role": "tool", "tool_call_id": id, "content": output}).into());
+        }
+        // Thoughts belong to the answer that they were a part of.
+        "reasoning" => {}
+        "item_reference" => return Err("no item is kept here; send the item itself".to_owned()),
+        other => asked.notes.push(format!("an item of type {other} was left out")),
+    }
+    Ok(())
+}
+
+/// Adds a call to the turn of the model that it belongs to.
+fn add_call(call: Written, asked: &mut Asked) {
+    if let Some(Written::Object(members)) = asked.messages.last_mut()
+        && members.iter().any(|(key, value)| key.text() == "role" && value.as_str() == Some("assistant"))
+    {
+        match members.iter_mut().find(|(key, _)| key.text() == "tool_calls") {
+            Some((_, Written::Array(calls))) => calls.push(call),
+            _ => members.push(("tool_calls".into(), Written::Array(vec![call]))),
+        }
+        return;
+    }
+    let said = message("assistant", Value::Null).with("tool_calls", Written::Array(vec![call]));
+    asked.messages.push(said);
+}
+
+/// The parts of a message: one text where there is nothing but text.
+fn content(parts: &[Written]) -> Written {
+    let is_image = |part: &Written| text(part, "type") == Some("input_image");
+    if !parts.iter().any(is_image) {
+        return Written::from(words(&Written::Array(parts.to_vec())).as_str());
+    }
+    let part = |part: &Written| match text(part, "image_url").filter(|_| is_image(part)) {
+        Some(url) => json!({"type": "image_url", "image_url": {"url": url}}).into(),
+        None => json!({"type": "text", "text": text(part, "text").unwrap_or_default()}).into(),
+    };
+    Written::Array(parts.iter().map(part).collect())
+}
+
+/// The form of the text, as chat completions name it.
+fn response_format(format: &Written) -> Option<Written> {
+    match text(format, "type")? {
+        "json_schema" => {
+            let member = |key: &str| format.get(key).map(Written::to_value);
+            let schema =
+                json!({"name": member("name"), "schema": member("schema"), "strict": member("strict")});
+            Some(json!({"type": "json_schema", "json_schema": schema}).into())
+        }
+        "json_object" => Some(json!({"type": "json_object"}).into()),
+        _ => None,
+    }
+}
+
+/// The item that is being written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Open {
+    Reasoning,
+    Text,
+    Call,
+}
+
+struct ResponsesWriter {
+    /// Everything of the response but its output, status and usage.
+    frame: Value,
+    /// The tools that take text instead of arguments.
+    custom: Vec<String>,
+    /// The number of the next event.
+    number: u64,
+    /// The items so far; the last is the open one.
+    output: Vec<Value>,
+    open: Option<Open>,
+}
+
+impl ResponsesWriter {
+    fn response(&self, status: &str, usage: Option<Usage>) -> Value {
+        let mut response = self.frame.clone();
+        response["status"] = status.into();
+        response["output"] = self.output.clone().into();
+        response["usage"] = usage.map_or(Value::Null, |usage| {
+            json!({
+                "input_tokens": usage.prompt,
+                "input_tokens_details": {"cached_tokens": 0},
+                "output_tokens": usage.completion,
+                "output_tokens_details": {"reasoning_tokens": 0},
+                "total_tokens": usage.prompt.saturating_add(usage.completion),
+            })
+        });
+        response
+    }
+
+    fn finished(&self, ending: &Ending) -> Value {
+        let status = match ending.reason {
+            FinishReason::Length | FinishReason::ContentFilter => "incomplete",
+            _ => "completed",
+        };
+        let mut response = self.response(status, Some(ending.usage));
+        if status == "incomplete" {
+            let filtered = ending.reason == FinishReason::ContentFilter;
+            let reason = if filtered { "content_filter" } else { "max_output_tokens" };
+            response["incomplete_details"] = json!({"reason": reason});
+        }
+        if let Some(verdict) = &ending.verdict {
+            response["callgate"] = verdict.clone();
+        }
+        response
+    }
+
+    fn event(&mut self, kind: &str, mut value: Value, to: &mut String) {
+        value["type"] = kind.into();
+        value["sequence_number"] = self.number.into();
+        self.number += 1;
+        to.push_str("event: ");
+        to.push_str(kind);
+        to.push_str("\ndata: ");
+        to.push_str(&value.to_string());
+        to.push_str("\n\n");
+    }
+
+    fn place(&self) -> usize {
+        self.output.len().saturating_sub(1)
+    }
+
+    fn item_id(&self) -> Value {
+        self.output.last().map_or(Value::Null, |item| item["id"].clone())
+    }
+
+    fn add(&mut self, open: Open, item: Value, to: &mut String) {
+        self.close(to);
+        self.open = Some(open);
+        self.output.push(item.clone());
+        let place = self.place();
+        self.event("response.output_item.added", json!({"output_index": place, "item": item}), to);
+    }
+
+    /// Sees to it that an item of this kind is open, and adds text to it.
+    fn say(&mut self, open: Open, delta: &str, to: &mut String) {
+        let (kind, word, id) = match open {
+            Open::Reasoning => ("reasoning", "reasoning_text", "rs"),
+            Open::Text | Open::Call => ("message", "output_text", "msg"),
+        };
+        if self.open != Some(open) {
+            let mut item = json!({"id": format!("{id}_{}", random_id()), "type": kind, "status": "in_progress", "content": []});
+            match open {
+                Open::Reasoning => item["summary"] = json!([]),
+                Open::Text | Open::Call => item["role"] = "assistant".into(),
+            }
+            self.add(open, item, to);
+            let part = part(word, "");
+            if let Some(item) = self.output.last_mut() {
+                item["content"] = json!([part]);
+            }
+            let added = json!({"item_id": self.item_id(), "output_index": self.place(), "content_index": 0, "part": part});
+            self.event("response.content_part.added", added, to);
+        }
+        if let Some(Value::String(text)) = self.output.last_mut().map(|item| &mut item["content"][0]["text"])
+        {
+            text.push_str(delta);
+        }
+        let said = json!({"item_id": self.item_id(), "output_index": self.place(), "content_index": 0, "delta": delta});
+        self.event(&format!("response.{word}.delta"), said, to);
+    }
+
+    fn begin_call(&mut self, id: &str, name: &str, to: &mut String) {
+        let (prefix, kind, member) = match self.custom.iter().any(|custom| custom == name) {
+            true => ("ctc", "custom_tool_call", "input"),
+            false => ("fc", "function_call", "arguments"),
+        };
+        let mut item = json!({
+            "id": format!("{prefix}_{}", random_id()),
+            "type": kind,
+            "status": "in_progress",
+            "call_id": id,
+            "name": name,
+        });
+        item[member] = "".into();
+        self.add(Open::Call, item, to);
+    }
+
+    /// Whether the call that is open takes text instead of arguments.
+    fn is_custom(&self) -> bool {
+        self.output.last().is_some_and(|item| item["type"] == "custom_tool_call")
+    }
+
+    fn arguments(&mut self, delta: &str, to: &mut String) {
+        if self.is_custom() {
+            // Half of an object is no text: it comes with the whole call.
+            return;
+        }
+        if let Some(Value::String(arguments)) = self.output.last_mut().map(|item| &mut item["arguments"]) {
+            arguments.push_str(delta);
+        }
+        let said = json!({"item_id": self.item_id(), "output_index": self.place(), "delta": delta});
+        self.event("response.function_call_arguments.delta", said, to);
+    }
+
+    /// Closes the item that is open.
+    fn close(&mut self, to: &mut String) {
+        let Some(open) = self.open.take() else { return };
+        let place = self.place();
+        if let Some(item) = self.output.last_mut() {
+            item["status"] = "completed".into();
+        }
+        let item = self.output.last().cloned().unwrap_or_default();
+        let id = item["id"].clone();
+        match open {
+            Open::Call if self.is_custom() => {
+                let input = &item["input"];
+                let said = json!({"item_id": id, "output_index": place, "delta": input});
+                let done = json!({"item_id": id, "output_index": place, "input": input});
+                self.event("response.custom_tool_call_input.delta", said, to);
+                self.event("response.custom_tool_call_input.done", done, to);
+            }
+            Open::Call => {
+                let done = json!({"item_id": id, "output_index": place, "name": item["name"], "arguments": item["arguments"]});
+                self.event("response.function_call_arguments.done", done, to);
+            }
+            Open::Reasoning | Open::Text => {
+                let word = if open == Open::Text { "output_text" } else { "reasoning_text" };
+                let part = item["content"][0].clone();
+                let done =
+                    json!({"item_id": id, "output_index": place, "content_index": 0, "text": part["text"]});
+                self.event(&format!("response.{word}.done"), done, to);
+                let done = json!({"item_id": id, "output_index": place, "content_index": 0, "part": part});
+                self.event("response.content_part.done", done, to);
+            }
+        }
+        self.event("response.output_item.done", json!({"output_index": place, "item": item}), to);
+    }
+}
+
+fn part(word: &str, text: &str) -> Value {
+    match word {
+        "output_text" => json!({"type": word, "text": text, "annotations": [], "logprobs": []}),
+        _ => json!({"type": word, "text": text}),
+    }
+}
+
+impl Writer for ResponsesWriter {
+    fn whole(&mut self, answer: &Answer) -> String {
+        // The items are those of the stream, so that both say the same.
+        let mut unsent = String::new();
+        if !answer.reasoning.is_empty() {
+            self.say(Open::Reasoning, &answer.reasoning, &mut unsent);
+        }
+        if !answer.text.is_empty() {
+            self.say(Open::Text, &answer.text, &mut unsent);
+        }
+        for call in &answer.calls {
+            self.write(&Out::Call(call.clone()), &mut unsent);
+        }
+        self.close(&mut unsent);
+        self.finished(&answer.ending).to_string()
+    }
+
+    fn begin(&mut self, to: &mut String) {
+        let response = self.response("in_progress", None);
+        self.event("response.created", json!({"response": response}), to);
+        self.event("response.in_progress", json!({"response": response}), to);
+    }
+
+    fn write(&mut self, out: &Out, to: &mut String) {
+        match out {
+            Out::Text(text) => self.say(Open::Text, text, to),
+            Out::Reasoning(text) => self.say(Open::Reasoning, text, to),
+            Out::CallBegun { id, name, .. } => self.begin_call(id, name, to),
+            Out::CallArguments { delta, .. } => self.arguments(delta, to),
+            Out::Call(call) => {
+                if !call.begun {
+                    self.begin_call(&call.id, &call.name, to);
+                    self.arguments(&call.arguments, to);
+                }
+                let is_custom = self.is_custom();
+                if let Some(item) = self.output.last_mut().filter(|_| self.open == Some(Open::Call)) {
+                    // What was shown while it was written may have been mended since.
+                    let arguments: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
+                    match is_custom {
+                        true => item["input"] = arguments["input"].as_str().unwrap_or_default().into(),
+                        false => item["arguments"] = call.arguments.as_str().into(),
+                    }
+                }
+                self.close(to);
+            }
+            Out::Ping => to.push_str(": ping\n\n"),
+            Out::End(ending) => {
+                self.close(to);
+                let response = self.finished(ending);
+                let kind = match response["status"].as_str() {
+                    Some("incomplete") => "response.incomplete",
+                    _ => "response.completed",
+                };
+                self.event(kind, json!({"response": response}), to);
+            }
+            Out::Fault(fault) => {
+                self.close(to);
+                let mut response = self.response("failed", None);
+                response["error"] = json!({"code": fault.code, "message": fault.message});
+                self.event("response.failed", json!({"response": response}), to);
+            }
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! The gateway: one address that makes tool calls reliable for any client and any model server.
+//!
+//! A client speaks the API it knows; the model's server is asked in one way; what the model writes goes through the gate,
+//! and each API is a writer of the same events. Nothing is translated between providers' answers.
+
+mod answer;
+mod asked;
+mod client;
+pub mod config;
+mod exchange;
+mod faces;
+mod fault;
+mod guard;
+mod handlers;
+mod metrics;
+mod models;
+mod page;
+mod plan;
+mod recent;
+mod server;
+mod settle;
+mod unpack;
+mod upstream;
+mod wire;
+
+pub use config::{Settings, SettingsError};
+pub use server::{Gateway, Serving};
+pub use upstream::{Found, probe};

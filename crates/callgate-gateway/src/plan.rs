@@ -1,0 +1,177 @@
+//! Plans: for each request, which gate judges it and how its model is asked.
+
+use std::collections::VecDeque;
+use std::sync::Mutex;
+
+use callgate::internal::policy::{ExtraArgs, RequireCall};
+use callgate::{Gate, Profile, Record, Registry};
+use callgate_agent::written::Written;
+
+use crate::asked::{Asked, ToolChoice, text};
+use crate::config::{CallsBy, ModelSettings, Settings, fits};
+use crate::fault::Fault;
+
+/// How many gates are kept: a client sends the same tools with every request.
+const KEPT: usize = 64;
+
+/// How one request is asked and judged.
+#[derive(Clone)]
+pub(crate) struct Plan {
+    pub(crate) gate: Gate,
+    pub(crate) calls: CallsBy,
+    /// The format that is taught where the server knows no tools.
+    pub(crate) record: &'static Record,
+    pub(crate) prompt_tail: Option<String>,
+    /// What the server calls the model.
+    pub(crate) model: String,
+}
+
+/// Makes plans, and keeps the gates of the last ones.
+#[derive(Default)]
+pub(crate) struct Planner {
+    /// Gates without tools: what costs most is compiled once for each kind of request.
+    bases: Kept<BaseKey>,
+    gates: Kept<GateKey>,
+}
+
+/// What decides about everything of a gate but its tools.
+#[derive(Clone, PartialEq, Eq)]
+struct BaseKey {
+    profile: &'static str,
+    dialect: Option<&'static str>,
+    is_required: bool,
+    parallel: bool,
+    is_strict: bool,
+}
+
+#[derive(Clone, PartialEq, Eq)]
+struct GateKey {
+    base: BaseKey,
+    tools: Vec<Written>,
+}
+
+/// The last gates, the most recent at the end.
+struct Kept<K>(Mutex<VecDeque<(K, Gate)>>);
+
+impl<K> Default for Kept<K> {
+    fn default() -> Self {
+        Kept(Mutex::default())
+    }
+}
+
+impl<K: PartialEq> Kept<K> {
+    fn get(&self, key: &K) -> Option<Gate> {
+        let mut gates = self.0.lock().ok()?;
+        let at = gates.iter().position(|(known, _)| known == key)?;
+        let found = gates.remove(at)?;
+        let gate = found.1.clone();
+        gates.push_back(found);
+        Some(gate)
+    }
+
+    fn keep(&self, key: K, gate: &Gate) {
+        if let Ok(mut gates) = self.0.lock() {
+            while gates.len() >= KEPT {
+                gates.pop_front();
+            }
+            gates.push_back((key, gate.clone()));
+        }
+    }
+}
+
+impl Planner {
+    /// The plan for a request.
+    pub(crate) fn plan(&self, settings: &Settings, asked: &Asked) -> Result<Plan, Fault> {
+        let known = settings.models.iter().find(|row| fits(&row.name, &asked.model));
+        let profile = known.and_then(|row| row.profile.as_deref()).and_then(Profile::named);
+        let by_name = Record::for_model(&asked.model);
+        let dialect = known.and_then(|row| row.dialect.as_deref()).and_then(Record::named).or(by_name);
+        let calls = known.map_or(CallsBy::default(), |row| row.calls);
+        // What is taught without a word about the model: the format that most models were shown most often.
+        let taught = dialect.or_else(|| Record::named("hermes")).or_else(|| Record::builtin().first());
+        let record = taught.ok_or_else(|| Fault::new(500, "no-dialect", "there is no dialect at all"))?;
+        let named = if calls == CallsBy::Prompt { Some(record) } else { dialect };
+        let gate = self.gate(asked, &profile.unwrap_or_else(Profile::standard), named)?;
+        let upstream_name = |row: &ModelSettings| row.upstream_name.clone();
+        Ok(Plan {
+            gate,
+            calls,
+            record,
+            prompt_tail: known.and_then(|row| row.prompt_tail.clone()),
+            model: known.and_then(upstream_name).unwrap_or_else(|| asked.model.clone()),
+        })
+    }
+
+    fn gate(
+        &self,
+        asked: &Asked,
+        profile: &Profile,
+        dialect: Option<&'static Record>,
+    ) -> Result<Gate, Fault> {
+        let base = BaseKey {
+            profile: profile.name(),
+            dialect: dialect.map(|record| &*record.name),
+            is_required: matches!(asked.choice, ToolChoice::Required | ToolChoice::Named(_)),
+            parallel: asked.parallel,
+            is_strict: asked.is_strict(),
+        };
+        let key = GateKey { base, tools: meant(asked)? };
+        if let Some(gate) = self.gates.get(&key) {
+            return Ok(gate);
+        }
+        let registry = Registry::tolerant(&Written::Array(key.tools.clone()).to_value())
+            .map_err(|error| Fault::bad_request(format!("{error}; {}", error.help())).at("tools"))?;
+        let base = match self.bases.get(&key.base) {
+            Some(gate) => gate,
+            None => {
+                let gate = build(&key.base, profile)?;
+                self.bases.keep(key.base.clone(), &gate);
+                gate
+            }
+        };
+        let gate = base.with_tools(registry);
+        self.gates.keep(key, &gate);
+        Ok(gate)
+    }
+}
+
+/// The tools that may be called: all, or the one that has to be.
+fn meant(asked: &Asked) -> Result<Vec<Written>, Fault> {
+    let ToolChoice::Named(name) = &asked.choice else {
+        if asked.choice == ToolChoice::Required && asked.tools.is_empty() {
+            return Err(
+                Fault::bad_request("`tool_choice` requires a call, and there is no tool").at("tool_choice")
+            );
+        }
+        return Ok(asked.tools.clone());
+    };
+    let tools: Vec<Written> =
+        asked.tools.iter().filter(|tool| name_of(tool) == Some(name)).cloned().collect();
+    if tools.is_empty() {
+        let why = format!("`tool_choice` names {name}, which is not among the tools");
+        return Err(Fault::bad_request(why).at("tool_choice"));
+    }
+    Ok(tools)
+}
+
+fn build(key: &BaseKey, profile: &Profile) -> Result<Gate, Fault> {
+    let mut policy = profile.policy();
+    if key.is_required {
+        policy.require_call = RequireCall::Always;
+    }
+    if !key.parallel {
+        policy.max_calls = 1;
+    }
+    if key.is_strict {
+        policy.extra_args = ExtraArgs::Reject;
+    }
+    let mut builder = Gate::builder().profile(*profile).policy(policy);
+    if let Some(dialect) = key.dialect {
+        builder = builder.dialect(dialect);
+    }
+    builder.dialect("auto").build().map_err(|error| Fault::new(500, "no-gate", error.to_string()))
+}
+
+fn name_of(tool: &Written) -> Option<&str> {
+    text(tool.get("function").unwrap_or(tool), "name")
+}

@@ -1,0 +1,231 @@
+//! The server: what a gateway is made of, its connections and its routes.
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, RwLock};
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::middleware;
+use axum::routing::{any, get, post};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+
+use crate::config::{SCRIPTED, Settings, SettingsError, UpstreamSettings};
+use crate::faces::Face;
+use crate::guard::{Keys, Places};
+use crate::handlers;
+use crate::metrics::Metrics;
+use crate::models;
+use crate::page;
+use crate::plan::Planner;
+use crate::recent::Recent;
+use crate::upstream::Upstream;
+
+/// A gateway, ready to serve.
+#[derive(Clone)]
+pub struct Gateway {
+    shared: Arc<Shared>,
+}
+
+/// What all requests share.
+pub(crate) struct Shared {
+    current: RwLock<Arc<Current>>,
+    pub(crate) metrics: Metrics,
+    pub(crate) recent: Recent,
+    pub(crate) keys: Keys,
+    pub(crate) places: Places,
+    pub(crate) planner: Planner,
+    pub(crate) turn: AtomicUsize,
+    /// Where the settings came from, to read them again.
+    path: Option<PathBuf>,
+    pub(crate) started: Instant,
+}
+
+/// The settings that count, and the servers that they name.
+pub(crate) struct Current {
+    pub(crate) settings: Settings,
+    pub(crate) upstreams: Vec<Upstream>,
+}
+
+impl Current {
+    async fn new(mut settings: Settings) -> Result<Self, SettingsError> {
+        let wrong = |faults: Vec<String>| SettingsError { path: None, faults };
+        settings.check().map_err(wrong)?;
+        if settings.upstreams.is_empty() {
+            settings.upstreams.push(UpstreamSettings::at(SCRIPTED));
+        }
+        let mut upstreams = Vec::new();
+        let mut faults = Vec::new();
+        for (at, row) in settings.upstreams.iter().enumerate() {
+            match Upstream::new(row).await {
+                Ok(upstream) => upstreams.push(upstream),
+                Err(why) => faults.push(format!("upstreams[{at}]: {why}")),
+            }
+        }
+        if faults.is_empty() { Ok(Current { settings, upstreams }) } else { Err(wrong(faults)) }
+    }
+}
+
+impl Gateway {
+    /// A gateway with these settings; servers whose API is not named are asked for it.
+    pub async fn new(settings: Settings) -> Result<Self, SettingsError> {
+        Gateway::of(settings, None).await
+    }
+
+    /// A gateway with the settings of a file, which can be read again.
+    pub async fn from_file(path: PathBuf) -> Result<Self, SettingsError> {
+        Gateway::of(Settings::load(&path)?, Some(path)).await
+    }
+
+    async fn of(settings: Settings, path: Option<PathBuf>) -> Result<Self, SettingsError> {
+        let current = Current::new(settings).await?;
+        let limits = current.settings.limits;
+        let shared = Shared {
+            current: RwLock::new(Arc::new(current)),
+            metrics: Metrics::new(),
+            recent: Recent::new(limits.remembered),
+            keys: Keys::default(),
+            places: Places::new(limits.concurrent, limits.queue),
+            planner: Planner::default(),
+            turn: AtomicUsize::new(0),
+            path,
+            started: Instant::now(),
+        };
+        Ok(Gateway { shared: Arc::new(shared) })
+    }
+
+    /// Reads the file of settings again. If it is wrong, the old ones go on counting. Where it listens, and how many
+    /// requests it works on at once, stay as they are.
+    pub async fn reload(&self) -> Result<(), SettingsError> {
+        let Some(path) = &self.shared.path else { return Ok(()) };
+        let fresh = Current::new(Settings::load(path)?)
+            .await
+            .map_err(|error| SettingsError { path: Some(path.clone()), faults: error.faults })?;
+        if let Ok(mut current) = self.shared.current.write() {
+            *current = Arc::new(fresh);
+        }
+        Ok(())
+    }
+
+    /// The models of all servers.
+    pub async fn models(&self) -> Vec<String> {
+        match self.shared.current() {
+            Some(current) => models::names(&current.upstreams).await,
+            None => Vec::new(),
+        }
+    }
+
+    /// Listens where the settings say.
+    pub async fn listen(&self) -> std::io::Result<Serving> {
+        let listen = self.shared.current().map(|current| current.settings.listen.clone()).unwrap_or_default();
+        let listener = TcpListener::bind(&listen).await?;
+        let address = listener.local_addr()?;
+        Ok(Serving { gateway: self.clone(), listener, address })
+    }
+
+    fn router(&self) -> Router {
+        let face = |face: Face| {
+            post(move |State(shared): State<Arc<Shared>>, request: Request| {
+                handlers::answer(shared, face, request)
+            })
+        };
+        Router::new()
+            .route("/v1/chat/completions", face(Face::Chat))
+            .route("/chat/completions", face(Face::Chat))
+            .route("/v1/responses", face(Face::Responses))
+            .route("/responses", face(Face::Responses))
+            .route("/v1/messages", face(Face::Messages))
+            .route("/v1/messages/count_tokens", post(handlers::count_tokens))
+            .route("/api/chat", face(Face::OllamaChat))
+            .route("/api/generate", face(Face::OllamaGenerate))
+            .route("/api/tags", get(handlers::tags))
+            .route("/api/show", post(handlers::show))
+            .route("/api/version", get(handlers::version))
+            .route("/v1/models", get(handlers::list_models))
+            .route("/models", get(handlers::list_models))
+            .route("/v1/models/{*name}", get(handlers::one_model))
+            .route("/callgate/exchanges", get(handlers::exchanges))
+            .route("/callgate/live", get(handlers::live))
+            .route("/callgate/parse", post(page::parse))
+            .route("/metrics", get(handlers::metrics))
+            .route("/", get(handlers::root))
+            .fallback(any(handlers::pass_through))
+            .layer(middleware::from_fn_with_state(self.shared.clone(), handlers::guarded))
+            // Whoever only asks whether it lives needs no key.
+            .route("/healthz", get(handlers::health))
+            .route("/readyz", get(handlers::ready))
+            .with_state(self.shared.clone())
+    }
+}
+
+/// A gateway that listens.
+pub struct Serving {
+    gateway: Gateway,
+    listener: TcpListener,
+    address: SocketAddr,
+}
+
+impl Serving {
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves until `stop` is done, then lets open answers come to their end, for at most this long.
+    pub async fn until(self, stop: impl Future<Output = ()>, grace: Duration) {
+        let Some(limits) = self.gateway.shared.current().map(|current| current.settings.limits) else {
+            return;
+        };
+        let router = self.gateway.router();
+        let mut builder = hyper::server::conn::http1::Builder::new();
+        builder
+            .timer(TokioTimer::new())
+            .header_read_timeout(Duration::from_millis(limits.head_ms))
+            .max_buf_size(limits.head.max(8 << 10));
+        let connections = Arc::new(Semaphore::new(limits.connections));
+        let graceful = GracefulShutdown::new();
+        tokio::pin!(stop);
+        loop {
+            let place = tokio::select! {
+                biased;
+                () = &mut stop => break,
+                place = connections.clone().acquire_owned() => place,
+            };
+            let accepted = tokio::select! {
+                biased;
+                () = &mut stop => break,
+                accepted = self.listener.accept() => accepted,
+            };
+            let (Ok(place), Ok((stream, _))) = (place, accepted) else {
+                // No more files may be open: wait until some are closed.
+                tokio::time::sleep(Duration::from_millis(20)).await;
+                continue;
+            };
+            // A stream of small parts is what this server is for.
+            let _ = stream.set_nodelay(true);
+            let service = TowerToHyperService::new(router.clone());
+            let connection = graceful.watch(builder.serve_connection(TokioIo::new(stream), service));
+            tokio::spawn(async move {
+                // Its errors are the client's: it is gone, or it did not speak HTTP.
+                let _ = connection.await;
+                drop(place);
+            });
+        }
+        drop(self.listener);
+        let _ = tokio::time::timeout(grace, graceful.shutdown()).await;
+    }
+}
+
+impl Shared {
+    /// The settings that count now.
+    pub(crate) fn current(&self) -> Option<Arc<Current>> {
+        self.current.read().ok().map(|current| current.clone())
+    }
+}

@@ -1,0 +1,119 @@
+//! Settling: what was rejected is asked for again, within a budget; what was good keeps its place.
+
+use std::time::Duration;
+
+use callgate::Response;
+use callgate_agent::history::Message;
+use callgate_agent::id::random_id;
+use callgate_agent::model::Usage;
+use callgate_agent::retry::{Retry, RetrySettings, Step, said};
+
+use crate::asked::{Asked, ToolChoice, message};
+use crate::exchange::{Broken, Judged, Means, ToClient, deadline, is_worth_asking, read, send, sentence};
+use crate::fault::Fault;
+use crate::upstream::Upstream;
+
+/// What came of an answer.
+pub(crate) struct Outcome {
+    /// What stands and what is rejected.
+    pub(crate) response: Response,
+    /// What all answers cost together.
+    pub(crate) usage: Usage,
+    /// How often the model was asked again.
+    pub(crate) retries: u32,
+    /// What is to be said about calls that were not corrected.
+    pub(crate) failure: Option<String>,
+}
+
+/// Asks again until every call stands, or the budget is spent.
+pub(crate) async fn settle(
+    means: &Means<'_>,
+    asked: &Asked,
+    upstream: &Upstream,
+    judged: Judged,
+    to: &ToClient,
+) -> Result<Outcome, Broken> {
+    let Judged { mut response, usage } = judged;
+    if asked.choice == ToolChoice::None {
+        return Ok(Outcome { response, usage, retries: 0, failure: None });
+    }
+    // More calls than were asked for are left out, and not asked for again.
+    let (worth, surplus): (Vec<_>, Vec<_>) = response.rejected.drain(..).partition(is_worth_asking);
+    response.rejected = worth;
+    let budget = means.settings.retries;
+    let settings =
+        RetrySettings { max_attempts: budget.attempts, delay: Duration::ZERO, ..RetrySettings::default() };
+    let mut retry = Retry::new(&means.plan.gate, settings, random_id());
+    let mut again = asked.clone();
+    let mut answer_said = said(&response);
+    let until = deadline(means.settings);
+    let mut step = retry.first(response, usage);
+    let mut spent = 0;
+    let (mut response, usage, retries, unsettled) = loop {
+        let ask = match step {
+            Step::Settled(settled) => break (settled.response, settled.usage, settled.retry_count, None),
+            Step::Failed(error) => {
+                let why = error.summary();
+                break (error.response, error.usage, error.attempts, Some(why));
+            }
+            Step::Ask(ask) => ask,
+        };
+        let interrupted = |retry: &Retry, why: String| {
+            let error = retry.interrupt();
+            (error.response, error.usage, error.attempts.saturating_sub(1), Some(why))
+        };
+        if spent > budget.tokens {
+            break interrupted(
+                &retry,
+                format!("{spent} tokens were spent on corrections, {} are allowed", budget.tokens),
+            );
+        }
+        again.messages.extend(answer_said.take().map(|said| message("assistant", text_of(&said))));
+        again.messages.push(message("user", ask.prompt));
+        let answer = async {
+            let chunks = send(means.plan, &again, upstream).await.map_err(|fault| Fault::of_model(&fault))?;
+            read(means.plan, &again, chunks, None, None).await
+        };
+        let answer = tokio::select! {
+            biased;
+            () = to.closed() => return Err(Broken::Gone),
+            answer = tokio::time::timeout_at(until, answer) => answer,
+        };
+        match answer {
+            Ok(Ok(judged)) => {
+                spent = spent.saturating_add(judged.usage.completion);
+                answer_said = said(&judged.response);
+                step = retry.reply(judged.response, judged.usage);
+            }
+            Ok(Err(Broken::Gone)) => return Err(Broken::Gone),
+            Ok(Err(Broken::Fault(fault))) => break interrupted(&retry, fault.message),
+            Err(_) => {
+                break interrupted(
+                    &retry,
+                    format!("corrections took longer than {} seconds", budget.seconds),
+                );
+            }
+        }
+    };
+    let failure = unsettled.map(|why| {
+        let rejected: Vec<String> = response.rejected.iter().map(sentence).collect();
+        let reasons = match rejected.is_empty() {
+            true => "A tool call was required, and the model made none.".to_owned(),
+            false => rejected.join(" "),
+        };
+        match retries {
+            0 => reasons,
+            _ => format!("{reasons} ({why}.)"),
+        }
+    });
+    response.rejected.extend(surplus);
+    Ok(Outcome { response, usage, retries, failure })
+}
+
+fn text_of(message: &Message) -> String {
+    match message {
+        Message::AssistantText { text } | Message::AssistantAction { text, .. } => text.clone(),
+        Message::Error { message, .. } => message.clone(),
+        _ => String::new(),
+    }
+}
