@@ -12,7 +12,7 @@ use axum::http::Response;
 use axum::routing::{any, post};
 use callgate::{FinishReason, Gate, Response as Judged};
 use callgate_agent::model::Body as Kept;
-use callgate_gateway::config::UpstreamSettings;
+use callgate_gateway::config::{Api, UpstreamSettings};
 use callgate_gateway::{Gateway, Settings};
 use http_body_util::{BodyExt, Full};
 use hyper_util::rt::TokioIo;
@@ -178,7 +178,9 @@ pub(crate) async fn serve(mut settings: Settings) -> Running {
 /// Settings with this model's server.
 pub(crate) fn in_front_of(upstream: SocketAddr) -> Settings {
     let mut settings = Settings::default();
-    settings.upstreams = vec![UpstreamSettings::at(format!("http://{upstream}/v1"))];
+    let mut upstream = UpstreamSettings::at(format!("http://{upstream}/v1"));
+    upstream.api = Api::Openai;
+    settings.upstreams = vec![upstream];
     settings
 }
 
