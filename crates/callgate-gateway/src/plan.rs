@@ -87,11 +87,11 @@ impl Planner {
         let by_name = Record::for_model(&asked.model);
         let dialect = known.and_then(|row| row.dialect.as_deref()).and_then(Record::named).or(by_name);
         let calls = known.map_or(CallsBy::default(), |row| row.calls);
-        // What is taught without a word about the model: the format that most models were shown most often.
-        let taught = dialect.or_else(|| Record::named("hermes")).or_else(|| Record::builtin().first());
+        let profile = profile.unwrap_or_else(Profile::standard);
+        let taught = dialect.or_else(|| profile.teaches()).or_else(|| Record::builtin().first());
         let record = taught.ok_or_else(|| Fault::new(500, "no-dialect", "there is no dialect at all"))?;
         let named = if calls == CallsBy::Prompt { Some(record) } else { dialect };
-        let gate = self.gate(asked, &profile.unwrap_or_else(Profile::standard), named)?;
+        let gate = self.gate(asked, &profile, named)?;
         let upstream_name = |row: &ModelSettings| row.upstream_name.clone();
         Ok(Plan {
             gate,

@@ -11,7 +11,7 @@ With nothing configured, a few rules stand in for a model, so that every line it
 Examples:
   callgate serve
   callgate serve --upstream http://localhost:11434 --for claude --model qwen3
-  callgate serve --upstream http://localhost:8080/v1 --calls prompt --dialect hermes
+  callgate serve --upstream http://localhost:8080/v1 --calls prompt
   callgate serve --config gateway.yaml")]
 pub(crate) struct ServeArgs {
     /// The settings, in YAML; read again when the file changes

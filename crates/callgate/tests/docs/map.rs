@@ -10,6 +10,8 @@ const PARTS: &[(&str, &str)] = &[
     ("core tests", "crates/callgate/tests"),
     ("agent", "crates/callgate-agent/src"),
     ("agent tests", "crates/callgate-agent/tests"),
+    ("gateway", "crates/callgate-gateway/src"),
+    ("gateway tests", "crates/callgate-gateway/tests"),
     ("command", "crates/callgate-cli/src"),
     ("command tests", "crates/callgate-cli/tests"),
 ];
