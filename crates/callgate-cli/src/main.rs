@@ -28,6 +28,7 @@ mod source;
 mod trial;
 mod trust;
 mod unpack;
+mod verify;
 mod view;
 mod write_back;
 
@@ -84,6 +85,7 @@ fn run() -> Result<Outcome, Stop> {
         Command::Prompt(args) => prompt::run(args, paint, out),
         Command::Explain(args) => explain::run(args.code.as_deref(), paint, out),
         Command::Chat(_) | Command::Serve(_) => Ok(Outcome::Fine),
+        Command::Verify(args) => verify::run(args, paint, out),
         Command::Audit(args) => audit::run(args, paint, out),
         Command::Config(args) => match &args.action {
             ConfigAction::Show(args) => config::show(args, paint, out),

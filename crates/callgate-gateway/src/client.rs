@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::header::{AUTHORIZATION, HOST, HeaderMap, HeaderName, HeaderValue};
+use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue};
 use axum::http::{Method, Request, Response, Uri};
 use callgate_agent::model::{Address, Connect, Network};
-use http_body_util::{BodyExt, Empty, Limited};
+use http_body_util::{BodyExt, Empty, Full, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
@@ -78,6 +78,34 @@ pub(crate) async fn about(address: &Address, key: Option<&HeaderValue>, path: &s
         serde_json::from_slice(&body.to_bytes()).ok()
     };
     tokio::time::timeout(Duration::from_secs(5), asked).await.ok().flatten()
+}
+
+/// Sends JSON to a path, and gives back the status and the whole answer; each piece of it is shown as it comes.
+pub(crate) async fn post(
+    address: &Address,
+    key: Option<&HeaderValue>,
+    path: &str,
+    json: String,
+    show: &mut (dyn FnMut(&[u8]) + Send),
+) -> Result<(u16, String), Fault> {
+    let unfit = |_| Fault::bad_request("this path cannot be asked");
+    let mut request = Request::new(Full::new(Bytes::from(json)));
+    *request.method_mut() = Method::POST;
+    *request.uri_mut() = format!("{}{path}", address.base).parse().map_err(unfit)?;
+    request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    let answer = send(address, key, request).await?;
+    let status = answer.status().as_u16();
+    let mut body = Limited::new(answer.into_body(), ABOUT);
+    let mut whole = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame
+            .map_err(|error| Fault::new(502, "disconnected", format!("the answer broke off: {error}")))?;
+        if let Ok(piece) = frame.into_data() {
+            show(&piece);
+            whole.extend_from_slice(&piece);
+        }
+    }
+    Ok((status, String::from_utf8_lossy(&whole).into_owned()))
 }
 
 async fn send<B>(

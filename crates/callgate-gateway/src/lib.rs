@@ -21,6 +21,7 @@ mod server;
 mod settle;
 mod unpack;
 mod upstream;
+pub mod verify;
 mod wire;
 
 pub use config::{Settings, SettingsError};

@@ -72,3 +72,45 @@ pub(crate) enum ClientKind {
     /// Anything that speaks Ollama's API
     Ollama,
 }
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  callgate verify --endpoint http://localhost:11434 --api ollama --model qwen3
+  callgate verify --endpoint http://localhost:8642 --model qwen3 --times 3 --json")]
+pub(crate) struct VerifyArgs {
+    /// The address of the server, with or without /v1
+    #[arg(long, value_name = "URL")]
+    pub(crate) endpoint: String,
+    /// The model
+    #[arg(long, value_name = "NAME")]
+    pub(crate) model: String,
+    /// The API to ask in
+    #[arg(long, value_name = "API", default_value = "chat")]
+    pub(crate) api: ApiKind,
+    /// The environment variable that holds the key
+    #[arg(long, value_name = "NAME")]
+    pub(crate) key_env: Option<String>,
+    /// How often each task is asked, plain and streamed
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) times: u32,
+    /// How many seconds one answer may take
+    #[arg(long, value_name = "SECONDS", default_value_t = 120)]
+    pub(crate) patience: u64,
+    /// Print one JSON object instead of the table
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// APIs that an endpoint can be asked in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ApiKind {
+    /// OpenAI's /v1/chat/completions
+    Chat,
+    /// OpenAI's /v1/responses
+    Responses,
+    /// Anthropic's /v1/messages
+    Messages,
+    /// Ollama's /api/chat
+    Ollama,
+}

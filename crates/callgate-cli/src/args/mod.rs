@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 pub(crate) use agent::*;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-pub(crate) use gateway::{ClientKind, ServeArgs, Way};
+pub(crate) use gateway::{ApiKind, ClientKind, ServeArgs, VerifyArgs, Way};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -64,6 +64,8 @@ pub(crate) enum Command {
     Chat(ChatArgs),
     /// Serve an address behind which the tool calls of any model are reliable, for any client
     Serve(ServeArgs),
+    /// Ask an endpoint a small set of tasks, plain and streamed, and say which promises it keeps
+    Verify(VerifyArgs),
     /// List, show, count, verify and replay the records of the agent's decisions
     Audit(AuditArgs),
     /// Show what is configured
