@@ -11,9 +11,7 @@ use std::time::Duration;
 
 use callgate::{Event, Gate, Profile};
 use callgate_agent::approval::Grants;
-use callgate_agent::audit::{
-    AuditLog, AuditSettings, Known, Redaction, Style, Sync, session_path, verify_file,
-};
+use callgate_agent::audit::{AuditLog, AuditSettings, Known, Style, session_path, verify_file};
 use callgate_agent::cancel::Cancel;
 use callgate_agent::chat::{Answered, Chat, ChatEvent, End, Recording, Setting};
 use callgate_agent::history::Message;
@@ -357,18 +355,9 @@ async fn a_fault_and_a_models_own_error_end_the_question_with_their_words() {
 }
 
 #[tokio::test]
-async fn what_is_on_record_can_be_read_again() {
+async fn g46_what_is_granted_and_done_is_on_record_and_can_be_read_again() {
     let folder = Scratch::new("chat-audit");
-    let settings = AuditSettings {
-        folder: folder.path("audit"),
-        sync: Sync::Decision,
-        redaction: Redaction { style: Style::Full, words: Vec::new() },
-        repair_details: true,
-        max_age: None,
-        max_sessions: None,
-        key_file: None,
-        state: None,
-    };
+    let settings = AuditSettings::new(folder.path("audit")).keeping(Style::Full);
     folder.file("mark", "");
     let log = AuditLog::create(settings, "s1").unwrap();
     let mut talk =
@@ -382,10 +371,25 @@ async fn what_is_on_record_can_be_read_again() {
     let kinds: Vec<&str> = lines.iter().map(|line| line["type"].as_str().unwrap()).collect();
     assert_eq!(
         kinds,
-        ["session", "session", "response", "response", "permission", "tool", "response", "session"],
+        [
+            "session",
+            "session",
+            "permission",
+            "response",
+            "response",
+            "permission",
+            "tool",
+            "response",
+            "session"
+        ],
         "{text}"
     );
-    let recording: Recording = serde_json::from_value(lines[2]["details"]["recording"].clone()).unwrap();
+    let granted = &lines[2]["details"]["grant"];
+    assert_eq!((&granted["id"], &granted["permission"]), (&json!(1), &json!("FS_READ")));
+    assert_eq!(granted["reason"], "the test says so");
+    assert!(granted["at"].as_str().is_some_and(|at| at.ends_with('Z')), "{granted}");
+    assert_eq!(lines[2]["details"]["tools"], json!(["fs.read", "fs.list", "fs.search"]));
+    let recording: Recording = serde_json::from_value(lines[3]["details"]["recording"].clone()).unwrap();
     let gate = Gate::builder().profile(Profile::named("strict").unwrap()).build().unwrap();
     let replayed = recording.replay(&gate);
     assert_eq!(replayed.calls.len(), 1, "{replayed:?}");

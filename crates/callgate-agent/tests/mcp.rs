@@ -11,11 +11,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use callgate::{Call, Gate};
-use callgate_agent::approval::{ApprovalPolicy, DenialReason, Grants, NobodyThere, Rule};
+use callgate_agent::approval::{ApprovalPolicy, DenialReason, EXECUTE, Grants, NETWORK, NobodyThere, Rule};
 use callgate_agent::cancel::Cancel;
 use callgate_agent::history::Message;
 use callgate_agent::tools::mcp::{Mcp, McpServer};
-use callgate_agent::tools::{Host, Meter, Outcome, Spending, ToolErrorCode, ToolReport, Toolbox, run_calls};
+use callgate_agent::tools::{
+    Host, Meter, Outcome, Queue, Spending, ToolErrorCode, ToolReport, Toolbox, run_calls,
+};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ListToolsResult,
     PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool as RemoteTool,
@@ -109,12 +111,15 @@ impl Bench {
     async fn run(&self, name: &str, arguments: Value) -> ToolReport {
         let response = self.judge(name, &arguments);
         let [call]: &[Call] = &response.calls else { panic!("{response:?}") };
-        let grants = Grants::new();
+        let mut grants = Grants::new();
+        grants.grant(EXECUTE, "the test says so");
+        grants.grant(NETWORK, "the test says so");
         let mut host = Host {
             tools: &self.tools,
             approval: &self.approval,
             approver: &NobodyThere,
             grants: &grants,
+            queue: &mut Queue::new(),
             audit: None,
             correlation_id: "c",
         };

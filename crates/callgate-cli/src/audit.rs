@@ -208,6 +208,12 @@ fn stats(files: &[PathBuf], json: bool, paint: Paint, out: &mut dyn Write) -> Re
         if record["action"] == "retry" && record["type"] == "response" {
             count("retry", details["outcome"].as_str().unwrap_or("went on"));
         }
+        if let Some(state) = details["state"].as_str().filter(|state| *state != "pending") {
+            count("call", state);
+        }
+        if !details["runs_again_in_ms"].is_null() {
+            count("call", "run again");
+        }
         if record["action"] == "strike" && record["type"] == "safety" {
             count("strike", details["end"].as_str().unwrap_or("counted"));
         }

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use callgate::{Call, Event, Rejected, Response, Severity};
 use callgate_agent::approval::DenialReason;
 use callgate_agent::chat::{Answered, ChatEvent, End, LeftOut};
-use callgate_agent::tools::{Outcome, ToolReport};
+use callgate_agent::tools::{CallState, Outcome, ToolReport};
 
 use crate::paint::{Breaks, Paint, Tone, one_line, visible};
 
@@ -79,6 +79,10 @@ impl View {
             ChatEvent::Strike { count, message } => {
                 let said = visible(message, Breaks::Show);
                 self.note(Tone::Bad, &format!("strike {count}: {said}"));
+            }
+            ChatEvent::Queued(call) if call.state == CallState::Pending && call.attempts > 0 => {
+                let name = visible(&call.name, Breaks::Show).into_owned();
+                self.note(Tone::Changed, &format!("↻ {name} failed and is run again"));
             }
             ChatEvent::Tool(report) => self.tool(report),
             ChatEvent::Completed(text) => self.completed(text),

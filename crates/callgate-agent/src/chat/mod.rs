@@ -21,7 +21,9 @@ use crate::audit::{AuditError, AuditLog, Entry, EntryKind, Status};
 use crate::cancel::Cancel;
 use crate::history::{Message, PastCall};
 use crate::model::{Served, Usage};
-use crate::tools::{Host, Meter, Outcome, ToolError, ToolReport, Unrecorded, run_calls};
+use crate::tools::{
+    Host, Meter, Outcome, Progress, Queue, QueuedCall, ToolError, ToolReport, Unrecorded, run_calls,
+};
 use context::Ruler;
 use reading::Read;
 
@@ -35,6 +37,7 @@ pub struct Chat {
     setting: Setting,
     strikes: Strikes,
     history: Vec<Message>,
+    queue: Queue,
     usage: Usage,
     ruler: Ruler,
     /// Where the last question stands in the history.
@@ -81,6 +84,8 @@ pub enum ChatEvent<'e> {
         /// What was wrong with it.
         message: &'e str,
     },
+    /// A call that stands came to another state: it waits, runs, or is over.
+    Queued(&'e QueuedCall),
     /// A call is over.
     Tool(&'e ToolReport),
     /// The model says by a call that it is done, and this is its answer.
@@ -179,6 +184,7 @@ impl Chat {
             setting,
             strikes,
             history: Vec::new(),
+            queue: Queue::new(),
             usage: Usage::default(),
             ruler: Ruler::default(),
             asked_at: None,
@@ -196,6 +202,7 @@ impl Chat {
                 .detail("model", json!(model))
                 .detail("tools", tools),
         )?;
+        chat.record_grants()?;
         Ok(chat)
     }
 
@@ -236,6 +243,11 @@ impl Chat {
     /// The tools that the model may call.
     pub fn tools(&self) -> &Registry {
         self.setting.tools.registry()
+    }
+
+    /// Every call that was to run, with its state and how it got there; the oldest first.
+    pub fn queue(&self) -> &[QueuedCall] {
+        self.queue.calls()
     }
 
     /// How many responses in a row were rejected.
@@ -392,14 +404,18 @@ impl Chat {
             approval: &setting.approval,
             approver: &*setting.approver,
             grants: &setting.grants,
+            queue: &mut self.queue,
             audit: setting.audit.as_mut(),
             correlation_id: &read.correlation_id,
         };
-        let mut show = |report: &ToolReport| match &report.outcome {
-            Outcome::Ran { result } if setting.tools.get(&report.name).is_some_and(|tool| tool.ends()) => {
-                tell(ChatEvent::Completed(result));
-            }
-            _ => tell(ChatEvent::Tool(report)),
+        let tools = &setting.tools;
+        let ends = |report: &ToolReport| tools.get(&report.name).is_some_and(|tool| tool.ends());
+        let mut show = |progress: Progress<'_>| match progress {
+            Progress::Step(queued) => tell(ChatEvent::Queued(queued)),
+            Progress::Over(report) => match &report.outcome {
+                Outcome::Ran { result } if ends(report) => tell(ChatEvent::Completed(result)),
+                _ => tell(ChatEvent::Tool(report)),
+            },
         };
         let reports = run_calls(&read.response.calls, &mut host, meter, cancel, &mut show).await?;
         self.history.extend(reports.iter().map(ToolReport::to_message));

@@ -1,15 +1,29 @@
 //! Records: what a conversation leaves in the log of decisions.
 
 use callgate::internal::profile::Strike;
-use callgate::{Code, Response};
+use callgate::{Code, Response, Tool};
 use serde_json::json;
 
 use super::reading::Read;
-use super::{Chat, Recording, verdicts};
+use super::{Chat, Recording, Setting, verdicts};
+use crate::approval::Grant;
 use crate::audit::{AuditError, AuditLog, Entry, Style};
 use crate::model::Turn;
 
 impl Chat {
+    /// What the session may do, before it does anything.
+    pub(super) fn record_grants(&mut self) -> Result<(), AuditError> {
+        let Setting { tools, grants, .. } = &self.setting;
+        let entry = |grant: &Grant| {
+            let needs = |tool: &&Tool| tool.permission.as_deref() == Some(grant.permission.as_str());
+            let tools: Vec<&str> =
+                tools.registry().tools().filter(needs).map(|tool| tool.name.as_str()).collect();
+            Entry::granted(grant, &tools)
+        };
+        let entries: Vec<Entry> = grants.given().iter().map(entry).collect();
+        self.record_all(|_| entries)
+    }
+
     /// A response as it came, and everything in it that was rejected. Its text is kept only where everything is.
     pub(super) fn record_response(
         &mut self,

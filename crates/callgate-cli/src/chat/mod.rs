@@ -105,12 +105,13 @@ async fn once(question: &str, args: &ChatArgs, config: &Config, paint: Paint) ->
         view.show(&event);
     };
     let answered = interrupts.ask(&mut begun.chat, question, &mut tell).await;
-    let strikes = begun.chat.strikes();
+    let (strikes, queue) = (begun.chat.strikes(), begun.chat.queue().to_vec());
     let ended = begun.end().await;
     if args.json {
         let mut all = json!(answered);
         all["responses"] = json!(responses);
         all["strikes"] = json!(strikes);
+        all["queue"] = json!(queue);
         writeln!(io::stdout(), "{all}")?;
     } else {
         view.end(&answered)?;
