@@ -70,9 +70,9 @@ impl View {
                 self.note(Tone::Changed, "↻ asking again");
             }
             ChatEvent::LeftOut(left) => self.note(Tone::Changed, &left_out(left)),
-            ChatEvent::Judged { response, asked_again, is_interrupted, .. } => {
+            ChatEvent::Judged { response, asked_again, interrupted_at, .. } => {
                 self.judged(response, *asked_again);
-                if *is_interrupted {
+                if interrupted_at.is_some() {
                     self.note(Tone::Dim, "the model was stopped: its call is complete");
                 }
             }

@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 use super::{AuditSettings, Style};
 use crate::approval::{Decision, Grant, hash};
 use crate::hex;
+use crate::id::random_id;
 use crate::retry::AttemptRecord;
 use crate::tools::ToolError;
 use crate::written::Written;
@@ -223,6 +224,16 @@ impl Entry {
             .detail("count", json!(count))
             .detail("is_last", json!(strike.is_last))
             .detail("finding", json!(strike.code.word()))
+    }
+
+    /// A message that no response and no tool made: what the user asked.
+    pub fn question(text: &str, settings: &AuditSettings) -> Self {
+        Entry::new(EntryKind::Message, "user", Status::Ok)
+            .message("the user asked")
+            .detail("message_id", json!(random_id()))
+            .detail("bytes", json!(text.len()))
+            .detail("sha256", json!(hex(&Sha256::digest(text.as_bytes()))))
+            .detail("text", settings.redaction.arguments(&text.into()))
     }
 
     /// A permission that the session has, and the tools that need it.

@@ -74,8 +74,8 @@ pub enum ChatEvent<'e> {
         view: &'e ProfileView,
         /// What the server says about it.
         served: &'e Served,
-        /// Whether the model was stopped because a call was complete.
-        is_interrupted: bool,
+        /// How many bytes of its text were read, if the model was stopped because a call was complete.
+        interrupted_at: Option<usize>,
     },
     /// A response was rejected and counts as a mistake.
     Strike {
@@ -285,11 +285,14 @@ impl Chat {
             usage: Usage::default(),
         };
         let mut meter = Meter::new(self.setting.spending);
-        answered.end = loop {
-            match self.turn(&mut meter, &mut answered, cancel, tell).await {
-                Ok(None) => {}
-                Ok(Some(end)) | Err(end) => break end,
-            }
+        answered.end = match self.record_question(question) {
+            Err(error) => End::Unrecorded { error },
+            Ok(()) => loop {
+                match self.turn(&mut meter, &mut answered, cancel, tell).await {
+                    Ok(None) => {}
+                    Ok(Some(end)) | Err(end) => break end,
+                }
+            },
         };
         answered.turns = meter.taken().0;
         self.usage += answered.usage;
@@ -328,11 +331,14 @@ impl Chat {
             asked_again: read.asked_again,
             view: &ProfileView::of(self.setting.gate.profile(), &read.response, &read.response.text),
             served: &read.served,
-            is_interrupted: read.is_interrupted,
+            interrupted_at: read.interrupted_at,
         });
         self.record_accepted(&read)?;
         self.history.extend(Message::from_response(&read.response));
         if let Some(error) = &read.response.model_error {
+            if let Some(Message::Error { said, .. }) = self.history.last_mut() {
+                said.clone_from(&read.said);
+            }
             return Err(End::ModelError { code: error.code.clone(), message: error.message.clone() });
         }
         let reports = match self.run(&read, meter, cancel, tell).await {

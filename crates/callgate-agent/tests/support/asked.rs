@@ -23,8 +23,8 @@ pub(crate) struct Asked {
     pub(crate) strikes: Vec<usize>,
     /// The tools whose calls were said to be complete.
     pub(crate) complete: Vec<String>,
-    /// What the server said about each response, and whether it was interrupted.
-    pub(crate) served: Vec<(Served, bool)>,
+    /// What the server said about each response, and where it was interrupted.
+    pub(crate) served: Vec<(Served, Option<usize>)>,
     pub(crate) left_out: Vec<LeftOut>,
     /// Whether the server noticed that the client went before its answer was over, for each request.
     pub(crate) left: Vec<bool>,
@@ -89,7 +89,9 @@ pub(crate) async fn ask(profile: &str, says: &[Says], change: impl FnOnce(&mut S
     let mut tell = |event: ChatEvent<'_>| match event {
         ChatEvent::Strike { count, .. } => strikes.push(count),
         ChatEvent::CallComplete { name } => complete.push(name.to_owned()),
-        ChatEvent::Judged { served: said, is_interrupted, .. } => served.push((said.clone(), is_interrupted)),
+        ChatEvent::Judged { served: said, interrupted_at, .. } => {
+            served.push((said.clone(), interrupted_at));
+        }
         ChatEvent::LeftOut(left) => left_out.push(left),
         _ => {}
     };

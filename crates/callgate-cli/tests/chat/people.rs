@@ -252,6 +252,8 @@ fn rejected_calls_are_lines_for_monitoring_and_counted() {
         "{stats}"
     );
     assert!(stats["mean_ms"]["wait before asking again"].is_f64(), "{stats}");
+    assert!(stats["mean_ms"]["reading a response"].is_f64(), "{stats}");
+    assert_eq!(stats["rates"]["rejected as unknown-tool"], 1.0, "{stats}");
 }
 
 /// what became of each call, and that a safe one that took too long was run again.
