@@ -92,6 +92,11 @@ fn other_documents_have_their_words_too() {
     // how Reploid speaks of broken JSON.
     let broken = said("labelled", "TOOL_CALL: look\nARGS: {\"q\": 'a'}");
     assert!(broken.starts_with("JSON Parse Error: "), "{broken}");
+    // A line break is one only in backticks; elsewhere it is said to be the cause.
+    let broken = said("labelled", "TOOL_CALL: look\nARGS: {\"q\": \"a\nb\"}");
+    assert!(broken.starts_with("JSON Parse Error: ") && broken.contains("raw-control-char"), "{broken}");
+    let fine = view("labelled", json!({"id": 1, "text": "TOOL_CALL: look\nARGS: {\"q\": `a\nb`}"}));
+    assert_eq!((&fine["kind"], &fine["parse_result"]), (&json!("action"), &json!("repaired")));
     assert_eq!(view("labelled", json!({"id": 1, "text": "All read.\nDONE"}))["done"], true);
     assert_eq!(view("labelled", json!({"id": 1, "text": "I am NOT DONE yet."}))["done"], false);
 }
