@@ -27,12 +27,14 @@ use callgate_agent::tools::{
 use scratch::Scratch;
 use serde_json::{Value, json};
 
-/// A tool that fails with a code as often as it is told to, and then works; `slow` takes longer than any call may.
+/// A tool that fails with a code as often as it is told to, and then works; `slow` takes longer than any call may, and one
+/// that is `gone` cannot be prepared a second time.
 struct Shaky {
     tool: Tool,
     code: ToolErrorCode,
     fails: usize,
     slow: bool,
+    gone: bool,
     ran: Arc<AtomicUsize>,
 }
 
@@ -42,6 +44,10 @@ impl RunTool for Shaky {
     }
 
     fn prepare<'a>(&'a self, _: &'a Value) -> BoxFuture<'a, Result<Prepared, ToolError>> {
+        if self.gone && self.ran.load(Ordering::Relaxed) > 0 {
+            let error = ToolError::new(ToolErrorCode::NotFound, "far", "it is gone");
+            return Box::pin(std::future::ready(Err(error)));
+        }
         let (ran, code, fails, slow) = (Arc::clone(&self.ran), self.code, self.fails, self.slow);
         Box::pin(std::future::ready(Ok(Prepared::new(move || async move {
             let before = ran.fetch_add(1, Ordering::Relaxed);
@@ -53,6 +59,9 @@ impl RunTool for Shaky {
         }))))
     }
 }
+
+/// How often a tool fails that is gone after the first time.
+const GONE: usize = 1_000;
 
 type Says = fn(&Request) -> Answer;
 
@@ -143,7 +152,8 @@ impl Session {
         let mut tool = Tool::new("look", "Looks.", json!({"type": "object"}));
         tool.dangerous = is_dangerous;
         let slow = code == ToolErrorCode::Timeout;
-        self.tools.add(Arc::new(Shaky { tool, code, fails, slow, ran: Arc::clone(&ran) })).unwrap();
+        let gone = fails == GONE;
+        self.tools.add(Arc::new(Shaky { tool, code, fails, slow, gone, ran: Arc::clone(&ran) })).unwrap();
         ran
     }
 
@@ -397,4 +407,26 @@ async fn r37_no_time_is_left_to_run_again_once_the_question_is_over() {
     session.run("look", &json!({})).await;
     assert_eq!(count.load(Ordering::Relaxed), 1);
     assert_eq!(session.states(), [(CallState::Pending, 0), (CallState::Running, 1), (CallState::Failed, 1)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn r37_a_call_that_cannot_be_started_again_has_run_all_the_same() {
+    let mut session = Session::new("rerun-gone", &[yes]);
+    session.spending.rerun = Rerun::Transport;
+    let count = session.shaky(ToolErrorCode::Unreachable, GONE, false);
+    let report = session.run("look", &json!({})).await;
+    assert!(matches!(&report.outcome, Outcome::Failed { error } if error.code == ToolErrorCode::NotFound));
+    assert!(report.ran() && count.load(Ordering::Relaxed) == 1);
+    assert_eq!(session.queue.calls()[0].state, CallState::Failed);
+}
+
+/// G-45: what a call came to is a result or an error, also as JSON.
+#[tokio::test]
+async fn g45_a_call_comes_to_a_result_or_an_error() {
+    let mut session = Session::new("outcome", &[yes]);
+    let came = |report: ToolReport| serde_json::to_value(report).unwrap()["outcome"].clone();
+    let read = came(session.run("fs.read", &json!({"path": "a.txt", "limit": 4})).await);
+    assert!(read["result"].as_str().is_some_and(|text| text.starts_with("line")), "{read}");
+    let missing = came(session.run("fs.read", &json!({"path": "none"})).await);
+    assert_eq!(missing["error"]["code"], "not_found", "{missing}");
 }

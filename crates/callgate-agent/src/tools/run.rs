@@ -369,9 +369,12 @@ impl Task<'_, '_> {
         }
     }
 
-    /// Records that a tool was never started, and why.
+    /// Records that a tool was not started, and why. One that was started before has run all the same.
     fn not_run(&mut self, error: ToolError) -> Result<Outcome, Unwritten> {
-        let outcome = Outcome::NotRun { error: error.clone() };
+        let outcome = match self.attempts() {
+            0 => Outcome::NotRun { error: error.clone() },
+            _ => Outcome::Failed { error: error.clone() },
+        };
         self.record(CallState::after(&outcome), |call, settings| Entry::not_run(call, &error, settings))?;
         Ok(outcome)
     }
@@ -380,6 +383,12 @@ impl Task<'_, '_> {
         let decision = Decision::Denied(denial.clone());
         self.record(CallState::Rejected, |call, settings| Entry::decision(call, &decision, settings))?;
         Ok(Outcome::Denied { denial })
+    }
+
+    /// How often the call was started.
+    fn attempts(&self) -> u32 {
+        let queued = self.host.queue.calls().iter().rfind(|call| call.request_id == self.request_id);
+        queued.map_or(0, |call| call.attempts)
     }
 
     fn step(&mut self, state: CallState) {
@@ -392,9 +401,8 @@ impl Task<'_, '_> {
         state: CallState,
         entry: impl FnOnce(&Call, &AuditSettings) -> Entry,
     ) -> Result<(), AuditError> {
+        let attempts = self.attempts();
         let Some(log) = self.host.audit.as_deref_mut() else { return Ok(()) };
-        let queued = self.host.queue.calls().iter().rfind(|call| call.request_id == self.request_id);
-        let attempts = queued.map_or(0, |call| call.attempts);
         let entry = entry(self.call, log.settings())
             .tied(self.host.correlation_id)
             .detail("request_id", json!(self.request_id))

@@ -73,7 +73,9 @@ pub(super) async fn begin(
     }
     if let Some(path) = &args.tools {
         for tool in listed(path, config)? {
-            if let Some(permission) = &tool.tool().permission {
+            // A list of tools does not overrule the flag that permits no writing.
+            let permission = tool.tool().permission.as_deref();
+            if let Some(permission) = permission.filter(|needed| !(args.read_only && *needed == FS_WRITE)) {
                 grants.grant(permission, "the command was given the tool");
             }
             add(&mut tools, Arc::new(tool))?;

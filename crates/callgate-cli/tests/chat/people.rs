@@ -106,9 +106,14 @@ fn a_word_behind_a_slash_is_a_command() {
     let output = converse(&folder, &[], lines);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let out = text(&output.stdout);
-    for wanted in
-        ["/audit   show", "fs.write content path", "nothing was asked yet", "the tool ran", "perhaps /tools"]
-    {
+    for wanted in [
+        "/audit   show",
+        "fs.write content path",
+        "(FS_WRITE, dangerous)",
+        "nothing was asked yet",
+        "the tool ran",
+        "perhaps /tools",
+    ] {
         assert!(out.contains(wanted), "{wanted} is missing in {out}");
     }
     assert_eq!(out.matches("fs.read says: alpha").count(), 2, "the question and once more: {out}");
@@ -290,4 +295,21 @@ fn the_queue_is_part_of_the_json_and_counted() {
         .unwrap();
     let calls = super::json(&stats)["counts"]["call"].take();
     assert_eq!(calls, json!({"failed": 2, "rejected": 1, "run again": 2}));
+}
+
+/// A list of tools grants what its tools need, but not what a flag does not permit.
+#[cfg(unix)]
+#[test]
+fn a_tool_list_does_not_overrule_read_only() {
+    let folder = Folder::new("read-only");
+    let list = json!([{"name": "put", "description": "Puts.", "dangerous": false, "permission": "FS_WRITE",
+        "parameters": {"type": "object"}, "command": ["sh", "-c", "echo ran"]}]);
+    std::fs::write(folder.0.join("tools.json"), list.to_string()).unwrap();
+    for (flags, says) in
+        [(&[][..], "put says: ran"), (&["--read-only"][..], "permission denied for tool: put")]
+    {
+        let args = [&["--tools", "tools.json"][..], flags].concat();
+        let output = folder.once("call put {}", &args);
+        assert!(text(&output.stdout).contains(says), "{output:?}");
+    }
 }
