@@ -205,6 +205,21 @@ async fn a_server_over_http_is_behind_the_gate() {
     mcp.close().await;
 }
 
+/// only what did not reach the server may be run again, so it has a code of its own.
+#[tokio::test]
+async fn a_server_that_went_away_is_unreachable() {
+    let (ours, theirs) = tokio::io::duplex(4096);
+    let server = tokio::spawn(async move { Remote::default().serve(theirs).await.unwrap().waiting().await });
+    let mcp = over_pipe(ours).await.unwrap();
+    let bench = Bench::new(&mcp, "far.*");
+    assert!(bench.run("far.echo", json!({"text": "a"})).await.ran());
+    server.abort();
+    assert!(server.await.is_err());
+    let report = bench.run("far.echo", json!({"text": "a"})).await;
+    let Outcome::Failed { error } = &report.outcome else { panic!("{report:?}") };
+    assert_eq!(error.code, ToolErrorCode::Unreachable, "{error}");
+}
+
 #[tokio::test]
 async fn a_server_that_is_not_there_is_an_error_that_names_it() {
     for text in ["far=/no/such/program", "far=http://127.0.0.1:1/mcp", "far=false"] {
