@@ -76,10 +76,11 @@ impl Chat {
             let entry = |call| {
                 let mut entry = Entry::accepted(call, log.settings())
                     .detail("retry_count", json!(retries))
-                    .detail("retry_time_ms", json!(retry_time))
                     .detail("total_tokens", json!(tokens));
                 if retries > 0 {
-                    entry = entry.detail("parse_result", json!("retry"));
+                    entry = entry
+                        .detail("parse_result", json!("retry"))
+                        .detail("retry_time_ms", json!(retry_time));
                 }
                 entry.tied(&read.correlation_id)
             };
