@@ -61,6 +61,8 @@ pub enum Message {
         code: String,
         /// What it said.
         message: String,
+        /// What it wrote: the form that it was taught. It is sent back so where calls are written as text.
+        said: Option<String>,
     },
 }
 
@@ -81,7 +83,8 @@ impl Message {
     pub fn from_response(response: &Response) -> Option<Message> {
         let text = response.text.trim().to_owned();
         if let Some(error) = &response.model_error {
-            return Some(Message::Error { code: error.code.clone(), message: error.message.clone() });
+            let (code, message) = (error.code.clone(), error.message.clone());
+            return Some(Message::Error { code, message, said: None });
         }
         if !response.calls.is_empty() {
             let calls = response.calls.iter().map(|call| PastCall {
@@ -287,8 +290,10 @@ impl Message {
             Message::SystemContext { text } => json!({"role": "system", "content": text}),
             Message::User { text } => json!({"role": "user", "content": text}),
             Message::AssistantText { text } => json!({"role": "assistant", "content": text}),
-            Message::Error { code, message } => {
-                json!({"role": "assistant", "content": format!("I cannot go on ({code}): {message}")})
+            Message::Error { code, message, said } => {
+                let said = said.clone().filter(|_| style.record().is_some());
+                let said = said.unwrap_or_else(|| format!("I cannot go on ({code}): {message}"));
+                json!({"role": "assistant", "content": said})
             }
             Message::AssistantAction { text, calls } => match style {
                 CallStyle::Native => {

@@ -43,6 +43,7 @@
 //! - [`chat`]: a conversation with tools, until the model answers or something is spent.
 //! - [`clock`]: moments as text.
 //! - [`config`]: the user's file, the folder's, environment and flags, every value with its origin; what a folder may set.
+//! - [`guard`]: one session at a time in a folder.
 //! - [`history`]: the conversation as typed messages, made valid before it is sent.
 //! - [`id`]: ids that nobody can guess.
 //! - [`model`]: clients of model servers, answers that somebody kept, and a scripted model.
@@ -57,8 +58,10 @@ pub mod cancel;
 pub mod chat;
 pub mod clock;
 pub mod config;
+pub mod guard;
 pub mod history;
 pub mod id;
+mod lock;
 pub mod model;
 mod program;
 pub mod retry;

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use callgate::{Call, Gate, Registry, Tool};
 use callgate_agent::approval::{
-    Answer, ApprovalPolicy, Approver, Decision, DefaultStanding, DenialReason, NobodyThere, Permit, Preview,
-    Request, Rule, Standing, Starts, hash,
+    Answer, ApprovalPolicy, Approver, Case, Decision, DefaultStanding, DenialReason, NobodyThere, Permit,
+    Preview, Request, Rule, Standing, Starts, hash,
 };
 use callgate_agent::model::BoxFuture;
 use serde_json::{Value, json};
@@ -72,17 +72,24 @@ fn yes(request: &Request) -> Option<Answer> {
 }
 
 async fn decide(approver: &dyn Approver) -> Decision {
-    let policy = ApprovalPolicy::default();
-    policy
-        .decide(&call("fs.write", json!({"path": "a"})), &tool("fs.write"), &Preview::default(), approver)
-        .await
+    decided(&ApprovalPolicy::default(), &call("fs.write", json!({"path": "a"})), approver).await
+}
+
+async fn decided(policy: &ApprovalPolicy, call: &Call, approver: &dyn Approver) -> Decision {
+    showing(policy, call, &Preview::default(), approver).await
+}
+
+async fn showing(
+    policy: &ApprovalPolicy,
+    call: &Call,
+    preview: &Preview,
+    approver: &dyn Approver,
+) -> Decision {
+    policy.decide(&Case { id: "r-1", call, tool: &tool(&call.name), preview }, approver).await
 }
 
 async fn permit(call: &Call) -> Permit {
-    match ApprovalPolicy::default()
-        .decide(call, &tool(&call.name), &Preview::default(), &Told::new(yes))
-        .await
-    {
+    match decided(&ApprovalPolicy::default(), call, &Told::new(yes)).await {
         Decision::Permitted(permit) => permit,
         other => panic!("{other:?}"),
     }
@@ -221,8 +228,7 @@ async fn silence_ends_exactly_when_the_policy_says() {
     let policy = ApprovalPolicy { timeout: Duration::from_secs(7), ..Default::default() };
     let started = tokio::time::Instant::now();
     let silent = Told::new(|_| None);
-    let decision =
-        policy.decide(&call("fs.write", json!({})), &tool("fs.write"), &Preview::default(), &silent).await;
+    let decision = decided(&policy, &call("fs.write", json!({})), &silent).await;
     assert!(matches!(decision, Decision::Denied(_)));
     assert_eq!(started.elapsed().as_secs(), 7);
 }
@@ -232,9 +238,7 @@ async fn safe_calls_and_forbidden_ones_ask_nobody() {
     let policy = ApprovalPolicy { deny: vec![Rule::parse("fs.write").unwrap()], ..Default::default() };
     let approver = Told::new(yes);
     for name in ["fs.read", "fs.write"] {
-        let decision = policy
-            .decide(&call(name, json!({"path": "a"})), &tool(name), &Preview::default(), &approver)
-            .await;
+        let decision = decided(&policy, &call(name, json!({"path": "a"})), &approver).await;
         assert_eq!(matches!(decision, Decision::Permitted(_)), name == "fs.read");
     }
     assert!(approver.1.lock().unwrap().is_empty());
@@ -486,10 +490,10 @@ async fn a06_what_starts_and_what_changes_is_said_and_cannot_be_faked() {
         effect: "does it",
         place: Some("/tmp/p\u{430}th".to_owned()),
         change: format!("+ {}- gone\n  hash     │ 0\n+ \u{1b}[2J\\n", "x".repeat(40)),
-        always_asks: None,
+        ..Preview::default()
     };
     let call = call("fs.write", json!({"path": ".git/a\u{2800}  b"}));
-    ApprovalPolicy::default().decide(&call, &tool("fs.write"), &preview, &told).await;
+    showing(&ApprovalPolicy::default(), &call, &preview, &told).await;
     let asked = told.1.lock().unwrap();
     for columns in 20..=200 {
         let parts = unwrapped(&asked[0].lines(false, columns), columns);

@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use callgate_agent::audit::{
-    AuditErrorCode, AuditLog, AuditSettings, Checkpoint, Entry, EntryKind, FaultKind, Known, Medium,
-    Redaction, Report, Status, Style, Sync, session_path, verify, verify_file,
+    AuditErrorCode, AuditLog, AuditSettings, Checkpoint, Entry, EntryKind, FaultKind, Known, Medium, Report,
+    Status, Style, Sync, session_path, verify, verify_file,
 };
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -42,17 +42,7 @@ impl Drop for Scratch {
 }
 
 fn settings(folder: PathBuf, sync: Sync) -> AuditSettings {
-    let redaction = Redaction { style: Style::Full, words: Vec::new() };
-    AuditSettings {
-        folder,
-        sync,
-        redaction,
-        repair_details: true,
-        max_age: None,
-        max_sessions: None,
-        key_file: None,
-        state: None,
-    }
+    AuditSettings { sync, ..AuditSettings::new(folder).keeping(Style::Full) }
 }
 
 fn entry(number: usize) -> Entry {

@@ -12,8 +12,7 @@ use std::time::{Duration, SystemTime};
 
 use callgate_agent::audit::{
     AuditErrorCode, AuditKey, AuditLog, AuditSettings, Chosen, Entry, EntryKind, FaultKind, FolderReport,
-    Heads, Known, LogEnd, Redaction, Sealed, Status, Sync, own_path, session_path, verify_file,
-    verify_folder,
+    Heads, Known, LogEnd, Sealed, Status, Sync, own_path, session_path, verify_file, verify_folder,
 };
 use scratch::Scratch;
 use serde_json::Value;
@@ -36,16 +35,7 @@ impl Logs {
     }
 
     fn settings(&self) -> AuditSettings {
-        AuditSettings {
-            folder: self.folder(),
-            sync: Sync::Decision,
-            redaction: Redaction::default(),
-            repair_details: true,
-            max_age: None,
-            max_sessions: None,
-            key_file: None,
-            state: Some(self.state()),
-        }
+        AuditSettings { state: Some(self.state()), ..AuditSettings::new(self.folder()) }
     }
 
     /// A session with two records between its beginning and its end.

@@ -15,7 +15,9 @@ mod support;
 mod asked;
 
 use asked::{Says, ask, calls};
+use callgate::internal::profile::StrikeMode;
 use callgate_agent::chat::End;
+use callgate_agent::config::Config;
 use callgate_agent::tools::Spending;
 use serde_json::Value;
 
@@ -158,4 +160,40 @@ async fn a_models_own_error_is_on_record_as_one() {
             && record["details"]["model_error_message"] == "Which file?"
     };
     assert_eq!(asked.count(is_error), 1, "{:?}", asked.records);
+}
+
+/// G-57: the profile `action` asks again in the words of its document, where it is told to ask again.
+#[tokio::test]
+async fn g57_action_asks_again_with_error_and_guidance() {
+    let good =
+        Says::Text("{\"type\": \"action\", \"tool\": \"read_file\", \"args\": {\"file_path\": \"a.txt\"}}");
+    let missing = Says::Text("{\"type\": \"action\", \"tool\": \"read_file\", \"args\": {}}");
+    let done = Says::Text("It says alpha.");
+    let asked = ask("action", &[missing, good, done], |setting| setting.retry.max_attempts = 1).await;
+    assert_eq!(asked.answered.end, End::Answered, "{:?}", asked.answered);
+    let messages = asked.requests[1]["messages"].as_array().unwrap();
+    let again = messages.last().unwrap()["content"].as_str().unwrap();
+    let (error, guidance) = again.split_once("\n\n[Guidance]\n").unwrap();
+    assert!(error.starts_with("[Parser Error]\n") && error.contains("missing required argument: file_path"));
+    assert!(guidance.contains("read_file") && guidance.contains("\"file_path\""), "{guidance}");
+    // the record of the call that stands in the end says how it came about.
+    let accepted = asked.records.iter().find(|record| record["details"]["verdict"] == "accepted").unwrap();
+    let details = &accepted["details"];
+    assert_eq!((&details["parse_result"], &details["retry_count"]), (&Value::from("retry"), &Value::from(1)));
+    assert!(details["retry_time_ms"].is_u64() && details["total_tokens"].is_u64(), "{details}");
+    assert_eq!(asked.count(|record| record["details"]["parse_time_ms"].is_u64()), 2);
+}
+
+/// whether the third strike ends it, or the one after, is a setting.
+#[tokio::test]
+async fn x19_the_strike_after_the_limit_can_be_the_last() {
+    for (mode, requests) in [(StrikeMode::AtLimit, 3), (StrikeMode::AfterLimit, 4)] {
+        let asked = ask("strict-xml", &[Says::Text(XML)], |setting| setting.strike_mode = mode).await;
+        assert_eq!(asked.requests.len(), requests, "{mode:?}");
+        assert_eq!(asked.end().0, "MAX_MISTAKES");
+    }
+    for (text, mode) in [("at_limit", StrikeMode::AtLimit), ("after_limit", StrikeMode::AfterLimit)] {
+        let config = Config::builder().text("c.yml", &format!("chat:\n  strike_mode: {text}\n")).build();
+        assert_eq!(config.unwrap().strike_mode(), mode);
+    }
 }

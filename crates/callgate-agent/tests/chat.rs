@@ -11,12 +11,10 @@ use std::time::Duration;
 
 use callgate::{Event, Gate, Profile};
 use callgate_agent::approval::Grants;
-use callgate_agent::audit::{
-    AuditLog, AuditSettings, Known, Redaction, Style, Sync, session_path, verify_file,
-};
+use callgate_agent::audit::{AuditLog, AuditSettings, Known, Style, session_path, verify_file};
 use callgate_agent::cancel::Cancel;
 use callgate_agent::chat::{Answered, Chat, ChatEvent, End, Recording, Setting};
-use callgate_agent::history::Message;
+use callgate_agent::history::{CallStyle, Message, Wire, to_wire};
 use callgate_agent::model::{
     BoxFuture, ChatRequest, FaultCode, Model, ModelChunk, ModelChunks, ModelFault, Scripted, ScriptedChunk,
     ScriptedTurn,
@@ -354,21 +352,20 @@ async fn a_fault_and_a_models_own_error_end_the_question_with_their_words() {
     let mut out = talk(Wanted { profile: "action", ..Wanted::default() }, vec![error]);
     let answered = out.ask("Hi.").await;
     assert!(matches!(&answered.end, End::ModelError { .. }), "{answered:?}");
+    // G-26: it is part of the conversation, and goes back to the model as it was taught to say it.
+    let history = out.chat.history();
+    let Some(Message::Error { code, message, .. }) = history.last() else { panic!("{history:?}") };
+    assert_eq!((code.as_str(), message.as_str()), ("no_access", "I may not."));
+    let wire = |style| to_wire(history, &style, Wire::OpenAi).last().unwrap().to_value()["content"].clone();
+    let taught = "{\"type\": \"error\", \"code\": \"no_access\", \"message\": \"I may not.\"}";
+    assert_eq!(wire(CallStyle::Text(Profile::named("action").unwrap())), taught);
+    assert_eq!(wire(CallStyle::Native), "I cannot go on (no_access): I may not.");
 }
 
 #[tokio::test]
-async fn what_is_on_record_can_be_read_again() {
+async fn g46_what_is_granted_and_done_is_on_record_and_can_be_read_again() {
     let folder = Scratch::new("chat-audit");
-    let settings = AuditSettings {
-        folder: folder.path("audit"),
-        sync: Sync::Decision,
-        redaction: Redaction { style: Style::Full, words: Vec::new() },
-        repair_details: true,
-        max_age: None,
-        max_sessions: None,
-        key_file: None,
-        state: None,
-    };
+    let settings = AuditSettings::new(folder.path("audit")).keeping(Style::Full);
     folder.file("mark", "");
     let log = AuditLog::create(settings, "s1").unwrap();
     let mut talk =
@@ -382,10 +379,27 @@ async fn what_is_on_record_can_be_read_again() {
     let kinds: Vec<&str> = lines.iter().map(|line| line["type"].as_str().unwrap()).collect();
     assert_eq!(
         kinds,
-        ["session", "session", "response", "response", "permission", "tool", "response", "session"],
+        [
+            "session",
+            "session",
+            "permission",
+            "message",
+            "response",
+            "response",
+            "permission",
+            "tool",
+            "response",
+            "session"
+        ],
         "{text}"
     );
-    let recording: Recording = serde_json::from_value(lines[2]["details"]["recording"].clone()).unwrap();
+    assert_eq!(lines[3]["details"]["text"], "Read.");
+    let granted = &lines[2]["details"]["grant"];
+    assert_eq!((&granted["id"], &granted["permission"]), (&json!(1), &json!("FS_READ")));
+    assert_eq!(granted["reason"], "the test says so");
+    assert!(granted["at"].as_str().is_some_and(|at| at.ends_with('Z')), "{granted}");
+    assert_eq!(lines[2]["details"]["tools"], json!(["fs.read", "fs.list", "fs.search"]));
+    let recording: Recording = serde_json::from_value(lines[4]["details"]["recording"].clone()).unwrap();
     let gate = Gate::builder().profile(Profile::named("strict").unwrap()).build().unwrap();
     let replayed = recording.replay(&gate);
     assert_eq!(replayed.calls.len(), 1, "{replayed:?}");

@@ -76,7 +76,7 @@ fn every_key_has_a_value_of_its_type_in_every_profile() {
                     (_, Value::Unset)
                         | (Kind::Flag, Value::Flag(_))
                         | (Kind::Text | Kind::Address, Value::Text(_))
-                        | (Kind::List | Kind::Rules, Value::List(_))
+                        | (Kind::List | Kind::Rules | Kind::EveryNth, Value::List(_))
                 ) || match (row.kind, config.value(&key)) {
                     (Kind::Count(least, most), Value::Count(count)) => (least..=most).contains(count),
                     (Kind::Word(words), Value::Text(text)) => words.contains(&text.as_str()),

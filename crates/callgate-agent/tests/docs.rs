@@ -89,7 +89,7 @@ Whoever wrote a folder may have written its file. So each key has a class:
 
 *Looser* is measured against what holds without the file, flags and environment included. A greater number is looser. Flags and words are ordered in the last column below,
 tightest first; words that share a place cannot be compared, and each is looser than the other. Where there is no order, whatever differs is looser. A profile is looser if any key becomes looser
-with it. The rules of `approval.deny` and `approval.ask` are added to yours and replace none. A header or variable of an MCP server that names one of your environment variables (`${VARIABLE}`)
+with it. The rules of `approval.deny`, `approval.ask` and `approval.every_n` are added to yours and replace none. A header or variable of an MCP server that names one of your environment variables (`${VARIABLE}`)
 is `own`.
 
 A yes is for one file as it is: its path without links and the SHA-256 of the bytes that were read, kept in `$XDG_STATE_HOME/callgate/trust` (`~/.local/state/callgate/trust`).
@@ -127,7 +127,14 @@ A rule is the name of a tool, with `*` for any part of it, and any number of `ar
 anything but a slash, `**` for anything, `?` for one character. A rule fits if the name and every pattern fit. A call that a
 `deny` rule fits never runs; then `ask` rules are tried, then `safe` ones, then `approval.default` decides.
 
-A `deny` or `ask` rule fits any spelling of a path (`./a//b`, `x/../a/b`, other letter case); a `safe` rule fits only a path that is written plainly. Some calls ask although a `safe`
+In place of a name, `@` and a permission stands for every tool that needs it: `@FS_WRITE path=docs/**`. Tools that read files need `FS_READ`, those that write them `FS_WRITE`; whatever starts a
+program (tools of a list, the shell, MCP servers that are started) needs `EXECUTE`, and tools of MCP servers elsewhere need `NETWORK`. The entry of a listed tool may name another `permission`.
+
+A rule of `approval.every_n` has a number before it: by `5 @FS_READ` every fifth call of a tool that reads files asks, counted from the last yes, and goes on asking until there is one. The strictest
+rule wins: what is denied never runs, and what asks always asks, however often it ran. A person who wants to be asked about everything sets `approval.auto_approve: false`, one who wants to be asked
+about nothing but what is dangerous leaves everything as it is.
+
+A `deny`, `ask` or `every_n` rule fits any spelling of a path (`./a//b`, `x/../a/b`, other letter case); a `safe` rule fits only a path that is written plainly. Some calls ask although a `safe`
 rule fits: those of dangerous tools that name files which decide what runs later (`.git`, `.agent`, settings of editors and shells), and command lines that a
 shell would take apart or that are known to destroy.
 
@@ -224,6 +231,7 @@ fn value(row: &Row) -> String {
         }
         Kind::List => "a list".to_owned(),
         Kind::Rules => "a list of rules".to_owned(),
+        Kind::EveryNth => "a list of rules behind numbers".to_owned(),
     }
 }
 

@@ -37,7 +37,7 @@ impl Tools {
 
     fn run(&self, name: &str, arguments: &Value) -> Result<String, ToolError> {
         let prepared = self.prepare(name, arguments)?;
-        self.1.block_on(prepared.run())
+        self.1.block_on(prepared.run(None))
     }
 
     fn read(&self, path: &str) -> Result<String, ToolError> {
@@ -400,13 +400,13 @@ fn a_write_is_a_proposal_and_holds_only_for_the_file_that_was_shown() {
     assert_eq!(prepared.preview().change, "~ a.txt: changed, lines: 2 before, 2 after\n  one\n- two\n+ TWO");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "one\ntwo\n", "a proposal changes nothing");
     std::fs::write(&file, "meanwhile").unwrap();
-    let error = tools.1.block_on(prepared.run()).unwrap_err();
+    let error = tools.1.block_on(prepared.run(None)).unwrap_err();
     assert_eq!(error.code, ToolErrorCode::Changed);
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "meanwhile");
     let fresh = tools.prepare("fs.write", &json!({"path": "b.txt", "content": "x"})).unwrap();
     scratch.file("root/b.txt", "somebody was faster");
-    assert_eq!(tools.1.block_on(fresh.run()).unwrap_err().code, ToolErrorCode::Changed);
-    tools.1.block_on(tools.prepare("fs.write", &change).unwrap().run()).unwrap();
+    assert_eq!(tools.1.block_on(fresh.run(None)).unwrap_err().code, ToolErrorCode::Changed);
+    tools.1.block_on(tools.prepare("fs.write", &change).unwrap().run(None)).unwrap();
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "one\nTWO\n");
     assert_eq!(std::fs::metadata(&file).unwrap().mode() & 0o777, 0o640, "its permissions stay");
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o440)).unwrap();

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use callgate::{Gate, Tool};
 use callgate_agent::approval::Rule;
-use callgate_agent::audit::{AuditError, AuditLog, AuditSettings, Medium, Redaction, Sync};
+use callgate_agent::audit::{AuditError, AuditLog, AuditSettings, Medium, Sync};
 use callgate_agent::cancel::Cancel;
 use callgate_agent::chat::{Answered, Chat, End, Setting};
 use callgate_agent::model::{BoxFuture, Scripted, ScriptedTurn};
@@ -80,16 +80,7 @@ async fn converse(gate: &Gate, space: usize, sync: Sync) -> Came {
     let call =
         |n: usize| format!("<tool_call>{{\"name\": \"look\", \"arguments\": {{\"n\": {n}}}}}</tool_call>");
     let turns = vec![ScriptedTurn::text(&(call(1) + "\n" + &call(2))), ScriptedTurn::text("Done.")];
-    let settings = AuditSettings {
-        folder: "unused".into(),
-        sync,
-        redaction: Redaction::default(),
-        repair_details: true,
-        max_age: None,
-        max_sessions: None,
-        key_file: None,
-        state: None,
-    };
+    let settings = AuditSettings { sync, ..AuditSettings::new("unused") };
     let disk = Disk { left: space, bytes: Arc::default() };
     let log = AuditLog::on(Box::new(disk.clone()), settings, "s", "disk", || SystemTime::UNIX_EPOCH);
     let mut setting = Setting::with_gate(Box::new(Scripted::new(turns)), gate.clone(), tools);

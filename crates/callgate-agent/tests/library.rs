@@ -7,7 +7,8 @@
 #[path = "../examples/own_tools.rs"]
 mod own_tools;
 
-use callgate::{Profile, Tool};
+use callgate::internal::profile::Strikes;
+use callgate::{Event, FinishReason, Gate, NativeDelta, Profile, Registry, Tool};
 use callgate_agent::approval::DenialReason;
 use callgate_agent::cancel::Cancel;
 use callgate_agent::chat::{Chat, End, Setting};
@@ -84,4 +85,73 @@ async fn a_setting_begins_safely() {
         matches!(outcomes[3], Outcome::Denied { denial } if denial.reason == DenialReason::Permission),
         "{outcomes:?}"
     );
+}
+
+fn registry_of(names: &[&str]) -> Registry {
+    let mut registry = Registry::new();
+    for name in names {
+        registry.register(Tool::new(*name, "A tool.", json!({"type": "object"}))).unwrap();
+    }
+    registry
+}
+
+/// the tools of a gate can be replaced between two responses, and what a host shows of it can be read.
+#[test]
+fn x61_tools_are_replaced_at_run_time_and_the_state_can_be_read() {
+    let xml = Profile::named("strict-xml").unwrap();
+    let old = Gate::builder().profile(xml).tools(registry_of(&["look"])).build().unwrap();
+    let new = old.with_tools(registry_of(&["find", "put"]));
+    let mut strikes = Strikes::default();
+    let call = "<look>{}</look>";
+    assert!(strikes.judge(&old.parse(call), &old).is_none());
+    assert!(strikes.judge(&new.parse(call), &new).is_some(), "the old tool is gone");
+    assert_eq!(new.parse("<find>{}</find>").calls.len(), 1);
+    let registered: Vec<&str> = new.registry().unwrap().names().collect();
+    assert_eq!((strikes.count(), registered.len()), (1, 2));
+    assert_eq!(new.profile().dialects(), ["tool-xml"], "no other format");
+}
+
+/// what has come of each structured call so far is what was told of it; a session is for one response, so a new one
+/// is the way to start anew.
+#[test]
+fn a76_the_arguments_so_far_are_the_deltas_that_were_told() {
+    let gate = Gate::builder().tools(registry_of(&["look", "put"])).build().unwrap();
+    let deltas = [
+        (1, Some("put"), "{\"a\": "),
+        (0, Some("look"), "{\"b\""),
+        (1, None, "1"),
+        (0, None, ": 2}"),
+        (1, None, "}"),
+    ];
+    for _ in 0..2 {
+        let mut session = gate.session();
+        let mut so_far = [String::new(), String::new()];
+        let mut started: Vec<(usize, String)> = Vec::new();
+        for (index, name, arguments) in deltas {
+            let id = format!("c{index}");
+            let delta = NativeDelta {
+                index: Some(index),
+                id: name.map(|_| id.as_str()),
+                name,
+                arguments: Some(arguments),
+                done: false,
+            };
+            session.native(delta, &mut |event| match event {
+                Event::CallStarted { attempt, name, .. } => started.push((attempt, name.to_string())),
+                Event::ArgumentsDelta { delta, .. } => so_far[index].push_str(&delta),
+                _ => {}
+            });
+        }
+        assert_eq!(started.len(), 2, "{started:?}");
+        assert_eq!(so_far, ["{\"b\": 2}", "{\"a\": 1}"]);
+        assert_eq!(session.completed().count(), 0, "nobody said that they are complete");
+        let mut calls = Vec::new();
+        session.finish(FinishReason::ToolCalls, &mut |event| {
+            if let Event::Call(call) = event {
+                calls.push((call.id.clone(), call.arguments.clone()));
+            }
+        });
+        let call = |id: &str, arguments: &str| (id.to_owned(), arguments.to_owned());
+        assert_eq!(calls, [call("c0", "{\"b\": 2}"), call("c1", "{\"a\": 1}")]);
+    }
 }

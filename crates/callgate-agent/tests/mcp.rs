@@ -11,11 +11,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use callgate::{Call, Gate};
-use callgate_agent::approval::{ApprovalPolicy, DenialReason, Grants, NobodyThere, Rule};
+use callgate_agent::approval::{ApprovalPolicy, DenialReason, EXECUTE, Grants, NETWORK, NobodyThere, Rule};
 use callgate_agent::cancel::Cancel;
 use callgate_agent::history::Message;
 use callgate_agent::tools::mcp::{Mcp, McpServer};
-use callgate_agent::tools::{Host, Meter, Outcome, Spending, ToolErrorCode, ToolReport, Toolbox, run_calls};
+use callgate_agent::tools::{
+    Host, Meter, Outcome, Queue, Spending, ToolErrorCode, ToolReport, Toolbox, run_calls,
+};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ListToolsResult,
     PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool as RemoteTool,
@@ -109,12 +111,15 @@ impl Bench {
     async fn run(&self, name: &str, arguments: Value) -> ToolReport {
         let response = self.judge(name, &arguments);
         let [call]: &[Call] = &response.calls else { panic!("{response:?}") };
-        let grants = Grants::new();
+        let mut grants = Grants::new();
+        grants.grant(EXECUTE, "the test says so");
+        grants.grant(NETWORK, "the test says so");
         let mut host = Host {
             tools: &self.tools,
             approval: &self.approval,
             approver: &NobodyThere,
             grants: &grants,
+            queue: &mut Queue::new(),
             audit: None,
             correlation_id: "c",
         };
@@ -198,6 +203,21 @@ async fn a_server_over_http_is_behind_the_gate() {
     let mcp = Mcp::connect(&server, ".", &[]).await.unwrap();
     exercise(&mcp, &reached).await;
     mcp.close().await;
+}
+
+/// only what did not reach the server may be run again, so it has a code of its own.
+#[tokio::test]
+async fn a_server_that_went_away_is_unreachable() {
+    let (ours, theirs) = tokio::io::duplex(4096);
+    let server = tokio::spawn(async move { Remote::default().serve(theirs).await.unwrap().waiting().await });
+    let mcp = over_pipe(ours).await.unwrap();
+    let bench = Bench::new(&mcp, "far.*");
+    assert!(bench.run("far.echo", json!({"text": "a"})).await.ran());
+    server.abort();
+    assert!(server.await.is_err());
+    let report = bench.run("far.echo", json!({"text": "a"})).await;
+    let Outcome::Failed { error } = &report.outcome else { panic!("{report:?}") };
+    assert_eq!(error.code, ToolErrorCode::Unreachable, "{error}");
 }
 
 #[tokio::test]

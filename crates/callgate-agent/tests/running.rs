@@ -16,14 +16,14 @@ use callgate_agent::approval::{
     Answer, ApprovalPolicy, Approver, DefaultStanding, DenialReason, Grants, NobodyThere, Preview, Request,
     Rule, Standing,
 };
-use callgate_agent::audit::{AuditLog, AuditSettings, Medium, Redaction, Style, Sync};
+use callgate_agent::audit::{AuditLog, AuditSettings, Medium, Style};
 use callgate_agent::cancel::Cancel;
 use callgate_agent::history::Message;
 use callgate_agent::model::BoxFuture;
 use callgate_agent::tools::files::{FS_WRITE, FileLimits, FileNames, Root, file_tools};
 use callgate_agent::tools::{
-    Host, Meter, Outcome, Prepared, RunTool, Spending, ToolError, ToolErrorCode, ToolReport, Toolbox,
-    run_calls,
+    Host, Meter, Outcome, Prepared, Progress, Queue, RunTool, Spending, ToolError, ToolErrorCode, ToolReport,
+    Toolbox, run_calls,
 };
 use scratch::Scratch;
 use serde_json::{Value, json};
@@ -118,13 +118,16 @@ impl Bench {
             approval: &self.approval,
             approver,
             grants: &self.grants,
+            queue: &mut Queue::new(),
             audit,
             correlation_id: "c1",
         };
         let mut meter = Meter::new(self.spending);
         let mut told = Vec::new();
-        let reports = run_calls(calls, &mut host, &mut meter, &self.cancel, &mut |report| {
-            told.push(report.clone());
+        let reports = run_calls(calls, &mut host, &mut meter, &self.cancel, &mut |progress| {
+            if let Progress::Over(report) = progress {
+                told.push(report.clone());
+            }
         })
         .await?;
         assert_eq!(told, reports, "each is told of as soon as it is over");
@@ -321,16 +324,7 @@ impl Medium for Full {
 }
 
 fn log(medium: impl Medium + 'static) -> AuditLog {
-    let settings = AuditSettings {
-        folder: "unused".into(),
-        sync: Sync::Decision,
-        redaction: Redaction { style: Style::None, words: Vec::new() },
-        repair_details: true,
-        max_age: None,
-        max_sessions: None,
-        key_file: None,
-        state: None,
-    };
+    let settings = AuditSettings::new("unused");
     AuditLog::on(Box::new(medium), settings, "s", "nowhere", || SystemTime::UNIX_EPOCH)
 }
 
@@ -399,16 +393,7 @@ impl Medium for Lines {
 
 impl Lines {
     fn log(&self, style: Style) -> AuditLog {
-        let settings = AuditSettings {
-            folder: "nowhere".into(),
-            sync: Sync::Decision,
-            redaction: Redaction { style, words: Vec::new() },
-            repair_details: true,
-            max_age: None,
-            max_sessions: None,
-            key_file: None,
-            state: None,
-        };
+        let settings = AuditSettings::new("nowhere").keeping(style);
         AuditLog::on(Box::new(self.clone()), settings, "s", "here", || SystemTime::UNIX_EPOCH)
     }
 
@@ -531,6 +516,7 @@ async fn r_33_a_call_runs_behind_those_it_waits_for_and_not_if_they_did_not_work
         approval: &bench.approval,
         approver: &NobodyThere,
         grants: &bench.grants,
+        queue: &mut Queue::new(),
         audit: None,
         correlation_id: "c1",
     };

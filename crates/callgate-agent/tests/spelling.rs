@@ -13,9 +13,7 @@ mod support;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use callgate::{Call, Gate, Profile, Response, Tool};
-use callgate_agent::audit::{
-    AuditLog, AuditSettings, Known, Redaction, Style, Sync, session_path, verify_file,
-};
+use callgate_agent::audit::{AuditLog, AuditSettings, Known, Style, session_path, verify_file};
 use callgate_agent::cancel::Cancel;
 use callgate_agent::chat::{Chat, RecordedChunk, Recording, Setting, verdicts};
 use callgate_agent::history::{CallStyle, Message, Wire, to_wire};
@@ -104,16 +102,7 @@ async fn recorded(
 ) -> (Vec<String>, Vec<Message>) {
     let folder = Scratch::new("spelling");
     folder.file("mark", "");
-    let settings = AuditSettings {
-        folder: folder.path("audit"),
-        sync: Sync::Decision,
-        redaction: Redaction { style: Style::Full, words: Vec::new() },
-        repair_details: true,
-        max_age: None,
-        max_sessions: None,
-        key_file: None,
-        state: None,
-    };
+    let settings = AuditSettings::new(folder.path("audit")).keeping(Style::Full);
     let piped = Piped::new([bytes(head(kind)), bytes(body)]);
     let server = Server::new(Address::parse("http://model.test").unwrap()).reached_by(piped);
     let server: Box<dyn Model> = match *client {

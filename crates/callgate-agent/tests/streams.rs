@@ -106,11 +106,11 @@ async fn fragments_of_different_calls_stay_apart() {
 #[tokio::test]
 async fn model_times_and_durations_of_an_answer_are_kept() {
     let asked = ask("structured", &[stream(&[json!({"content": "Hello."})], 64)], |_| {}).await;
-    let (served, is_interrupted) = &asked.served[0];
+    let (served, interrupted_at) = &asked.served[0];
     assert_eq!(served.model.as_deref(), Some("m1"));
     assert_eq!(served.created.as_deref(), Some("2025-01-31T12:00:00Z"));
     assert_eq!((&served.times["total_duration"], &served.times["eval_duration"]), (&json!(900), &json!(500)));
-    assert!(!is_interrupted);
+    assert_eq!(*interrupted_at, None);
     let is_kept = |record: &Value| record["details"]["served"]["times"]["total_duration"] == 900;
     assert_eq!(asked.count(is_kept), 1, "{:?}", asked.records);
 }
@@ -126,7 +126,7 @@ async fn a_complete_call_stops_the_model_where_the_profile_says_so() {
     assert_eq!(asked.complete, ["read_file", "read_file"]);
     assert_eq!(asked.answered.tools.len(), 2);
     assert!(asked.answered.tools[0].ran());
-    assert!(asked.served[0].1, "the first was interrupted");
+    assert_eq!(asked.served[0].1, Some(call.trim_end().len()), "the first was interrupted behind its call");
     assert!(asked.left[0], "the server saw that the client went");
     assert_eq!(asked.count(|record| record["details"]["interrupted_at"].is_u64()), 2);
     // What stands behind the call is not read, however the server cut its answer: neither another call nor a broken one.
@@ -143,7 +143,7 @@ async fn a_complete_call_stops_the_model_where_the_profile_says_so() {
         setting.spending.turns = 1;
     })
     .await;
-    assert_eq!((asked.complete.len(), asked.answered.tools.len(), asked.served[0].1), (2, 2, false));
+    assert_eq!((asked.complete.len(), asked.answered.tools.len(), asked.served[0].1), (2, 2, None));
 }
 
 /// AccessLint's context management: what is sent stays within the budget, and it is said.

@@ -54,6 +54,7 @@ fn values(row: &Row) -> Vec<String> {
         Kind::Word(known) => words(&known.join(" | ")),
         Kind::List => words("[x] | [\"${HOME}\"] | []"),
         Kind::Rules => words("[fs.read] | ['*'] | []"),
+        Kind::EveryNth => words("[3 fs.read] | ['*'] | []"),
     }
 }
 

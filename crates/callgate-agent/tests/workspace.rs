@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 
 use callgate::{Call, Gate};
 use callgate_agent::approval::{
-    Answer, ApprovalPolicy, Approver, Decision, DefaultStanding, DenialReason, NobodyThere, Remembering,
-    Request, Rule, Standing,
+    Answer, ApprovalPolicy, Approver, Case, Decision, DefaultStanding, DenialReason, NobodyThere,
+    Remembering, Request, Rule, Standing,
 };
 use callgate_agent::model::BoxFuture;
 use callgate_agent::tools::files::{FileLimits, FileNames, Root, file_tools};
@@ -54,7 +54,7 @@ impl Workspace {
     }
 
     async fn run(&self, name: &str, arguments: Value) -> Result<String, ToolError> {
-        self.prepare(name, arguments).await?.run().await
+        self.prepare(name, arguments).await?.run(None).await
     }
 
     async fn code(&self, name: &str, arguments: Value) -> ToolErrorCode {
@@ -167,7 +167,7 @@ async fn edits_change_what_was_shown_and_nothing_else() {
     let change = prepared.preview().change.clone();
     assert!(change.contains("- one\n+ 1\n  two\n- two\n- three\n+ 2\n+ 3"), "{change}");
     assert_eq!(work.held("a.txt"), "one\ntwo\ntwo\nthree\n", "nothing has happened yet");
-    prepared.run().await.unwrap();
+    prepared.run(None).await.unwrap();
     assert_eq!(work.held("a.txt"), "1\ntwo\n2\n3\n");
     for (edits, what) in [
         (json!([{"old_string": "nowhere", "new_string": "x"}]), "not there"),
@@ -186,7 +186,7 @@ async fn edits_change_what_was_shown_and_nothing_else() {
     let stale = json!([{"old_string": "two", "new_string": "TWO"}]);
     let prepared = work.prepare("edit_file", edit(stale.clone())).await.unwrap();
     work.file("a.txt", "1\ntwo\nchanged meanwhile\n");
-    assert_eq!(prepared.run().await.unwrap_err().code, ToolErrorCode::Changed);
+    assert_eq!(prepared.run(None).await.unwrap_err().code, ToolErrorCode::Changed);
     let missing = json!({"file_path": "b.txt", "edits": stale});
     assert_eq!(work.code("edit_file", missing).await, ToolErrorCode::NotFound);
     work.scratch.file("out/a.txt", "two");
@@ -203,7 +203,7 @@ fn shell(scratch: &Scratch, time: Duration) -> ShellTool {
 }
 
 async fn sh(tool: &ShellTool, arguments: Value) -> Result<String, ToolError> {
-    tool.prepare(&arguments).await?.run().await
+    tool.prepare(&arguments).await?.run(None).await
 }
 
 /// X-52: a command runs in the workspace, within its time, with a bounded result and no variables of the user's own.
@@ -263,7 +263,8 @@ async fn every_command_of_the_shell_asks_whatever_rules_allow() {
         let arguments = json!({"command": line});
         let call = call(&tools, "bash_command", &arguments);
         let prepared = tool.prepare(&arguments).await.unwrap();
-        let decided = loose.decide(&call, tool.tool(), prepared.preview(), &NobodyThere).await;
+        let case = Case { id: "r", call: &call, tool: tool.tool(), preview: prepared.preview() };
+        let decided = loose.decide(&case, &NobodyThere).await;
         let Decision::Denied(denial) = decided else { panic!("{line} ran unasked") };
         assert_eq!((denial.reason, denial.rule_helps), (DenialReason::Nobody, false), "{line}");
     }
@@ -284,7 +285,8 @@ async fn always_is_for_one_very_request() {
         let call = call(&tools, "write_file", arguments);
         let prepared = work.prepare("write_file", arguments.clone()).await.unwrap();
         let tool = tools.get("write_file").unwrap();
-        let decided = policy.decide(&call, tool.tool(), prepared.preview(), &approver).await;
+        let case = Case { id: "r", call: &call, tool: tool.tool(), preview: prepared.preview() };
+        let decided = policy.decide(&case, &approver).await;
         assert!(matches!(decided, Decision::Permitted(_)));
         asked.0.lock().unwrap().len()
     };

@@ -208,16 +208,29 @@ fn stats(files: &[PathBuf], json: bool, paint: Paint, out: &mut dyn Write) -> Re
         if record["action"] == "retry" && record["type"] == "response" {
             count("retry", details["outcome"].as_str().unwrap_or("went on"));
         }
+        if let Some(state) = details["state"].as_str().filter(|state| *state != "pending") {
+            count("call", state);
+        }
+        if !details["runs_again_in_ms"].is_null() {
+            count("call", "run again");
+        }
         if record["action"] == "strike" && record["type"] == "safety" {
             count("strike", details["end"].as_str().unwrap_or("counted"));
         }
     }
     let means = means(all.iter().map(|line| &line.record));
+    let rates = rates(all.iter().map(|line| &line.record));
     if json {
         writeln!(
             out,
             "{:#}",
-            json!({"sessions": files.len(), "records": all.len(), "counts": counts, "mean_ms": means})
+            json!({
+                "sessions": files.len(),
+                "records": all.len(),
+                "counts": counts,
+                "rates": rates,
+                "mean_ms": means,
+            })
         )?;
         return Ok(Outcome::Fine);
     }
@@ -228,17 +241,48 @@ fn stats(files: &[PathBuf], json: bool, paint: Paint, out: &mut dyn Write) -> Re
             writeln!(out, "{} {} {number}", paint.tone(Tone::Strong, padded(group, 8)), padded(&word, 28))?;
         }
     }
+    for (what, rate) in &rates {
+        let percent = rate * 100.0;
+        writeln!(out, "{} {} {percent:.1} %", paint.tone(Tone::Strong, padded("rate", 8)), padded(what, 28))?;
+    }
     for (what, mean) in &means {
         writeln!(out, "{} {} {mean:.1} ms", paint.tone(Tone::Strong, padded("mean", 8)), padded(what, 28))?;
     }
     Ok(Outcome::Fine)
 }
 
+/// How much of what was judged went how: repairs that succeeded among those that were tried, and each code of a rejection
+/// among all calls.
+fn rates<'r>(records: impl Iterator<Item = &'r Value>) -> BTreeMap<String, f64> {
+    let (mut judged, mut tried, mut repaired) = (0.0, 0.0, 0.0);
+    let mut codes: BTreeMap<String, f64> = BTreeMap::new();
+    for details in records.map(|record| &record["details"]).filter(|details| details["verdict"].is_string()) {
+        judged += 1.0;
+        let is_repaired = details["parse_result"] == "repaired";
+        repaired += f64::from(u8::from(is_repaired));
+        tried += f64::from(u8::from(is_repaired || details["repair_attempted"] == true));
+        if let Some(code) = details["error_code"].as_str() {
+            *codes.entry(format!("rejected as {code}")).or_default() += 1.0;
+        }
+    }
+    codes.values_mut().for_each(|count| *count /= judged);
+    if tried > 0.0 {
+        codes.insert("repaired of those tried".to_owned(), repaired / tried);
+    }
+    codes
+}
+
 /// How long things took, on average, in milliseconds: runs of tools, and waiting before a model was asked again.
 fn means<'r>(records: impl Iterator<Item = &'r Value>) -> BTreeMap<&'static str, f64> {
     let mut sums: BTreeMap<&'static str, (f64, f64)> = BTreeMap::new();
     for record in records {
-        for (key, what) in [("duration_ms", "tool"), ("waited_ms", "wait before asking again")] {
+        let times = [
+            ("duration_ms", "tool"),
+            ("waited_ms", "wait before asking again"),
+            ("parse_time_ms", "reading a response"),
+            ("retry_time_ms", "asking again"),
+        ];
+        for (key, what) in times {
             if let Some(time) = record["details"][key].as_f64() {
                 let (sum, count) = sums.entry(what).or_default();
                 (*sum, *count) = (*sum + time, *count + 1.0);

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use callgate::{Call, Event, Rejected, Response, Severity};
 use callgate_agent::approval::DenialReason;
 use callgate_agent::chat::{Answered, ChatEvent, End, LeftOut};
-use callgate_agent::tools::{Outcome, ToolReport};
+use callgate_agent::tools::{CallState, Outcome, ToolReport};
 
 use crate::paint::{Breaks, Paint, Tone, one_line, visible};
 
@@ -70,15 +70,19 @@ impl View {
                 self.note(Tone::Changed, "↻ asking again");
             }
             ChatEvent::LeftOut(left) => self.note(Tone::Changed, &left_out(left)),
-            ChatEvent::Judged { response, asked_again, is_interrupted, .. } => {
+            ChatEvent::Judged { response, asked_again, interrupted_at, .. } => {
                 self.judged(response, *asked_again);
-                if *is_interrupted {
+                if interrupted_at.is_some() {
                     self.note(Tone::Dim, "the model was stopped: its call is complete");
                 }
             }
             ChatEvent::Strike { count, message } => {
                 let said = visible(message, Breaks::Show);
                 self.note(Tone::Bad, &format!("strike {count}: {said}"));
+            }
+            ChatEvent::Queued(call) if call.state == CallState::Pending && call.attempts > 0 => {
+                let name = visible(&call.name, Breaks::Show).into_owned();
+                self.note(Tone::Changed, &format!("↻ {name} failed and is run again"));
             }
             ChatEvent::Tool(report) => self.tool(report),
             ChatEvent::Completed(text) => self.completed(text),

@@ -172,7 +172,7 @@ fn a02_no_key_that_needs_more_than_the_folder_takes_effect() {
         Kind::Address => vec![url.clone()],
         Kind::Word(words) => words.iter().map(|word| (*word).to_owned()).collect(),
         Kind::List => vec!["[x]".to_owned()],
-        Kind::Rules => vec!["['*']".to_owned()],
+        Kind::Rules | Kind::EveryNth => vec!["['*']".to_owned()],
         Kind::Text | Kind::Template => vec!["DATABASE_PASSWORD".to_owned()],
     };
     let mut rejected = 0;

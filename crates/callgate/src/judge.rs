@@ -401,9 +401,7 @@ fn judge_repairs(rules: &Rules, attempt: &Attempt, from: usize, findings: &mut V
         let allowed = match policy {
             RepairPolicy::Full => true,
             RepairPolicy::Lossless => repair.safety == Safety::Lossless,
-            RepairPolicy::Backtick => {
-                matches!(repair.code, RepairCode::BacktickQuotes | RepairCode::RawControlChar)
-            }
+            RepairPolicy::Backtick => repair.code == RepairCode::BacktickQuotes,
             RepairPolicy::Off => false,
         };
         if allowed {

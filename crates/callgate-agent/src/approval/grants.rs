@@ -1,9 +1,17 @@
 //! Permissions that tools need and a session grants: none at the start, none taken back, none left for the next one.
 
+use std::time::SystemTime;
+
 use callgate::Tool;
 use serde::Serialize;
 
 use super::{Denial, DenialReason};
+use crate::clock::timestamp;
+
+/// The permission that starting programs needs: listed tools, shells, MCP servers of this machine.
+pub const EXECUTE: &str = "EXECUTE";
+/// The permission that tools of MCP servers elsewhere need.
+pub const NETWORK: &str = "NETWORK";
 
 /// The permissions of one session.
 #[derive(Clone, Debug, Default)]
@@ -20,6 +28,8 @@ pub struct Grant {
     pub permission: String,
     /// Why it was given.
     pub reason: String,
+    /// When it was given.
+    pub at: String,
 }
 
 impl Grants {
@@ -35,6 +45,7 @@ impl Grants {
                 id: self.given.len() + 1,
                 permission: permission.to_owned(),
                 reason: reason.to_owned(),
+                at: timestamp(SystemTime::now()),
             });
             self.given.len() - 1
         });

@@ -3,15 +3,16 @@
 //! Nothing that a model writes makes a call safer: rules come from the configuration, the tool list says which tools are
 //! dangerous, and a field such as `requires_approval` can only raise.
 
+mod approver;
+mod cadence;
 mod command;
 mod grants;
+mod hunks;
 mod request;
 mod rule;
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use callgate::{Call, Code, Tool};
@@ -19,16 +20,15 @@ use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+pub use approver::{Answer, Approver, NobodyThere, Remembering};
+pub use cadence::Cadence;
 pub use command::{CommandLine, Harm, judge_command};
-pub use grants::{Grant, Grants};
+pub use grants::{EXECUTE, Grant, Grants, NETWORK};
+pub use hunks::Hunks;
 pub use request::{Field, Preview, Request, Starts};
-pub use rule::{Fit, Rule, RuleError};
+pub use rule::{EveryNth, Fit, Rule, RuleError};
 
-use crate::model::BoxFuture;
 use crate::visible::quoted;
-
-/// A terminal so wide that the lines of a request do not depend on one.
-const WIDE: usize = 1_000;
 
 /// How a call stands before anybody is asked: it runs, asks, or never runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -70,6 +70,8 @@ pub struct ApprovalPolicy {
     pub deny: Vec<Rule>,
     /// Calls that ask.
     pub ask: Vec<Rule>,
+    /// Calls of which every n-th asks, whatever allows it. Who runs calls counts them with a [`Cadence`].
+    pub every_n: Vec<EveryNth>,
     /// Calls that run unasked.
     pub safe: Vec<Rule>,
     /// How calls stand that no rule names.
@@ -87,6 +89,7 @@ impl Default for ApprovalPolicy {
         ApprovalPolicy {
             deny: Vec::new(),
             ask: Vec::new(),
+            every_n: Vec::new(),
             safe: Vec::new(),
             default: DefaultStanding::Auto,
             auto_approve: true,
@@ -115,11 +118,11 @@ impl ApprovalPolicy {
         if !call.checked {
             return (Standing::Deny, "the call was never checked against a tool list".to_owned());
         }
-        let denying = self.deny.iter().find(|rule| rule.fits(&call.name, &arguments, Fit::Strict));
+        let denying = self.deny.iter().find(|rule| rule.fits(tool, &arguments, Fit::Strict));
         if let Some(rule) = denying {
             return (Standing::Deny, format!("the rule `{rule}` forbids it"));
         }
-        let asking = self.ask.iter().find(|rule| rule.fits(&call.name, &arguments, Fit::Strict));
+        let asking = self.ask.iter().find(|rule| rule.fits(tool, &arguments, Fit::Strict));
         if let Some(rule) = asking {
             return (Standing::Ask, format!("the rule `{rule}` asks"));
         }
@@ -142,7 +145,7 @@ impl ApprovalPolicy {
 
     /// What a call is that is neither denied nor asked about by a rule.
     fn unless_named(&self, call: &Call, tool: &Tool, arguments: &Value) -> (Standing, String) {
-        let named = self.safe.iter().find(|rule| rule.fits(&call.name, arguments, Fit::Plain));
+        let named = self.safe.iter().find(|rule| rule.fits(tool, arguments, Fit::Plain));
         if named.is_none()
             && let DefaultStanding::Always(standing @ (Standing::Ask | Standing::Deny)) = self.default
         {
@@ -168,34 +171,34 @@ impl ApprovalPolicy {
 
     /// Decides about a call, asking where that is needed. Whoever is asked also sees what it will do. Deny, silence and a
     /// closed terminal all mean no.
-    pub async fn decide(
-        &self,
-        call: &Call,
-        tool: &Tool,
-        preview: &Preview,
-        approver: &dyn Approver,
-    ) -> Decision {
-        let (standing, why) = match (self.standing(call, tool), preview.always_asks) {
-            ((Standing::Safe, _), Some(why)) => (Standing::Ask, why.to_owned()),
+    pub async fn decide(&self, case: &Case<'_>, approver: &dyn Approver) -> Decision {
+        let Case { call, tool, preview, .. } = case;
+        let (standing, why) = match (self.standing(call, tool), &preview.always_asks) {
+            ((Standing::Safe, _), Some(why)) => (Standing::Ask, why.clone()),
             (standing, _) => standing,
         };
         match standing {
-            Standing::Safe => Decision::Permitted(Permit { hash: hash(call), asked: false }),
+            Standing::Safe => Decision::Permitted(Permit { hash: hash(call), asked: false, hunks: None }),
             Standing::Deny => Decision::Denied(Denial::new(DenialReason::Rule, why)),
             Standing::Ask => {
-                let request = Request::new(call, &why).showing(preview);
+                let request = Request::new(call, &why).about(case.id, preview);
                 let answer = tokio::time::timeout(self.timeout, approver.ask(&request)).await;
                 let rule_helps = preview.always_asks.is_none() && self.would_allow(call, tool);
                 let denied =
                     |reason| Decision::Denied(Denial { rule_helps, ..Denial::new(reason, why.clone()) });
+                let permitted = |hunks| Decision::Permitted(Permit { hash: hash(call), asked: true, hunks });
                 match answer {
-                    Ok(Answer::Approve { hash } | Answer::ApproveAlways { hash }) if hash == request.hash => {
-                        Decision::Permitted(Permit { hash, asked: true })
-                    }
                     // The hash differs: the user agreed to another request than this one.
-                    Ok(Answer::Approve { .. } | Answer::ApproveAlways { .. }) => {
+                    Ok(answer) if answer.hash().is_some_and(|hash| hash != request.hash) => {
                         denied(DenialReason::OtherCall)
                     }
+                    Ok(Answer::Approve { .. } | Answer::ApproveAlways { .. }) => permitted(None),
+                    Ok(Answer::ApproveHunks { hunks, .. }) if hunks.is_empty() => denied(DenialReason::User),
+                    Ok(Answer::ApproveHunks { hunks, .. }) => match Hunks::choose(preview.hunks, hunks) {
+                        Some(hunks) if hunks.refused().is_empty() => permitted(None),
+                        Some(hunks) => permitted(Some(hunks)),
+                        None => denied(DenialReason::OtherCall),
+                    },
                     Ok(Answer::Deny) => denied(DenialReason::User),
                     Ok(Answer::Closed) => denied(DenialReason::Closed),
                     Ok(Answer::Nobody) => denied(DenialReason::Nobody),
@@ -204,6 +207,19 @@ impl ApprovalPolicy {
             }
         }
     }
+}
+
+/// A call that is to be decided about.
+#[derive(Clone, Copy, Debug)]
+pub struct Case<'c> {
+    /// The id of the request, by which whoever is asked finds it again.
+    pub id: &'c str,
+    /// The call.
+    pub call: &'c Call,
+    /// Its tool.
+    pub tool: &'c Tool,
+    /// What it will do.
+    pub preview: &'c Preview,
 }
 
 /// Why a call stands as the configuration says for calls that no rule names.
@@ -242,75 +258,6 @@ pub fn hash(call: &Call) -> String {
     crate::hex(&hasher.finalize())
 }
 
-/// Somebody who can be asked.
-pub trait Approver: Send + Sync {
-    /// Shows a request and waits for the answer.
-    fn ask<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Answer>;
-}
-
-/// What was answered.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
-    /// Yes, to the request with this hash.
-    Approve {
-        /// The hash that was shown.
-        hash: String,
-    },
-    /// Yes, and to every request that is the same in all that is shown; see [`Remembering`].
-    ApproveAlways {
-        /// The hash that was shown.
-        hash: String,
-    },
-    /// No.
-    Deny,
-    /// The question was closed without an answer.
-    Closed,
-    /// There is nobody to ask.
-    Nobody,
-}
-
-/// Somebody who is asked once about what is the same in every line that is shown: an answer of
-/// [`always`](Answer::ApproveAlways) holds for that very request, for as long as this lives.
-pub struct Remembering<A> {
-    approver: A,
-    approved: Mutex<BTreeSet<Vec<String>>>,
-}
-
-impl<A: Approver> Remembering<A> {
-    /// Nothing is approved yet.
-    pub fn new(approver: A) -> Self {
-        Remembering { approver, approved: Mutex::default() }
-    }
-}
-
-impl<A: Approver> Approver for Remembering<A> {
-    fn ask<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Answer> {
-        Box::pin(async move {
-            // The hash is that of the call alone; what it would change and why it asks stand in the lines.
-            let shown = request.lines(false, WIDE);
-            let known = || self.approved.lock().unwrap_or_else(PoisonError::into_inner);
-            if known().contains(&shown) {
-                return Answer::Approve { hash: request.hash.clone() };
-            }
-            let answer = self.approver.ask(request).await;
-            if matches!(&answer, Answer::ApproveAlways { hash } if *hash == request.hash) {
-                known().insert(shown);
-            }
-            answer
-        })
-    }
-}
-
-/// Runs without anybody to ask: whatever is not safe by policy is denied.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NobodyThere;
-
-impl Approver for NobodyThere {
-    fn ask<'a>(&'a self, _: &'a Request) -> BoxFuture<'a, Answer> {
-        Box::pin(std::future::ready(Answer::Nobody))
-    }
-}
-
 /// What was decided about a call.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Decision {
@@ -325,12 +272,18 @@ pub enum Decision {
 pub struct Permit {
     hash: String,
     asked: bool,
+    hunks: Option<Hunks>,
 }
 
 impl Permit {
     /// Whether somebody was asked.
     pub fn was_asked(&self) -> bool {
         self.asked
+    }
+
+    /// The hunks of the change that may be made; none: all of it.
+    pub fn hunks(&self) -> Option<&Hunks> {
+        self.hunks.as_ref()
     }
 
     /// The hash of the call that it is for.

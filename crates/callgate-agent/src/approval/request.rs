@@ -49,8 +49,10 @@ pub struct Preview {
     pub place: Option<String>,
     /// What will change, line by line.
     pub change: String,
+    /// How many hunks the change has, if each can be made without the others; otherwise it is made as a whole.
+    pub hunks: usize,
     /// Why it asks, whatever a rule allows; none: rules decide.
-    pub always_asks: Option<&'static str>,
+    pub always_asks: Option<String>,
 }
 
 /// What will start.
@@ -80,6 +82,8 @@ pub enum Starts {
 /// A question to a person.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Request {
+    /// An id of its own: the one that queue and records have.
+    pub id: String,
     /// The tool.
     pub tool: String,
     /// Why it is asked.
@@ -94,6 +98,8 @@ pub struct Request {
     pub fields: Vec<Field>,
     /// What will change, line by line, where the tool can say.
     pub change: Vec<String>,
+    /// How many hunks of the change can be agreed to one by one; fewer than two: it is all or nothing.
+    pub hunks: usize,
 }
 
 /// One argument, safe to show.
@@ -176,6 +182,7 @@ impl Request {
             open.extend(below.into_iter().rev());
         }
         let unsaid = Request {
+            id: String::new(),
             tool: plain(&call.name),
             why: visible(why, Breaks::Show).into_owned(),
             hash: hash(call),
@@ -183,12 +190,15 @@ impl Request {
             effect: String::new(),
             fields,
             change: Vec::new(),
+            hunks: 0,
         };
-        unsaid.showing(&Preview::default())
+        unsaid.about("", &Preview::default())
     }
 
-    /// Says what the call will do. Whatever the tool says is made safe to show here.
-    pub(super) fn showing(mut self, preview: &Preview) -> Self {
+    /// Says which request it is and what the call will do. Whatever the tool says is made safe to show here.
+    pub(super) fn about(mut self, id: &str, preview: &Preview) -> Self {
+        self.id = id.to_owned();
+        self.hunks = preview.hunks;
         self.starts = match &preview.starts {
             Starts::Unsaid => "the tool does not say what".to_owned(),
             Starts::Nothing => "no program".to_owned(),

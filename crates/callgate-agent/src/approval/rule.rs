@@ -1,8 +1,15 @@
-//! Rules: the name of a tool, and patterns that its arguments have to fit.
+//! Rules: the name of a tool or the permission that it needs, and patterns that its arguments have to fit.
 
 use std::fmt;
 
+use callgate::Tool;
 use serde_json::Value;
+
+/// What stands before a permission in a rule.
+const PERMISSION: char = '@';
+/// How many calls pass between two questions where an `every_n` rule does not say, and the most that can be said.
+const EVERY: u64 = 5;
+const MOST: u64 = 100;
 
 /// Files and folders that decide what runs later; a dangerous tool that names one always asks.
 const PROTECTED: &[&str] = &[
@@ -39,7 +46,7 @@ const PROTECTED: &[&str] = &[
     "/etc/**",
 ];
 
-/// A rule such as `fs.write path=docs/**`.
+/// A rule such as `fs.write path=docs/**`, or `@FS_WRITE` for every tool that needs this permission.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
     tool: String,
@@ -80,6 +87,9 @@ impl Rule {
                 message: format!("the rule `{text}` must start with the name of a tool"),
             });
         }
+        if tool == PERMISSION.to_string() {
+            return Err(RuleError { message: format!("the rule `{text}` names no permission behind `@`") });
+        }
         let mut patterns = Vec::new();
         for word in words {
             let parts = word.split_once('=').filter(|(key, pattern)| !key.is_empty() && !pattern.is_empty());
@@ -94,8 +104,12 @@ impl Rule {
     }
 
     /// Whether a call fits. A rule with several patterns fits if all of them do.
-    pub fn fits(&self, tool: &str, arguments: &Value, fit: Fit) -> bool {
-        glob(&self.tool, tool, fit)
+    pub fn fits(&self, tool: &Tool, arguments: &Value, fit: Fit) -> bool {
+        let is_meant = match self.tool.strip_prefix(PERMISSION) {
+            Some(permission) => tool.permission.as_ref().is_some_and(|needed| glob(permission, needed, fit)),
+            None => glob(&self.tool, &tool.name, fit),
+        };
+        is_meant
             && self.patterns.iter().all(|(key, pattern)| match arguments.get(key) {
                 None => false,
                 Some(Value::Array(items)) => match fit {
@@ -113,6 +127,36 @@ impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.tool)?;
         self.patterns.iter().try_for_each(|(key, pattern)| write!(f, " {key}={pattern}"))
+    }
+}
+
+/// A rule by which not every call asks, but every n-th: `5 fs.read`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EveryNth {
+    /// Which call asks, counted from the last yes.
+    pub n: u64,
+    /// Which calls count.
+    pub rule: Rule,
+}
+
+impl EveryNth {
+    /// Reads a number and a rule; without a number every fifth call asks.
+    pub fn parse(text: &str) -> Result<Self, RuleError> {
+        let (first, rest) = text.trim().split_once(char::is_whitespace).unwrap_or((text.trim(), ""));
+        let is_number = !first.is_empty() && first.bytes().all(|byte| byte.is_ascii_digit());
+        if !is_number {
+            return Ok(EveryNth { n: EVERY, rule: Rule::parse(text)? });
+        }
+        match first.parse() {
+            Ok(n) if (1..=MOST).contains(&n) => Ok(EveryNth { n, rule: Rule::parse(rest)? }),
+            _ => Err(RuleError { message: format!("the number of `{text}` must be 1 to {MOST}") }),
+        }
+    }
+}
+
+impl fmt::Display for EveryNth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.n, self.rule)
     }
 }
 
@@ -230,6 +274,10 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    fn tool(name: &str) -> Tool {
+        Tool::new(name, "A tool.", json!({}))
+    }
+
     #[test]
     fn patterns_mean_what_the_page_says() {
         for (pattern, text, wanted) in [
@@ -261,7 +309,7 @@ mod tests {
     #[test]
     fn what_allows_needs_the_plain_path_and_what_forbids_takes_any_spelling() {
         let rule = Rule::parse("fs.write path=docs/**").unwrap();
-        let fits = |path: &str, fit| rule.fits("fs.write", &json!({"path": path}), fit);
+        let fits = |path: &str, fit| rule.fits(&tool("fs.write"), &json!({"path": path}), fit);
         assert!(fits("docs/a", Fit::Plain));
         for path in
             ["docs/../src/a", "docs/a/../../x", "docs/a\u{202e}b", "docs\\..\\x", "Docs/a", "./docs/a"]
@@ -280,22 +328,27 @@ mod tests {
             ".g\u{200b}it/config",
             ".git /config",
         ] {
-            assert!(rule.fits("fs.write", &json!({"path": path}), Fit::Strict), "{path:?}");
+            assert!(rule.fits(&tool("fs.write"), &json!({"path": path}), Fit::Strict), "{path:?}");
         }
     }
 
     #[test]
     fn every_pattern_must_fit_and_lists_count_by_their_worst() {
         let rule = Rule::parse("mail.* to=*@here.test cc=*@here.test").unwrap();
-        let with = |to: Value, cc: Value| rule.fits("mail.send", &json!({"to": to, "cc": cc}), Fit::Plain);
+        let with =
+            |to: Value, cc: Value| rule.fits(&tool("mail.send"), &json!({"to": to, "cc": cc}), Fit::Plain);
         assert!(with(json!("a@here.test"), json!(["b@here.test"])));
         assert!(!with(json!("a@here.test"), json!(["b@here.test", "c@there.test"])));
         assert!(!with(json!("a@here.test"), json!([])));
         assert!(!with(json!("a@here.test"), Value::Null));
-        assert!(!rule.fits("mail.send", &json!({"to": "a@here.test"}), Fit::Plain));
-        assert!(!rule.fits("post.send", &json!({"to": "a@here.test", "cc": "a@here.test"}), Fit::Plain));
+        assert!(!rule.fits(&tool("mail.send"), &json!({"to": "a@here.test"}), Fit::Plain));
+        assert!(!rule.fits(
+            &tool("post.send"),
+            &json!({"to": "a@here.test", "cc": "a@here.test"}),
+            Fit::Plain
+        ));
         let rule = Rule::parse("mail.send to=*@there.test").unwrap();
-        assert!(rule.fits("mail.send", &json!({"to": ["a@here.test", "c@there.test"]}), Fit::Strict));
+        assert!(rule.fits(&tool("mail.send"), &json!({"to": ["a@here.test", "c@there.test"]}), Fit::Strict));
     }
 
     #[test]
@@ -305,6 +358,43 @@ mod tests {
         }
         for text in ["", "  ", "path=docs/**", "fs.write docs/**", "fs.write path=", "fs.write =x"] {
             assert!(Rule::parse(text).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_permission_stands_for_every_tool_that_needs_it() {
+        let fits = |rule: &str, tool: &Tool| {
+            Rule::parse(rule).unwrap().fits(tool, &json!({"path": "docs/a"}), Fit::Strict)
+        };
+        let write = tool("put").permission("FS_WRITE");
+        for (rule, wanted) in [
+            ("@FS_WRITE", true),
+            ("@fs_write", true),
+            ("@FS_*", true),
+            ("@FS_WRITE path=docs/**", true),
+            ("@FS_WRITE path=src/**", false),
+            ("@FS_READ", false),
+            ("FS_WRITE", false),
+        ] {
+            assert_eq!(fits(rule, &write), wanted, "{rule}");
+            assert!(!fits(rule, &tool("put")), "{rule} fits a tool that needs none");
+        }
+        assert!(fits("*", &write) && Rule::parse("@").is_err());
+        let exact = Rule::parse("@fs_write").unwrap();
+        assert!(!exact.fits(&write, &json!({}), Fit::Plain), "what allows is meant as it is written");
+    }
+
+    #[test]
+    fn every_nth_call_is_a_number_and_a_rule() {
+        for (text, shown) in [
+            ("3 fs.read", "3 fs.read"),
+            (" 100  @FS_WRITE path=a ", "100 @FS_WRITE path=a"),
+            ("fs.*", "5 fs.*"),
+        ] {
+            assert_eq!(EveryNth::parse(text).unwrap().to_string(), shown);
+        }
+        for text in ["", "3", "0 fs.read", "101 fs.read", "99999999999999999999 x", "3 path=a", "3 4 x"] {
+            assert!(EveryNth::parse(text).is_err(), "{text:?}");
         }
     }
 

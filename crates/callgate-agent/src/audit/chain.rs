@@ -186,7 +186,7 @@ fn link(previous: &str, open: &str) -> String {
 pub fn verify_file(path: &Path, known: &Known) -> io::Result<Report> {
     let file = File::open(path)?;
     // Look for a writer before reading: a log that is finished meanwhile must not look unfinished.
-    let is_running = super::is_locked(&file);
+    let is_running = crate::lock::is_locked(&file);
     let known = Known { session_id: super::session_of(path).map(str::to_owned), ..known.clone() };
     let mut report = verify(&mut BufReader::new(file), &known)?;
     if is_running && report.end != LogEnd::Whole {

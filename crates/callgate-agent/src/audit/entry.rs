@@ -10,8 +10,9 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::{AuditSettings, Style};
-use crate::approval::{Decision, hash};
+use crate::approval::{Decision, Grant, hash};
 use crate::hex;
+use crate::id::random_id;
 use crate::retry::AttemptRecord;
 use crate::tools::ToolError;
 use crate::written::Written;
@@ -225,12 +226,41 @@ impl Entry {
             .detail("finding", json!(strike.code.word()))
     }
 
+    /// A message that no response and no tool made: what the user asked.
+    pub fn question(text: &str, settings: &AuditSettings) -> Self {
+        Entry::new(EntryKind::Message, "user", Status::Ok)
+            .message("the user asked")
+            .detail("message_id", json!(random_id()))
+            .detail("bytes", json!(text.len()))
+            .detail("sha256", json!(hex(&Sha256::digest(text.as_bytes()))))
+            .detail("text", settings.redaction.arguments(&text.into()))
+    }
+
+    /// A permission that the session has, and the tools that need it.
+    pub fn granted(grant: &Grant, tools: &[&str]) -> Self {
+        Entry::new(EntryKind::Permission, &grant.permission, Status::Ok)
+            .message(format!("granted: {}", grant.reason))
+            .detail("grant", json!(grant))
+            .detail("tools", json!(tools))
+    }
+
     /// What was decided about running a call.
     pub fn decision(call: &Call, decision: &Decision, settings: &AuditSettings) -> Self {
         let entry = match decision {
-            Decision::Permitted(permit) => Entry::new(EntryKind::Permission, &call.name, Status::Ok)
-                .message(if permit.was_asked() { "approved" } else { "safe by policy" })
-                .detail("approval", json!({"permitted": true, "asked": permit.was_asked()})),
+            Decision::Permitted(permit) => {
+                let message = match (permit.was_asked(), permit.hunks()) {
+                    (_, Some(_)) => "approved in part",
+                    (true, None) => "approved",
+                    (false, None) => "safe by policy",
+                };
+                let mut approval = json!({"permitted": true, "asked": permit.was_asked()});
+                if let Some(hunks) = permit.hunks() {
+                    approval["hunks"] = json!({"accepted": hunks.accepted(), "refused": hunks.refused()});
+                }
+                Entry::new(EntryKind::Permission, &call.name, Status::Ok)
+                    .message(message)
+                    .detail("approval", approval)
+            }
             Decision::Denied(denial) => Entry::new(EntryKind::Permission, &call.name, Status::Error)
                 .message(match settings.redaction.style {
                     Style::None => denial.to_model(),

@@ -13,7 +13,8 @@ use super::chain::{self, Checkpoint, Known, Opening, Report, verify_file};
 use super::heads::{Head, Heads};
 use super::key::AuditKey;
 use super::ours::is_ours;
-use super::{AuditSettings, lock, lock_soon, session_of};
+use super::{AuditSettings, session_of};
+use crate::lock::{lock, lock_soon};
 
 /// The session files of a folder, the one that was written last at the end.
 pub fn sessions(folder: &Path) -> io::Result<Vec<PathBuf>> {

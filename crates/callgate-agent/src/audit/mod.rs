@@ -41,6 +41,7 @@ pub use log_line::error_line;
 pub use redact::{REDACTED, Redaction, Style};
 
 use crate::clock::timestamp;
+use crate::lock::{Hold, lock_soon};
 use crate::written::Written;
 use folder::{Chain, Pruning};
 use key::RecordKey;
@@ -78,6 +79,28 @@ pub struct AuditSettings {
     pub key_file: Option<PathBuf>,
     /// The user's state folder, where the heads are kept; none if they are kept nowhere.
     pub state: Option<PathBuf>,
+}
+
+impl AuditSettings {
+    /// Logs in this folder, each record forced to the disk, without values; nothing is removed, sealed or kept elsewhere.
+    pub fn new(folder: impl Into<PathBuf>) -> Self {
+        AuditSettings {
+            folder: folder.into(),
+            sync: Sync::Decision,
+            redaction: Redaction::default(),
+            repair_details: true,
+            max_age: None,
+            max_sessions: None,
+            key_file: None,
+            state: None,
+        }
+    }
+
+    /// The same with as much of the values as this.
+    pub fn keeping(mut self, style: Style) -> Self {
+        self.redaction.style = style;
+        self
+    }
 }
 
 /// Proof that a record was written, and by the log's policy is durable.
@@ -348,72 +371,6 @@ fn private() -> OpenOptions {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options
-}
-
-/// Says that a log is being written, for as long as the file is open. Somebody else's word is an error.
-#[cfg(unix)]
-fn lock(file: &File) -> io::Result<()> {
-    use rustix::fs::{FlockOperation, flock};
-    flock(file, FlockOperation::NonBlockingLockExclusive).map_err(|error| match error {
-        rustix::io::Errno::WOULDBLOCK => {
-            io::Error::new(io::ErrorKind::WouldBlock, "another process is writing it")
-        }
-        other => other.into(),
-    })
-}
-
-#[cfg(not(unix))]
-fn lock(_: &File) -> io::Result<()> {
-    Ok(())
-}
-
-/// A log that is being written. It is let go by name: a program that is just being started has a copy of every open file
-/// for a moment, and would hold it longer.
-struct Hold(File);
-
-impl Drop for Hold {
-    fn drop(&mut self) {
-        unlock(&self.0);
-    }
-}
-
-#[cfg(unix)]
-fn unlock(file: &File) {
-    // If unlocking fails, closing the file releases the lock.
-    let _ = rustix::fs::flock(file, rustix::fs::FlockOperation::Unlock);
-}
-
-#[cfg(not(unix))]
-fn unlock(_: &File) {}
-
-/// Locks what others hold for a moment only, such as a folder while a session begins in it or is looked for.
-fn lock_soon(file: &File) -> io::Result<()> {
-    const TRIES: u32 = 50;
-    let mut tries = 0;
-    loop {
-        match lock(file) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock && tries < TRIES => {
-                tries += 1;
-                std::thread::sleep(Duration::from_millis(10));
-            }
-            locked => return locked,
-        }
-    }
-}
-
-/// Whether somebody is writing a log.
-#[cfg(unix)]
-fn is_locked(file: &File) -> bool {
-    use rustix::fs::{FlockOperation, flock};
-    let locked = flock(file, FlockOperation::NonBlockingLockShared);
-    // Readers share the lock and release it at once, so that a writer waits for no more than this moment.
-    unlock(file);
-    locked == Err(rustix::io::Errno::WOULDBLOCK)
-}
-
-#[cfg(not(unix))]
-fn is_locked(_: &File) -> bool {
-    false
 }
 
 fn make_folder(folder: &Path) -> io::Result<()> {

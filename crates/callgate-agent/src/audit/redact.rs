@@ -11,6 +11,8 @@ pub const REDACTED: &str = "***redacted***";
 
 /// The longest text of one value that is kept; more is its length and its hash.
 const WHOLE: usize = 64 << 10;
+/// How many characters of the end of a text are kept where its start is long.
+const TAIL: usize = 50;
 
 /// How much of argument values is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,7 +24,7 @@ pub enum Style {
     Summaries,
     /// 80 characters of a text, 5 members of an object or list.
     Short,
-    /// 200 characters of a text, 20 members of an object or list.
+    /// 200 characters of a text and the last 50 of it, 20 members of an object or list.
     Long,
     /// Everything, up to 64 KiB of one text.
     Full,
@@ -184,10 +186,13 @@ impl Redaction {
             Style::Full => return super::digest(&clean),
         };
         let count = clean.chars().count();
-        if count <= most {
+        let tail = if style == Style::Long { TAIL } else { 0 };
+        if count <= most + tail {
             return clean;
         }
-        format!("{}… ({count} characters)", clean.chars().take(most).collect::<String>())
+        let start: String = clean.chars().take(most).collect();
+        let end: String = clean.chars().skip(count - tail).collect();
+        format!("{start}…{end} ({count} characters)")
     }
 
     /// A text without its secrets. One that is JSON is read as such too, for what escapes and order hide from a reader of
@@ -336,7 +341,8 @@ mod tests {
             (&json!(5), &json!("array[7]"), &json!("object[1]"))
         );
         assert_eq!(kept(Style::Short)["list"], json!([1, 2, 3, 4, 5, "… 2 more"]));
-        assert_eq!(kept(Style::Long)["path"], format!("{}… (300 characters)", "x".repeat(200)));
+        let both = format!("{}…{} (300 characters)", "x".repeat(200), "x".repeat(50));
+        assert_eq!(kept(Style::Long)["path"], both);
         assert_eq!(kept(Style::Full), arguments);
         let large = Redaction { style: Style::Full, words: Vec::new() }
             .arguments(&json!({"c": "y".repeat(10 << 20)}).into())

@@ -159,7 +159,9 @@ fn size(message: &Message) -> usize {
             count(text) + calls.iter().map(|call| count(&call.name) + count(&call.arguments)).sum::<usize>()
         }
         Message::ToolResult { content, .. } | Message::ToolError { content, .. } => count(content),
-        Message::Error { code, message } => count(code) + count(message),
+        Message::Error { code, message, said } => {
+            said.as_ref().map_or_else(|| count(code) + count(message), |said| count(said))
+        }
     }
 }
 

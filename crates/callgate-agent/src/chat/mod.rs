@@ -21,7 +21,9 @@ use crate::audit::{AuditError, AuditLog, Entry, EntryKind, Status};
 use crate::cancel::Cancel;
 use crate::history::{Message, PastCall};
 use crate::model::{Served, Usage};
-use crate::tools::{Host, Meter, Outcome, ToolError, ToolReport, Unrecorded, run_calls};
+use crate::tools::{
+    Host, Meter, Outcome, Progress, Queue, QueuedCall, ToolError, ToolReport, Unrecorded, run_calls,
+};
 use context::Ruler;
 use reading::Read;
 
@@ -35,6 +37,7 @@ pub struct Chat {
     setting: Setting,
     strikes: Strikes,
     history: Vec<Message>,
+    queue: Queue,
     usage: Usage,
     ruler: Ruler,
     /// Where the last question stands in the history.
@@ -71,8 +74,8 @@ pub enum ChatEvent<'e> {
         view: &'e ProfileView,
         /// What the server says about it.
         served: &'e Served,
-        /// Whether the model was stopped because a call was complete.
-        is_interrupted: bool,
+        /// How many bytes of its text were read, if the model was stopped because a call was complete.
+        interrupted_at: Option<usize>,
     },
     /// A response was rejected and counts as a mistake.
     Strike {
@@ -81,6 +84,8 @@ pub enum ChatEvent<'e> {
         /// What was wrong with it.
         message: &'e str,
     },
+    /// A call that stands came to another state: it waits, runs, or is over.
+    Queued(&'e QueuedCall),
     /// A call is over.
     Tool(&'e ToolReport),
     /// The model says by a call that it is done, and this is its answer.
@@ -179,6 +184,7 @@ impl Chat {
             setting,
             strikes,
             history: Vec::new(),
+            queue: Queue::new(),
             usage: Usage::default(),
             ruler: Ruler::default(),
             asked_at: None,
@@ -196,6 +202,7 @@ impl Chat {
                 .detail("model", json!(model))
                 .detail("tools", tools),
         )?;
+        chat.record_grants()?;
         Ok(chat)
     }
 
@@ -238,6 +245,11 @@ impl Chat {
         self.setting.tools.registry()
     }
 
+    /// Every call that was to run, with its state and how it got there; the oldest first.
+    pub fn queue(&self) -> &[QueuedCall] {
+        self.queue.calls()
+    }
+
     /// How many responses in a row were rejected.
     pub fn strikes(&self) -> usize {
         self.strikes.count()
@@ -273,11 +285,14 @@ impl Chat {
             usage: Usage::default(),
         };
         let mut meter = Meter::new(self.setting.spending);
-        answered.end = loop {
-            match self.turn(&mut meter, &mut answered, cancel, tell).await {
-                Ok(None) => {}
-                Ok(Some(end)) | Err(end) => break end,
-            }
+        answered.end = match self.record_question(question) {
+            Err(error) => End::Unrecorded { error },
+            Ok(()) => loop {
+                match self.turn(&mut meter, &mut answered, cancel, tell).await {
+                    Ok(None) => {}
+                    Ok(Some(end)) | Err(end) => break end,
+                }
+            },
         };
         answered.turns = meter.taken().0;
         self.usage += answered.usage;
@@ -316,11 +331,14 @@ impl Chat {
             asked_again: read.asked_again,
             view: &ProfileView::of(self.setting.gate.profile(), &read.response, &read.response.text),
             served: &read.served,
-            is_interrupted: read.is_interrupted,
+            interrupted_at: read.interrupted_at,
         });
         self.record_accepted(&read)?;
         self.history.extend(Message::from_response(&read.response));
         if let Some(error) = &read.response.model_error {
+            if let Some(Message::Error { said, .. }) = self.history.last_mut() {
+                said.clone_from(&read.said);
+            }
             return Err(End::ModelError { code: error.code.clone(), message: error.message.clone() });
         }
         let reports = match self.run(&read, meter, cancel, tell).await {
@@ -392,14 +410,18 @@ impl Chat {
             approval: &setting.approval,
             approver: &*setting.approver,
             grants: &setting.grants,
+            queue: &mut self.queue,
             audit: setting.audit.as_mut(),
             correlation_id: &read.correlation_id,
         };
-        let mut show = |report: &ToolReport| match &report.outcome {
-            Outcome::Ran { result } if setting.tools.get(&report.name).is_some_and(|tool| tool.ends()) => {
-                tell(ChatEvent::Completed(result));
-            }
-            _ => tell(ChatEvent::Tool(report)),
+        let tools = &setting.tools;
+        let ends = |report: &ToolReport| tools.get(&report.name).is_some_and(|tool| tool.ends());
+        let mut show = |progress: Progress<'_>| match progress {
+            Progress::Step(queued) => tell(ChatEvent::Queued(queued)),
+            Progress::Over(report) => match &report.outcome {
+                Outcome::Ran { result } if ends(report) => tell(ChatEvent::Completed(result)),
+                _ => tell(ChatEvent::Tool(report)),
+            },
         };
         let reports = run_calls(&read.response.calls, &mut host, meter, cancel, &mut show).await?;
         self.history.extend(reports.iter().map(ToolReport::to_message));

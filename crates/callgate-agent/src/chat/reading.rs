@@ -1,6 +1,7 @@
 //! Reading: one response of the model through the gate, what was rejected asked for again, and every rejection counted.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use callgate::Response;
 use callgate::internal::profile::Strike;
@@ -23,7 +24,11 @@ pub(super) struct Read {
     pub(super) strike: Option<Strike>,
     pub(super) correlation_id: String,
     pub(super) served: Served,
-    pub(super) is_interrupted: bool,
+    pub(super) interrupted_at: Option<usize>,
+    /// How long asking again took, all in all.
+    pub(super) asking_again: Duration,
+    /// What the model wrote, where it was asked once.
+    pub(super) said: Option<String>,
 }
 
 impl Chat {
@@ -58,7 +63,9 @@ impl Chat {
         // Record the response before asking again, so that one which is never corrected is on record too.
         self.record_response(&turn, &recording, &correlation_id)?;
         turn.response.text = self.setting.gate.profile().text(&turn.response, &recording.text());
-        self.settle(request, turn, &correlation_id, cancel, tell).await
+        let read = self.settle(request, turn, &correlation_id, cancel, tell).await?;
+        let said = (read.asked_again == 0).then(|| recording.text());
+        Ok(Read { said, ..read })
     }
 
     /// The conversation so far as a request.
@@ -99,9 +106,11 @@ impl Chat {
             tell(ChatEvent::AskingAgain { response: &turn.response });
             tell(ChatEvent::Asking);
         }
-        let (first, served, is_interrupted) =
-            (turn.response.clone(), turn.served.clone(), turn.interrupted_at.is_some());
+        let (first, served, interrupted_at) =
+            (turn.response.clone(), turn.served.clone(), turn.interrupted_at);
+        let began = Instant::now();
         let settled = ask_until_settled(&**model, &request, gate, retry, correlation_id, turn, cancel).await;
+        let asking_again = began.elapsed();
         let (log, outcome) = match &settled {
             Ok(settled) => (&settled.log, "settled"),
             Err(RetryFailure::Unsettled(error) | RetryFailure::Fault(_, error)) => {
@@ -125,8 +134,17 @@ impl Chat {
                     self.strikes.reset();
                 }
                 let correlation_id = correlation_id.to_owned();
-                let (strike, asked_again) = (None, retry_count);
-                Ok(Read { strike, asked_again, usage, response, correlation_id, served, is_interrupted })
+                Ok(Read {
+                    strike: None,
+                    asked_again: retry_count,
+                    usage,
+                    response,
+                    correlation_id,
+                    served,
+                    interrupted_at,
+                    asking_again,
+                    said: None,
+                })
             }
             Err(RetryFailure::Fault(error, _)) => Err(fault(error)),
             Err(RetryFailure::Unsettled(error)) if error.code == RetryErrorCode::Cancelled => {
@@ -142,7 +160,9 @@ impl Chat {
                     response: error.response,
                     correlation_id: correlation_id.to_owned(),
                     served,
-                    is_interrupted,
+                    interrupted_at,
+                    asking_again,
+                    said: None,
                 })
             }
         }

@@ -38,7 +38,7 @@ use std::path::{Path, PathBuf};
 use callgate::Profile;
 use callgate::internal::nearest;
 
-use crate::approval::Rule;
+use crate::approval::{EveryNth, Rule};
 use crate::model::Address;
 
 pub use error::{ConfigError, ConfigErrorCode, ConfigErrors, Origin};
@@ -354,7 +354,7 @@ impl Config {
                 if layer.giver != Giver::User
                     && let (Value::List(items), Some(KeySetting { value: Value::List(below), .. })) =
                         (&mut setting.value, given.get(key))
-                    && Row::of(key).is_some_and(|row| row.kind == Kind::Rules)
+                    && Row::of(key).is_some_and(|row| matches!(row.kind, Kind::Rules | Kind::EveryNth))
                 {
                     items.splice(0..0, below.iter().cloned());
                 }
@@ -493,8 +493,10 @@ type Misfit = (ConfigErrorCode, String, String);
 fn typed(kind: Kind, content: &Content, origin: &Origin) -> Result<Value, Misfit> {
     let from_file = matches!(origin, Origin::File { .. } | Origin::Folder { .. });
     let (text, quoted) = match (kind, content) {
-        (Kind::List | Kind::Rules, Content::List(items)) => return list(kind, items.clone()),
-        (Kind::List | Kind::Rules, Content::Scalar { text, .. }) if !from_file => {
+        (Kind::List | Kind::Rules | Kind::EveryNth, Content::List(items)) => {
+            return list(kind, items.clone());
+        }
+        (Kind::List | Kind::Rules | Kind::EveryNth, Content::Scalar { text, .. }) if !from_file => {
             let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
             return list(kind, items.map(str::to_owned).collect());
         }
@@ -506,7 +508,9 @@ fn typed(kind: Kind, content: &Content, origin: &Origin) -> Result<Value, Misfit
         |help: String| (ConfigErrorCode::OutOfRange, format!("{} is not allowed", shown()), help);
     let unquote = "write it without quotes";
     match kind {
-        Kind::List | Kind::Rules => Err(wrong("a list", "one value", "write `- value` lines or `[a, b]`")),
+        Kind::List | Kind::Rules | Kind::EveryNth => {
+            Err(wrong("a list", "one value", "write `- value` lines or `[a, b]`"))
+        }
         Kind::Text | Kind::Template => Ok(Value::Text(text.to_owned())),
         Kind::Flag => match text {
             "true" | "True" | "TRUE" if !quoted => Ok(Value::Flag(true)),
@@ -560,14 +564,20 @@ fn is_whole(text: &str) -> bool {
 
 /// A list, of rules where rules are wanted.
 fn list(kind: Kind, items: Vec<String>) -> Result<Value, Misfit> {
-    let unfit = items.iter().filter(|_| kind == Kind::Rules).find_map(|item| Rule::parse(item).err());
-    match unfit {
+    let unfit = |item: &String| match kind {
+        Kind::Rules => {
+            let help = "a rule is a tool or an `@` and a permission, and any `argument=pattern`, as in `fs.write path=docs/**`";
+            Rule::parse(item).err().map(|error| (error, help))
+        }
+        Kind::EveryNth => {
+            let help = "write a number and a rule, as in `5 fs.read`";
+            EveryNth::parse(item).err().map(|error| (error, help))
+        }
+        _ => None,
+    };
+    match items.iter().find_map(unfit) {
         None => Ok(Value::List(items)),
-        Some(error) => Err((
-            ConfigErrorCode::OutOfRange,
-            error.message,
-            "a rule is a tool and any `argument=pattern`, as in `fs.write path=docs/**`".to_owned(),
-        )),
+        Some((error, help)) => Err((ConfigErrorCode::OutOfRange, error.message, help.to_owned())),
     }
 }
 
@@ -579,7 +589,7 @@ fn words(kind: Kind) -> &'static str {
         Kind::Text | Kind::Template => "text",
         Kind::Address => "an address",
         Kind::Word(_) => "one word",
-        Kind::List | Kind::Rules => "a list",
+        Kind::List | Kind::Rules | Kind::EveryNth => "a list",
     }
 }
 

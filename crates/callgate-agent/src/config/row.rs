@@ -62,6 +62,8 @@ pub enum Kind {
     List,
     /// A list of rules of approval.
     Rules,
+    /// A list of rules of approval, each behind a number.
+    EveryNth,
 }
 
 /// What holds when nobody gives a value.

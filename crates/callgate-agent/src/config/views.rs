@@ -9,15 +9,15 @@ use callgate::{Policy, Registry};
 use super::secrets::SECTION;
 use super::servers::below;
 use super::{Config, PROVIDERS, Value};
-use crate::approval::{ApprovalPolicy, DefaultStanding, Rule, Standing};
+use crate::approval::{ApprovalPolicy, DefaultStanding, EveryNth, Rule, Standing};
 use crate::audit::{AuditSettings, Redaction, Style, Sync};
 use crate::chat::{ContextBudget, ContextUnit};
 use crate::model::{
     FaultCode, Model, ModelFault, Network, Ollama, OpenAi, Parameters, RuleModel, Secret, Server, Timeouts,
 };
 use crate::retry::{Backoff, RetrySettings};
-use crate::tools::Spending;
 use crate::tools::files::{FileLimits, FileNames};
+use crate::tools::{Rerun, Spending};
 
 impl Config {
     /// The name of the chosen provider.
@@ -132,6 +132,11 @@ impl Config {
         ApprovalPolicy {
             deny: rules("approval.deny"),
             ask: rules("approval.ask"),
+            every_n: self
+                .list("approval.every_n")
+                .iter()
+                .filter_map(|rule| EveryNth::parse(rule).ok())
+                .collect(),
             safe: rules("approval.safe"),
             default: match self.text("approval.default") {
                 Some("safe") => DefaultStanding::Always(Standing::Safe),
@@ -156,6 +161,12 @@ impl Config {
             same_calls: count("chat.max_same_calls"),
             time: self.millis("chat.time_ms"),
             call_time: self.millis("chat.tool_time_ms"),
+            rerun: match self.text("tools.rerun") {
+                Some("transport") => Rerun::Transport,
+                Some("timeout") => Rerun::Timeout,
+                _ => Rerun::Off,
+            },
+            max_reruns: u32::try_from(self.count("tools.max_reruns")).unwrap_or(u32::MAX),
         }
     }
 
@@ -210,6 +221,11 @@ impl Config {
     /// What the model is told before the description of its tools.
     pub fn instructions(&self) -> &str {
         self.text("chat.instructions").unwrap_or_default()
+    }
+
+    /// Whether only one session at a time works in a folder.
+    pub fn one_session(&self) -> bool {
+        self.flag("chat.one_session")
     }
 
     /// Whether the model gets a shell.

@@ -1,6 +1,7 @@
 //! Turns: a request goes to a model, and its answer through the gate as it arrives, to its end or until enough has come.
 
 use std::borrow::Cow;
+use std::time::{Duration, Instant};
 
 use callgate::{Collector, Event, FinishReason, Gate, Response};
 
@@ -18,6 +19,8 @@ pub struct Turn {
     pub served: Served,
     /// How many bytes of its text were read, if it was interrupted because enough had come.
     pub interrupted_at: Option<usize>,
+    /// How long the gate took to read and judge it, repairs included: they are made while it is read.
+    pub reading: Duration,
 }
 
 /// What is heard while an answer arrives.
@@ -81,7 +84,9 @@ pub async fn respond_until(
     let mut collected = Collected::default();
     let (mut usage, mut served) = (Usage::default(), Served::default());
     let (mut finish, mut is_enough, mut complete, mut length) = (None, false, 0, 0);
+    let mut reading = Duration::ZERO;
     while !is_enough && let Some(chunk) = chunks.next().await? {
+        let began = Instant::now();
         for piece in pieces(&chunk, until) {
             piece.feed(&mut session, &mut |event| {
                 hear(Heard::Event(event.clone()));
@@ -99,6 +104,7 @@ pub async fn respond_until(
                 break;
             }
         }
+        reading += began.elapsed();
         match chunk {
             ModelChunk::Served(said) => served = said,
             ModelChunk::End { reason, usage: cost } => {
@@ -113,6 +119,7 @@ pub async fn respond_until(
         true => FinishReason::Stop,
         false => finish.ok_or_else(|| ModelFault::new(FaultCode::EndedEarly, "the answer has no end"))?,
     };
+    let began = Instant::now();
     session.finish(reason, &mut |event| {
         hear(Heard::Event(event.clone()));
         collected.push(event);
@@ -122,6 +129,7 @@ pub async fn respond_until(
         usage,
         served,
         interrupted_at: is_enough.then_some(length),
+        reading: reading + began.elapsed(),
     })
 }
 

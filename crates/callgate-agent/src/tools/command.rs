@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::Command;
 
 use super::{Prepared, RunTool, ToolError, ToolErrorCode, clipped};
-use crate::approval::{Preview, Starts};
+use crate::approval::{EXECUTE, Preview, Starts};
 use crate::model::BoxFuture;
 use crate::program::{self, Group};
 
@@ -64,6 +64,10 @@ impl ListedTool {
         }
         // A tool is dangerous unless its entry says otherwise.
         tool.dangerous = own("dangerous") != &Value::Bool(false);
+        // One that starts a program needs a permission of its own or the one for programs.
+        if !command.is_empty() {
+            tool.permission.get_or_insert_with(|| EXECUTE.to_owned());
+        }
         Ok(ListedTool { tool, command, variables, secrets: secrets.to_vec() })
     }
 }

@@ -50,6 +50,8 @@ pub enum ToolErrorCode {
     BadArguments,
     /// The tool took too long.
     Timeout,
+    /// What the tool needs cannot be reached.
+    Unreachable,
     /// Somebody stopped it.
     Cancelled,
     /// The budget is spent.
@@ -81,6 +83,7 @@ impl ToolErrorCode {
             ToolErrorCode::NoRunner => "no_runner",
             ToolErrorCode::BadArguments => "bad_arguments",
             ToolErrorCode::Timeout => "timeout",
+            ToolErrorCode::Unreachable => "unreachable",
             ToolErrorCode::Cancelled => "cancelled",
             ToolErrorCode::OverBudget => "over_budget",
             ToolErrorCode::Repeated => "repeated",
@@ -107,6 +110,7 @@ impl ToolErrorCode {
             ToolErrorCode::NoRunner => "its entry in the tool list needs a `command`; do not call it again",
             ToolErrorCode::BadArguments => "look at the tool's description",
             ToolErrorCode::Timeout => "ask for less at a time",
+            ToolErrorCode::Unreachable => "do without it, or say that it does not answer",
             ToolErrorCode::Cancelled => "wait for the user",
             ToolErrorCode::OverBudget => "say what you know so far",
             ToolErrorCode::Repeated => "do something else, or say what you know",

@@ -8,6 +8,8 @@ mod error;
 pub mod files;
 mod function;
 pub mod mcp;
+mod meter;
+mod queue;
 mod run;
 mod shell;
 
@@ -22,11 +24,12 @@ pub(crate) use completion::COMPLETION;
 pub use completion::Completion;
 pub use defuse::defused;
 pub use error::{ToolError, ToolErrorCode};
-pub use run::{Host, Meter, Outcome, Spending, ToolReport, Unrecorded, run_calls};
-
+pub use meter::{Meter, Rerun, Spending};
+pub use queue::{CallState, Queue, QueuedCall, Step};
+pub use run::{Host, Outcome, Progress, ToolReport, Unrecorded, run_calls};
 pub use shell::ShellTool;
 
-use crate::approval::Preview;
+use crate::approval::{Hunks, Preview};
 use crate::model::BoxFuture;
 
 /// Something that can be run.
@@ -48,8 +51,11 @@ pub trait RunTool: Send + Sync {
 /// A call that is ready to run, once.
 pub struct Prepared {
     preview: Preview,
-    action: Box<dyn FnOnce() -> BoxFuture<'static, Result<String, ToolError>> + Send>,
+    action: Box<dyn FnOnce(Option<Hunks>) -> Action + Send>,
 }
+
+/// What a tool does once it is told to.
+type Action = BoxFuture<'static, Result<String, ToolError>>;
 
 impl std::fmt::Debug for Prepared {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -63,7 +69,15 @@ impl Prepared {
     where
         F: Future<Output = Result<String, ToolError>> + Send + 'static,
     {
-        Prepared { preview: Preview::default(), action: Box::new(move || Box::pin(action())) }
+        Prepared::in_hunks(|_| action())
+    }
+
+    /// Ready to do this, or only some hunks of it. How many there are is said in the preview.
+    pub fn in_hunks<F>(action: impl FnOnce(Option<Hunks>) -> F + Send + 'static) -> Self
+    where
+        F: Future<Output = Result<String, ToolError>> + Send + 'static,
+    {
+        Prepared { preview: Preview::default(), action: Box::new(move |hunks| Box::pin(action(hunks))) }
     }
 
     /// Says what it will do, for whoever is asked. It is made safe to show.
@@ -77,9 +91,9 @@ impl Prepared {
         &self.preview
     }
 
-    /// Does it.
-    pub async fn run(self) -> Result<String, ToolError> {
-        (self.action)().await
+    /// Does it, or only these hunks of it.
+    pub async fn run(self, hunks: Option<Hunks>) -> Result<String, ToolError> {
+        (self.action)(hunks).await
     }
 }
 

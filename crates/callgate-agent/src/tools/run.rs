@@ -1,128 +1,25 @@
 //! Running the calls of one response: each is looked up, prepared, approved, recorded, run and recorded again.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use callgate::Call;
 use callgate::internal::json::{Kind, Tape};
 use serde::Serialize;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::{ToolError, ToolErrorCode, Toolbox, defused};
-use crate::approval::{ApprovalPolicy, Approver, Decision, Denial, DenialReason, Grants, Standing, hash};
-use crate::audit::{AuditError, AuditLog, Entry};
+use super::meter::Meter;
+use super::queue::{CallState, Queue, QueuedCall};
+use super::{RunTool, ToolError, ToolErrorCode, Toolbox, defused};
+use crate::approval::{ApprovalPolicy, Approver, Case, Decision, Denial, DenialReason, Grants, Standing};
+use crate::audit::{AuditError, AuditLog, AuditSettings, Entry};
 use crate::cancel::Cancel;
 use crate::history::Message;
 
 /// What a model reads of a tool that gave nothing.
 const NO_OUTPUT: &str = "(Tool returned no output)";
-
-/// How much one question of the user may cost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Spending {
-    /// The most responses of the model.
-    pub turns: usize,
-    /// The most calls that are run.
-    pub calls: usize,
-    /// The most calls of one response that are run.
-    pub calls_per_turn: usize,
-    /// How often the same call with the same arguments is run.
-    pub same_calls: usize,
-    /// How long all of it may take.
-    pub time: Duration,
-    /// How long one call may take.
-    pub call_time: Duration,
-}
-
-impl Default for Spending {
-    fn default() -> Self {
-        Spending {
-            turns: 16,
-            calls: 64,
-            calls_per_turn: 16,
-            same_calls: 5,
-            time: Duration::from_secs(1_800),
-            call_time: Duration::from_secs(30),
-        }
-    }
-}
-
-/// What was spent of it.
-#[derive(Clone, Debug)]
-pub struct Meter {
-    spending: Spending,
-    until: Instant,
-    turns: usize,
-    calls: usize,
-    /// How often each call was taken, by its hash.
-    taken: BTreeMap<String, usize>,
-}
-
-impl Meter {
-    /// Nothing is spent yet; the time begins now.
-    pub fn new(spending: Spending) -> Self {
-        // A limit beyond what the clock can hold is no limit.
-        let far = Duration::from_secs(86_400 * 365);
-        Meter {
-            spending,
-            until: Instant::now() + spending.time.min(far),
-            turns: 0,
-            calls: 0,
-            taken: BTreeMap::new(),
-        }
-    }
-
-    /// Takes a response of the model; an error if there is none left.
-    pub fn take_turn(&mut self) -> Result<(), ToolError> {
-        self.in_time()?;
-        if self.turns == self.spending.turns {
-            return Err(over(format!("the {} responses of one question are spent", self.turns)));
-        }
-        self.turns += 1;
-        Ok(())
-    }
-
-    /// When the time is over.
-    pub fn until(&self) -> Instant {
-        self.until
-    }
-
-    /// The responses and calls that were taken.
-    pub fn taken(&self) -> (usize, usize) {
-        (self.turns, self.calls)
-    }
-
-    /// Takes the call with this number in its response; an error if there is none left.
-    fn take_call(&mut self, number: usize, call: &Call) -> Result<(), ToolError> {
-        self.in_time()?;
-        if number >= self.spending.calls_per_turn {
-            let most = self.spending.calls_per_turn;
-            return Err(over(format!("only {most} calls of one response are run")));
-        }
-        if self.calls == self.spending.calls {
-            return Err(over(format!("the {} calls of one question are spent", self.calls)));
-        }
-        let same = self.taken.entry(hash(call)).or_default();
-        if *same == self.spending.same_calls {
-            let message = format!("this very call was made {same} times already, and its results are above");
-            return Err(ToolError::new(ToolErrorCode::Repeated, "", message));
-        }
-        *same += 1;
-        self.calls += 1;
-        Ok(())
-    }
-
-    fn in_time(&self) -> Result<(), ToolError> {
-        if Instant::now() >= self.until {
-            return Err(over("the time for one question is over".to_owned()));
-        }
-        Ok(())
-    }
-}
-
-fn over(message: String) -> ToolError {
-    ToolError::new(ToolErrorCode::OverBudget, "", message)
-}
+/// How long is waited before a call runs once more, times how often it ran.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// Who and what stands behind a call that runs.
 pub struct Host<'h> {
@@ -134,6 +31,8 @@ pub struct Host<'h> {
     pub approver: &'h dyn Approver,
     /// What the session may do.
     pub grants: &'h Grants,
+    /// The calls of the session.
+    pub queue: &'h mut Queue,
     /// Where decisions are recorded, if they are.
     pub audit: Option<&'h mut AuditLog>,
     /// What ties the records of one response together.
@@ -143,6 +42,8 @@ pub struct Host<'h> {
 /// What became of one call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ToolReport {
+    /// The id of the request, by which queue and records know it.
+    pub request_id: String,
     /// The call.
     pub call_id: String,
     /// The tool.
@@ -220,30 +121,48 @@ impl std::fmt::Display for Unrecorded {
 
 impl std::error::Error for Unrecorded {}
 
-/// Runs the calls of one response, one after the other, and tells of each as soon as it is over. Whatever is not
-/// recorded is not run: a log that cannot be written ends it.
+/// What is told while calls run.
+#[derive(Clone, Copy, Debug)]
+pub enum Progress<'p> {
+    /// A call came to another state.
+    Step(&'p QueuedCall),
+    /// A call is over.
+    Over(&'p ToolReport),
+}
+
+/// Runs the calls of one response, one after the other, and tells of each as it goes on. Whatever is not recorded is not
+/// run: a log that cannot be written ends it.
 pub async fn run_calls(
     calls: &[Call],
     host: &mut Host<'_>,
     meter: &mut Meter,
     cancel: &Cancel,
-    tell: &mut (dyn FnMut(&ToolReport) + Send),
+    tell: &mut (dyn FnMut(Progress<'_>) + Send),
 ) -> Result<Vec<ToolReport>, Unrecorded> {
+    let calls = in_order(calls);
+    let mut waiting = Vec::new();
+    for call in calls {
+        let request_id = host.queue.push(call);
+        step(host.queue, &request_id, CallState::Pending, tell);
+        waiting.push((call, request_id));
+    }
     let mut reports: Vec<ToolReport> = Vec::new();
-    for (number, call) in in_order(calls).into_iter().enumerate() {
+    for (number, (call, request_id)) in waiting.into_iter().enumerate() {
         let worked = |id: &String| {
             let ran = |report: &ToolReport| matches!(report.outcome, Outcome::Ran { .. });
             reports.iter().any(|report| report.call_id == *id && ran(report))
         };
+        let blocking = call.after.iter().find(|id| !worked(id));
+        let mut task = Task { call, request_id: &request_id, host, meter, cancel, tell };
         let outcome = if cancel.is_cancelled() {
-            not_run(host, call, cancelled())
-        } else if let Some(id) = call.after.iter().find(|id| !worked(id)) {
+            task.not_run(cancelled())
+        } else if let Some(id) = blocking {
             let message = format!("the call `{id}`, which it waits for, did not work");
-            not_run(host, call, ToolError::new(ToolErrorCode::Blocked, "", message))
+            task.not_run(ToolError::new(ToolErrorCode::Blocked, "", message))
         } else {
-            match meter.take_call(number, call) {
-                Ok(()) => run_one(call, host, meter, cancel).await,
-                Err(error) => not_run(host, call, error),
+            match task.meter.take_call(number, call) {
+                Ok(()) => task.run().await,
+                Err(error) => task.not_run(error),
             }
         };
         let (outcome, error) = match outcome {
@@ -251,8 +170,10 @@ pub async fn run_calls(
             Err(Unwritten { error, ran }) => (ran.map(|ran| *ran), Some(error)),
         };
         if let Some(outcome) = outcome {
-            let report = ToolReport { call_id: call.id.clone(), name: call.name.clone(), outcome };
-            tell(&report);
+            step(host.queue, &request_id, CallState::after(&outcome), tell);
+            let report =
+                ToolReport { request_id, call_id: call.id.clone(), name: call.name.clone(), outcome };
+            tell(Progress::Over(&report));
             reports.push(report);
         }
         if let Some(error) = error {
@@ -260,6 +181,13 @@ pub async fn run_calls(
         }
     }
     Ok(reports)
+}
+
+/// Moves a call to a state, and tells of it.
+fn step(queue: &mut Queue, request_id: &str, state: CallState, tell: &mut (dyn FnMut(Progress<'_>) + Send)) {
+    if let Some(call) = queue.step(request_id, state) {
+        tell(Progress::Step(call));
+    }
 }
 
 /// The calls in the order of the response, each behind those that it waits for.
@@ -287,106 +215,201 @@ impl From<AuditError> for Unwritten {
     }
 }
 
-async fn run_one(
-    call: &Call,
-    host: &mut Host<'_>,
-    meter: &Meter,
-    cancel: &Cancel,
-) -> Result<Outcome, Unwritten> {
-    let Some(tool) = host.tools.get(&call.name) else {
-        let message = format!("no tool `{}` can be run here", call.name);
-        return not_run(host, call, ToolError::new(ToolErrorCode::UnknownTool, "", message));
-    };
-    // Completion has no side effects, so grants and approval rules do not apply to it.
-    if tool.ends() {
-        return match tool.prepare(&call.value()).await {
-            Ok(prepared) => finished(host, call, prepared.run().await, Duration::ZERO),
-            Err(error) => not_run(host, call, error),
+/// One call on its way.
+struct Task<'t, 'h> {
+    call: &'t Call,
+    request_id: &'t str,
+    host: &'t mut Host<'h>,
+    meter: &'t mut Meter,
+    cancel: &'t Cancel,
+    tell: &'t mut (dyn FnMut(Progress<'_>) + Send),
+}
+
+/// What came of starting a call.
+enum Attempt {
+    /// It was not started.
+    Not(Outcome),
+    /// It gave this, after this time. What ran unasked may run once more.
+    Ran { result: Result<String, ToolError>, time: Duration, is_unasked: bool },
+}
+
+impl Task<'_, '_> {
+    async fn run(&mut self) -> Result<Outcome, Unwritten> {
+        let Some(tool) = self.host.tools.get(&self.call.name) else {
+            let message = format!("no tool `{}` can be run here", self.call.name);
+            return self.not_run(ToolError::new(ToolErrorCode::UnknownTool, "", message));
         };
-    }
-    if let Err(denial) = host.grants.check(tool.tool()) {
-        return deny(host, call, denial);
-    }
-    // Denied by a rule: no answer could let it run, so it is not even prepared.
-    if let (Standing::Deny, why) = host.approval.standing(call, tool.tool()) {
-        return deny(host, call, Denial::new(DenialReason::Rule, why));
-    }
-    // Tools take numbers of 64 bits. A rounded one would differ from what the model wrote and the user approved.
-    if let Some(number) = rounded(&call.arguments) {
-        let message = format!("the tool would get a rounded number instead of {number}");
-        return not_run(host, call, ToolError::new(ToolErrorCode::BadArguments, "", message));
-    }
-    let arguments = call.value();
-    let limit = (Instant::now() + meter.spending.call_time).min(meter.until());
-    let prepared = tokio::select! {
-        biased;
-        () = cancel.cancelled() => Err(cancelled()),
-        prepared = tokio::time::timeout_at(limit, tool.prepare(&arguments)) => {
-            prepared.unwrap_or_else(|_| Err(too_slow()))
+        let arguments = self.call.value();
+        // Completion has no side effects, so grants and approval rules do not apply to it.
+        if tool.ends() {
+            return match tool.prepare(&arguments).await {
+                Ok(prepared) => {
+                    self.step(CallState::Running);
+                    let result = prepared.run(None).await;
+                    self.finished(result, Duration::ZERO)
+                }
+                Err(error) => self.not_run(error),
+            };
         }
-    };
-    let prepared = match prepared {
-        Ok(prepared) => prepared,
-        Err(error) => return not_run(host, call, error),
-    };
-    let asked = host.approval.decide(call, tool.tool(), prepared.preview(), host.approver);
-    let decision = tokio::select! {
-        biased;
-        () = cancel.cancelled() => {
-            let detail = "the user stopped the question".to_owned();
-            deny(host, call, Denial::new(DenialReason::Cancelled, detail))?;
-            return Ok(Outcome::NotRun { error: cancelled() });
+        if let Err(denial) = self.host.grants.check(tool.tool()) {
+            return self.deny(denial);
         }
-        decision = asked => decision,
-    };
-    record(host, |settings| Entry::decision(call, &decision, settings))?;
-    let redeemed = match decision {
-        Decision::Permitted(permit) => permit.redeem(call),
-        Decision::Denied(denial) => Err(denial),
-    };
-    if let Err(denial) = redeemed {
-        return Ok(Outcome::Denied { denial });
+        // Denied by a rule: no answer could let it run, so it is not even prepared.
+        if let (Standing::Deny, why) = self.host.approval.standing(self.call, tool.tool()) {
+            return self.deny(Denial::new(DenialReason::Rule, why));
+        }
+        // Tools take numbers of 64 bits. A rounded one would differ from what the model wrote and the user approved.
+        if let Some(number) = rounded(&self.call.arguments) {
+            let message = format!("the tool would get a rounded number instead of {number}");
+            return self.not_run(ToolError::new(ToolErrorCode::BadArguments, "", message));
+        }
+        let spending = self.meter.spending;
+        let mut reruns = 0;
+        loop {
+            let (result, time, is_unasked) = match self.attempt(&**tool, &arguments).await? {
+                Attempt::Not(outcome) => return Ok(outcome),
+                Attempt::Ran { result, time, is_unasked } => (result, time, is_unasked),
+            };
+            let error = match &result {
+                Err(error)
+                    if is_unasked && reruns < spending.max_reruns && spending.rerun.is_after(error) =>
+                {
+                    error
+                }
+                _ => return self.finished(result, time),
+            };
+            reruns += 1;
+            let pause = PAUSE * reruns;
+            if Instant::now() + pause >= self.meter.until() {
+                return self.finished(result, time);
+            }
+            let again = json!(u64::try_from(pause.as_millis()).unwrap_or(u64::MAX));
+            self.record(CallState::Pending, |call, settings| {
+                Entry::result(call, Err(error), settings).took(time).detail("runs_again_in_ms", again)
+            })?;
+            self.step(CallState::Pending);
+            tokio::select! {
+                biased;
+                () = self.cancel.cancelled() => return self.finished(Err(cancelled()), time),
+                () = tokio::time::sleep(pause) => {}
+            }
+        }
     }
-    let started = Instant::now();
-    let limit = (started + meter.spending.call_time).min(meter.until());
-    let result = tokio::select! {
-        biased;
-        () = cancel.cancelled() => Err(cancelled()),
-        result = tokio::time::timeout_at(limit, prepared.run()) => result.unwrap_or_else(|_| {
-            Err(too_slow())
-        }),
-    };
-    finished(host, call, result, started.elapsed())
-}
 
-/// Records what a tool gave.
-fn finished(
-    host: &mut Host<'_>,
-    call: &Call,
-    result: Result<String, ToolError>,
-    time: Duration,
-) -> Result<Outcome, Unwritten> {
-    let recorded = record(host, |settings| Entry::result(call, result.as_deref(), settings).took(time));
-    let outcome = match result {
-        Ok(result) => Outcome::Ran { result },
-        Err(error) => Outcome::Failed { error },
-    };
-    match recorded {
-        Ok(()) => Ok(outcome),
-        Err(error) => Err(Unwritten { error: error.after(&call.name), ran: Some(Box::new(outcome)) }),
+    /// Prepares the call, decides about it, and starts it.
+    async fn attempt(&mut self, tool: &dyn RunTool, arguments: &Value) -> Result<Attempt, Unwritten> {
+        let limit = (Instant::now() + self.meter.spending.call_time).min(self.meter.until());
+        let prepared = tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => Err(cancelled()),
+            prepared = tokio::time::timeout_at(limit, tool.prepare(arguments)) => {
+                prepared.unwrap_or_else(|_| Err(too_slow()))
+            }
+        };
+        let prepared = match prepared {
+            Ok(prepared) => prepared,
+            Err(error) => return self.not_run(error).map(Attempt::Not),
+        };
+        let Host { approval, approver, .. } = *self.host;
+        let every_n = &approval.every_n;
+        let mut preview = prepared.preview().clone();
+        preview.always_asks =
+            preview.always_asks.or_else(|| self.host.queue.cadence.due(every_n, tool.tool(), arguments));
+        let case = Case { id: self.request_id, call: self.call, tool: tool.tool(), preview: &preview };
+        let decision = tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => {
+                let detail = "the user stopped the question".to_owned();
+                self.deny(Denial::new(DenialReason::Cancelled, detail))?;
+                return Ok(Attempt::Not(Outcome::NotRun { error: cancelled() }));
+            }
+            decision = approval.decide(&case, approver) => decision,
+        };
+        let state = match &decision {
+            Decision::Permitted(_) => CallState::Pending,
+            Decision::Denied(_) => CallState::Rejected,
+        };
+        self.record(state, |call, settings| Entry::decision(call, &decision, settings))?;
+        let permit = match decision {
+            Decision::Permitted(permit) => permit,
+            Decision::Denied(denial) => return Ok(Attempt::Not(Outcome::Denied { denial })),
+        };
+        let (was_asked, hunks) = (permit.was_asked(), permit.hunks().cloned());
+        if let Err(denial) = permit.redeem(self.call) {
+            return Ok(Attempt::Not(Outcome::Denied { denial }));
+        }
+        self.host.queue.cadence.count(every_n, tool.tool(), arguments, was_asked);
+        self.step(CallState::Running);
+        let started = Instant::now();
+        let limit = (started + self.meter.spending.call_time).min(self.meter.until());
+        let result = tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => Err(cancelled()),
+            result = tokio::time::timeout_at(limit, prepared.run(hunks)) => {
+                result.unwrap_or_else(|_| Err(too_slow()))
+            }
+        };
+        Ok(Attempt::Ran { result, time: started.elapsed(), is_unasked: !was_asked })
     }
-}
 
-/// Records that a tool was never started, and why.
-fn not_run(host: &mut Host<'_>, call: &Call, error: ToolError) -> Result<Outcome, Unwritten> {
-    record(host, |settings| Entry::not_run(call, &error, settings))?;
-    Ok(Outcome::NotRun { error })
-}
+    /// Records what a tool gave.
+    fn finished(&mut self, result: Result<String, ToolError>, time: Duration) -> Result<Outcome, Unwritten> {
+        let outcome = match &result {
+            Ok(result) => Outcome::Ran { result: result.clone() },
+            Err(error) => Outcome::Failed { error: error.clone() },
+        };
+        let recorded = self.record(CallState::after(&outcome), |call, settings| {
+            Entry::result(call, result.as_deref(), settings).took(time)
+        });
+        match recorded {
+            Ok(()) => Ok(outcome),
+            Err(error) => {
+                Err(Unwritten { error: error.after(&self.call.name), ran: Some(Box::new(outcome)) })
+            }
+        }
+    }
 
-fn deny(host: &mut Host<'_>, call: &Call, denial: Denial) -> Result<Outcome, Unwritten> {
-    let decision = Decision::Denied(denial.clone());
-    record(host, |settings| Entry::decision(call, &decision, settings))?;
-    Ok(Outcome::Denied { denial })
+    /// Records that a tool was not started, and why. One that was started before has run all the same.
+    fn not_run(&mut self, error: ToolError) -> Result<Outcome, Unwritten> {
+        let outcome = match self.attempts() {
+            0 => Outcome::NotRun { error: error.clone() },
+            _ => Outcome::Failed { error: error.clone() },
+        };
+        self.record(CallState::after(&outcome), |call, settings| Entry::not_run(call, &error, settings))?;
+        Ok(outcome)
+    }
+
+    fn deny(&mut self, denial: Denial) -> Result<Outcome, Unwritten> {
+        let decision = Decision::Denied(denial.clone());
+        self.record(CallState::Rejected, |call, settings| Entry::decision(call, &decision, settings))?;
+        Ok(Outcome::Denied { denial })
+    }
+
+    /// How often the call was started.
+    fn attempts(&self) -> u32 {
+        let queued = self.host.queue.calls().iter().rfind(|call| call.request_id == self.request_id);
+        queued.map_or(0, |call| call.attempts)
+    }
+
+    fn step(&mut self, state: CallState) {
+        step(self.host.queue, self.request_id, state, self.tell);
+    }
+
+    /// Records something about the call, which is in this state then.
+    fn record(
+        &mut self,
+        state: CallState,
+        entry: impl FnOnce(&Call, &AuditSettings) -> Entry,
+    ) -> Result<(), AuditError> {
+        let attempts = self.attempts();
+        let Some(log) = self.host.audit.as_deref_mut() else { return Ok(()) };
+        let entry = entry(self.call, log.settings())
+            .tied(self.host.correlation_id)
+            .detail("request_id", json!(self.request_id))
+            .detail("state", json!(state))
+            .detail("attempts", json!(attempts));
+        log.record(entry).map(drop)
+    }
 }
 
 /// A whole number in the arguments that 64 bits cannot hold.
@@ -405,13 +428,4 @@ fn too_slow() -> ToolError {
 
 fn cancelled() -> ToolError {
     ToolError::new(ToolErrorCode::Cancelled, "", "the user stopped it")
-}
-
-fn record(
-    host: &mut Host<'_>,
-    entry: impl FnOnce(&crate::audit::AuditSettings) -> Entry,
-) -> Result<(), AuditError> {
-    let Some(log) = host.audit.as_deref_mut() else { return Ok(()) };
-    let entry = entry(log.settings()).tied(host.correlation_id);
-    log.record(entry).map(drop)
 }

@@ -10,7 +10,7 @@ use tokio::process::Command;
 
 use super::command::run;
 use super::{Prepared, RunTool, ToolError, ToolErrorCode};
-use crate::approval::{Preview, Starts};
+use crate::approval::{EXECUTE, Preview, Starts};
 use crate::model::BoxFuture;
 use crate::program;
 
@@ -46,7 +46,8 @@ impl ShellTool {
             "additionalProperties": false,
         });
         let what = "Runs a command line in the workspace. The user is asked every time.";
-        ShellTool { tool: Tool::new(NAME, what, schema).dangerous(), folder, time, secrets: secrets.to_vec() }
+        let tool = Tool::new(NAME, what, schema).dangerous().permission(EXECUTE);
+        ShellTool { tool, folder, time, secrets: secrets.to_vec() }
     }
 
     fn prepared(&self, arguments: &Value) -> Result<Prepared, ToolError> {
@@ -72,7 +73,7 @@ impl ShellTool {
             },
             effect: "a shell runs the line in this folder, with your rights: it can reach everything that you can",
             place: Some(self.folder.to_string_lossy().into_owned()),
-            always_asks: Some(ASKS),
+            always_asks: Some(ASKS.to_owned()),
             ..Preview::default()
         };
         let work = move || async move {

@@ -1,7 +1,7 @@
 //! Cases about approval and permissions: what asks, what a no becomes, and what a session may do.
 
 use callgate_agent::approval::{
-    Answer, ApprovalPolicy, Approver, Decision, Grants, Preview, Request, Standing,
+    Answer, ApprovalPolicy, Approver, Case, Decision, Grants, Preview, Request, Standing,
 };
 use callgate_agent::model::BoxFuture;
 use serde_json::{Value, json};
@@ -47,12 +47,9 @@ pub(crate) fn faults(case: &Value) -> Vec<String> {
     let asks = standing == Standing::Ask;
     faults.extend(fault(expect, "needs_approval", json!(asks)).map(|fault| format!("{fault} ({why})")));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
-    let decision = runtime.unwrap_or_else(|error| panic!("{error}")).block_on(policy.decide(
-        call,
-        tool,
-        &Preview::default(),
-        &approver,
-    ));
+    let case = Case { id: "r", call, tool, preview: &Preview::default() };
+    let runtime = runtime.unwrap_or_else(|error| panic!("{error}"));
+    let decision = runtime.block_on(policy.decide(&case, &approver));
     match decision {
         Decision::Permitted(permit) => {
             faults.extend(fault(expect, "runs", json!([call.name])));

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
 use callgate::{FinishReason, Gate, Response};
-use callgate_agent::audit::{AuditLog, AuditSettings, Entry, Medium, Redaction, Style, Sync, error_line};
+use callgate_agent::audit::{AuditLog, AuditSettings, Entry, Medium, Redaction, Style, error_line};
 use serde_json::{Value, json};
 
 use super::{fault, gate, missing, text};
@@ -93,16 +93,7 @@ fn response(gate: &Gate, input: &Value) -> Response {
 
 /// Everything that is recorded about a response whose calls ran well.
 fn lines(gate: &Gate, response: &Response, input: &Value) -> Vec<Value> {
-    let settings = AuditSettings {
-        folder: "unused".into(),
-        sync: Sync::Decision,
-        redaction: Redaction::default(),
-        repair_details: true,
-        max_age: None,
-        max_sessions: None,
-        key_file: None,
-        state: None,
-    };
+    let settings = AuditSettings::new("unused");
     let memory = Memory::default();
     let session_id = input["session"].as_str().unwrap_or("s-0");
     let mut log = AuditLog::on(Box::new(memory.clone()), settings.clone(), session_id, "memory", || {

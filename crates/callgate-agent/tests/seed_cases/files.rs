@@ -9,7 +9,7 @@ use callgate_agent::history::Message;
 use callgate_agent::model::BoxFuture;
 use callgate_agent::tools::files::{FS_READ, FileLimits, FileNames, Root, file_tools};
 use callgate_agent::tools::{
-    Host, Meter, Outcome, Prepared, RunTool, Spending, ToolError, ToolErrorCode, ToolReport, Toolbox,
+    Host, Meter, Outcome, Prepared, Queue, RunTool, Spending, ToolError, ToolErrorCode, ToolReport, Toolbox,
     run_calls,
 };
 use serde_json::{Value, json};
@@ -104,6 +104,7 @@ fn run(case: &Value, calls: &[callgate::Call], tools: &Toolbox) -> Vec<ToolRepor
         approval: &approval,
         approver: &NobodyThere,
         grants: &grants,
+        queue: &mut Queue::new(),
         audit: None,
         correlation_id: "case",
     };

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use callgate::{Gate, Profile};
 use callgate_agent::approval::Grants;
-use callgate_agent::audit::{AuditLog, AuditSettings, Redaction, Style, Sync, session_path};
+use callgate_agent::audit::{AuditLog, AuditSettings, Style, session_path};
 use callgate_agent::cancel::Cancel;
 use callgate_agent::chat::{Answered, Chat, ChatEvent, End, LeftOut, Setting};
 use callgate_agent::model::{Address, Ollama, Served, Server};
@@ -23,8 +23,8 @@ pub(crate) struct Asked {
     pub(crate) strikes: Vec<usize>,
     /// The tools whose calls were said to be complete.
     pub(crate) complete: Vec<String>,
-    /// What the server said about each response, and whether it was interrupted.
-    pub(crate) served: Vec<(Served, bool)>,
+    /// What the server said about each response, and where it was interrupted.
+    pub(crate) served: Vec<(Served, Option<usize>)>,
     pub(crate) left_out: Vec<LeftOut>,
     /// Whether the server noticed that the client went before its answer was over, for each request.
     pub(crate) left: Vec<bool>,
@@ -81,16 +81,7 @@ pub(crate) async fn ask(profile: &str, says: &[Says], change: impl FnOnce(&mut S
     grants.grant(FS_READ, "the test says so");
     setting.grants = grants;
     setting.retry.delay = std::time::Duration::from_millis(1);
-    let settings = AuditSettings {
-        folder: scratch.path("audit"),
-        sync: Sync::Decision,
-        redaction: Redaction { style: Style::Full, words: Vec::new() },
-        repair_details: true,
-        max_age: None,
-        max_sessions: None,
-        key_file: None,
-        state: None,
-    };
+    let settings = AuditSettings::new(scratch.path("audit")).keeping(Style::Full);
     setting.audit = Some(AuditLog::create(settings, "s").unwrap());
     change(&mut setting);
     let mut chat = Chat::begin(setting, "").unwrap();
@@ -98,7 +89,9 @@ pub(crate) async fn ask(profile: &str, says: &[Says], change: impl FnOnce(&mut S
     let mut tell = |event: ChatEvent<'_>| match event {
         ChatEvent::Strike { count, .. } => strikes.push(count),
         ChatEvent::CallComplete { name } => complete.push(name.to_owned()),
-        ChatEvent::Judged { served: said, is_interrupted, .. } => served.push((said.clone(), is_interrupted)),
+        ChatEvent::Judged { served: said, interrupted_at, .. } => {
+            served.push((said.clone(), interrupted_at));
+        }
         ChatEvent::LeftOut(left) => left_out.push(left),
         _ => {}
     };

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use callgate::{Registry, Tool};
-use callgate_agent::approval::{Approver, Grants};
+use callgate_agent::approval::{Approver, EXECUTE, Grants};
 use callgate_agent::audit::{AuditError, AuditLog, own_path, session_path};
 use callgate_agent::chat::{Chat, Setting};
 use callgate_agent::config::{Config, FILE, Places};
+use callgate_agent::guard::SessionGuard;
 use callgate_agent::id::random_id;
 use callgate_agent::tools::files::{FS_READ, FS_WRITE, FileNames, Root, file_tools};
 use callgate_agent::tools::mcp::{Mcp, McpServer};
@@ -28,6 +29,8 @@ pub(super) struct Begun {
     servers: Vec<Mcp>,
     /// The file of its records, if there are any.
     pub(super) records: Option<PathBuf>,
+    /// The folder, which no other session works in meanwhile.
+    _guard: Option<SessionGuard>,
 }
 
 impl Begun {
@@ -47,6 +50,7 @@ pub(super) async fn begin(
     config: &Config,
     approver: Box<dyn Approver>,
 ) -> Result<Begun, Stop> {
+    let guard = if config.one_session() { guard(&args.root)? } else { None };
     let mut grants = Grants::new();
     let mut tools = Toolbox::new();
     if !args.no_files {
@@ -64,11 +68,14 @@ pub(super) async fn begin(
             Stop::usage(format!("{}: {error}", args.root.display()), "name a folder with --root")
         })?;
         let time = config.spending().call_time;
+        grants.grant(EXECUTE, "`tools.shell` is on");
         add(&mut tools, Arc::new(ShellTool::new(folder, time, &config.secret_variables())))?;
     }
     if let Some(path) = &args.tools {
         for tool in listed(path, config)? {
-            if let Some(permission) = &tool.tool().permission {
+            // A list of tools does not overrule the flag that permits no writing.
+            let permission = tool.tool().permission.as_deref();
+            if let Some(permission) = permission.filter(|needed| !(args.read_only && *needed == FS_WRITE)) {
                 grants.grant(permission, "the command was given the tool");
             }
             add(&mut tools, Arc::new(tool))?;
@@ -76,6 +83,9 @@ pub(super) async fn begin(
     }
     let servers = servers(args, config, &tools).await?;
     for tool in servers.iter().flat_map(Mcp::tools) {
+        if let Some(permission) = &tool.tool().permission {
+            grants.grant(permission, "the command was given the server");
+        }
         add(&mut tools, Arc::clone(tool))?;
     }
     if config.needs_completion() {
@@ -111,7 +121,28 @@ pub(super) async fn begin(
     setting.endless = config.endless();
     setting.examples = config.examples();
     let chat = Chat::begin(setting, config.instructions()).map_err(|error| unrecorded(&error))?;
-    Ok(Begun { chat, servers, records })
+    Ok(Begun { chat, servers, records, _guard: guard })
+}
+
+/// Takes the folder for this session.
+fn guard(root: &Path) -> Result<Option<SessionGuard>, Stop> {
+    match SessionGuard::take(root) {
+        Ok(guard) => Ok(Some(guard)),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+            let place = own_path(root).unwrap_or_else(|_| root.to_owned());
+            let help = "end that one, name another folder with --root, or let both work with --set chat.one_session=false";
+            Err(Stop::usage(format!("another session works in {}", place.display()), help))
+        }
+        // A folder that is not there is told of by whoever needs it; where there are no locks, nobody is kept out.
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::Unsupported) => {
+            Ok(None)
+        }
+        Err(error) => {
+            let why = visible(&error.to_string(), Breaks::Show).into_owned();
+            let _ = writeln!(io::stderr(), "callgate: other sessions in this folder are not noticed: {why}");
+            Ok(None)
+        }
+    }
 }
 
 /// Why a server cannot be asked: it has many models, and none is named.

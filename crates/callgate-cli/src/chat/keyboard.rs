@@ -156,20 +156,36 @@ impl Approver for AtTerminal {
                     return Answer::Closed;
                 }
                 forget_typed();
-                let prompt =
-                    "run it? [y]es, [a]lways this very call, [v]iew all, anything else is no: ".to_owned();
+                let hunks = match request.hunks {
+                    0 | 1 => "",
+                    _ => "numbers of hunks (1,3) for those alone, ",
+                };
+                let prompt = format!(
+                    "run it? [y]es, [a]lways this very call, [v]iew all, {hunks}anything else is no: "
+                );
                 match self.keyboard.line(prompt).await {
                     Typed::Line(line) => match line.trim() {
                         "y" | "yes" => return Answer::Approve { hash: request.hash.clone() },
                         "a" | "always" => return Answer::ApproveAlways { hash: request.hash.clone() },
                         "v" | "view" => is_short = false,
-                        _ => return Answer::Deny,
+                        other => match numbers(other).filter(|_| request.hunks > 1) {
+                            Some(hunks) => {
+                                return Answer::ApproveHunks { hash: request.hash.clone(), hunks };
+                            }
+                            None => return Answer::Deny,
+                        },
                     },
                     Typed::TakenBack | Typed::Left | Typed::Closed => return Answer::Closed,
                 }
             }
         })
     }
+}
+
+/// Numbers with commas or blanks between them; nothing if anything else is there.
+fn numbers(line: &str) -> Option<Vec<usize>> {
+    let words = line.split([',', ' ']).filter(|word| !word.is_empty());
+    words.map(|word| word.parse().ok()).collect()
 }
 
 /// Throws away what was typed before the question was there.

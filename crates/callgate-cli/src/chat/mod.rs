@@ -93,24 +93,26 @@ async fn once(question: &str, args: &ChatArgs, config: &Config, paint: Paint) ->
     let mut view = if args.json { View::silent(paint) } else { View::split(paint) };
     let mut responses: Vec<Value> = Vec::new();
     let mut tell = |event: ChatEvent<'_>| {
-        if let ChatEvent::Judged { response, asked_again, view, served, is_interrupted } = &event {
+        if let ChatEvent::Judged { response, asked_again, view, served, interrupted_at } = &event {
             responses.push(json!({
                 "response": response,
                 "view": view,
                 "asked_again": asked_again,
                 "served": served,
-                "interrupted": is_interrupted,
+                "interrupted": interrupted_at.is_some(),
+                "interrupted_at": interrupted_at,
             }));
         }
         view.show(&event);
     };
     let answered = interrupts.ask(&mut begun.chat, question, &mut tell).await;
-    let strikes = begun.chat.strikes();
+    let (strikes, queue) = (begun.chat.strikes(), begun.chat.queue().to_vec());
     let ended = begun.end().await;
     if args.json {
         let mut all = json!(answered);
         all["responses"] = json!(responses);
         all["strikes"] = json!(strikes);
+        all["queue"] = json!(queue);
         writeln!(io::stdout(), "{all}")?;
     } else {
         view.end(&answered)?;

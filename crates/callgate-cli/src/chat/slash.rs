@@ -87,7 +87,10 @@ fn line(tool: &Tool, paint: Paint, out: &mut dyn Write) -> io::Result<()> {
     let head = format!("{name} {}", parameters.join(" "));
     let width = paint.columns().saturating_sub(36).max(20);
     let what = one_line(&tool.description, width);
-    let asks = if tool.dangerous { " (dangerous)" } else { "" };
+    let needs = tool.permission.as_deref().map(|permission| visible(permission, Breaks::Show).into_owned());
+    let remarks: Vec<String> =
+        needs.into_iter().chain(tool.dangerous.then(|| "dangerous".to_owned())).collect();
+    let asks = if remarks.is_empty() { String::new() } else { format!(" ({})", remarks.join(", ")) };
     writeln!(
         out,
         "{} {}",

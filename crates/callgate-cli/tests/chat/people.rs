@@ -106,9 +106,14 @@ fn a_word_behind_a_slash_is_a_command() {
     let output = converse(&folder, &[], lines);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let out = text(&output.stdout);
-    for wanted in
-        ["/audit   show", "fs.write content path", "nothing was asked yet", "the tool ran", "perhaps /tools"]
-    {
+    for wanted in [
+        "/audit   show",
+        "fs.write content path",
+        "(FS_WRITE, dangerous)",
+        "nothing was asked yet",
+        "the tool ran",
+        "perhaps /tools",
+    ] {
         assert!(out.contains(wanted), "{wanted} is missing in {out}");
     }
     assert_eq!(out.matches("fs.read says: alpha").count(), 2, "the question and once more: {out}");
@@ -252,4 +257,59 @@ fn rejected_calls_are_lines_for_monitoring_and_counted() {
         "{stats}"
     );
     assert!(stats["mean_ms"]["wait before asking again"].is_f64(), "{stats}");
+    assert!(stats["mean_ms"]["reading a response"].is_f64(), "{stats}");
+    assert_eq!(stats["rates"]["rejected as unknown-tool"], 1.0, "{stats}");
+}
+
+/// what became of each call, and that a safe one that took too long was run again.
+#[cfg(unix)]
+#[test]
+fn the_queue_is_part_of_the_json_and_counted() {
+    let folder = Folder::new("queue");
+    let tool = |name: &str, dangerous: bool| {
+        json!({"name": name, "description": "Waits.", "dangerous": dangerous, "parameters": {"type": "object"},
+               "command": ["sh", "-c", "echo ran >> marks; sleep 9"]})
+    };
+    let list = json!([tool("wait", false), tool("risk", true)]);
+    std::fs::write(folder.0.join("tools.json"), list.to_string()).unwrap();
+    let ask = |name: &str, rerun: &str| {
+        let args = ["--json", "--tools", "tools.json", "--set", "chat.tool_time_ms=200", "--set", rerun];
+        let mut all = super::json(&folder.once(&format!("call {name} {{}}"), &args));
+        let queue = all["queue"].take();
+        let steps = queue[0]["steps"].as_array().unwrap();
+        let states: Vec<String> =
+            steps.iter().map(|step| step["state"].as_str().unwrap().to_owned()).collect();
+        assert_eq!(queue[0]["request_id"], all["tools"][0]["request_id"]);
+        (queue[0]["attempts"].as_u64().unwrap(), states.join(" "))
+    };
+    assert_eq!(ask("wait", "tools.rerun=transport"), (1, "pending running failed".to_owned()));
+    let again = "pending running pending running pending running failed";
+    assert_eq!(ask("wait", "tools.rerun=timeout"), (3, again.to_owned()));
+    assert_eq!(ask("risk", "tools.rerun=timeout"), (0, "pending rejected".to_owned()));
+    assert_eq!(folder.read("marks").lines().count(), 4);
+    let stats = std::process::Command::new(env!("CARGO_BIN_EXE_callgate"))
+        .args(["audit", "stats", "--json"])
+        .current_dir(&folder.0)
+        .env("XDG_STATE_HOME", folder.state())
+        .output()
+        .unwrap();
+    let calls = super::json(&stats)["counts"]["call"].take();
+    assert_eq!(calls, json!({"failed": 2, "rejected": 1, "run again": 2}));
+}
+
+/// A list of tools grants what its tools need, but not what a flag does not permit.
+#[cfg(unix)]
+#[test]
+fn a_tool_list_does_not_overrule_read_only() {
+    let folder = Folder::new("read-only");
+    let list = json!([{"name": "put", "description": "Puts.", "dangerous": false, "permission": "FS_WRITE",
+        "parameters": {"type": "object"}, "command": ["sh", "-c", "echo ran"]}]);
+    std::fs::write(folder.0.join("tools.json"), list.to_string()).unwrap();
+    for (flags, says) in
+        [(&[][..], "put says: ran"), (&["--read-only"][..], "permission denied for tool: put")]
+    {
+        let args = [&["--tools", "tools.json"][..], flags].concat();
+        let output = folder.once("call put {}", &args);
+        assert!(text(&output.stdout).contains(says), "{output:?}");
+    }
 }

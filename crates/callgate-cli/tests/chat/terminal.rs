@@ -191,3 +191,75 @@ fn a_question_as_an_argument_asks_whoever_is_at_the_terminal() {
     assert_eq!(session.child.wait().unwrap().code(), Some(0));
     assert_eq!(folder.read("b.txt"), "beta");
 }
+
+#[test]
+fn x41_typed_numbers_are_a_yes_to_those_hunks_alone() {
+    let folder = Folder::new("pty-hunks");
+    let line = |number: usize| format!("line {number}\n");
+    let old: Vec<String> = (0..30).map(line).collect();
+    std::fs::write(folder.0.join("long.txt"), old.concat()).unwrap();
+    let mut session = Session::start(&folder, &[]);
+    session.until("> ");
+    let edits = "[{\"old_string\": \"line 2\\n\", \"new_string\": \"two\\n\"}, {\"old_string\": \"line 20\\n\", \"new_string\": \"twenty\\n\"}]";
+    session.types(&format!("call fs.edit {{\"path\": \"long.txt\", \"edits\": {edits}}}\r"));
+    let asked = session.until("anything else is no: ");
+    for wanted in ["│ @ hunk 1 of 2", "│ @ hunk 2 of 2", "numbers of hunks (1,3) for those alone"] {
+        assert!(asked.contains(wanted), "{wanted} is missing in {asked}");
+    }
+    session.types("2\r");
+    session.until("The user refused parts of this change (hunks 1 of 2)");
+    let mut new = old;
+    new[20] = "twenty\n".to_owned();
+    assert_eq!(folder.read("long.txt"), new.concat());
+    session.until("> ");
+    // Where there is one hunk, a number is a no like anything else.
+    session.types("call fs.write {\"path\": \"a.txt\", \"content\": \"omega\"}\r");
+    let asked = session.until("anything else is no: ");
+    assert!(!asked.contains("numbers of hunks") && !asked.contains("@ hunk"), "{asked}");
+    session.types("1\r");
+    session.until("User denied permission");
+    assert!(folder.read("a.txt").starts_with("alpha"));
+    session.until("> ");
+    session.types("\u{4}");
+    assert_eq!(session.child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn x66_a_folder_has_one_session_at_a_time() {
+    let folder = Folder::new("pty-guard");
+    let mut session = Session::start(&folder, &[]);
+    session.until("> ");
+    let second = folder.once("list", &[]);
+    assert_eq!(second.status.code(), Some(2), "{second:?}");
+    let said = String::from_utf8_lossy(&second.stderr).into_owned();
+    for wanted in ["another session works in", "--root", "--set chat.one_session=false"] {
+        assert!(said.contains(wanted), "{wanted} is missing in {said}");
+    }
+    assert_eq!(folder.once("list", &["--set", "chat.one_session=false"]).status.code(), Some(0));
+    std::fs::create_dir(folder.0.join("other")).unwrap();
+    assert_eq!(folder.once("list", &["--root", "other"]).status.code(), Some(0));
+    // A session that is killed leaves nothing behind that keeps others out.
+    session.child.kill().unwrap();
+    session.child.wait().unwrap();
+    assert_eq!(folder.once("list", &[]).status.code(), Some(0));
+}
+
+#[test]
+fn r39_every_nth_call_asks_at_the_terminal() {
+    let folder = Folder::new("pty-every");
+    let mut session = Session::start(&folder, &["--set", "approval.every_n=2 @FS_READ"]);
+    for _ in 0..2 {
+        session.until("> ");
+        session.types("list\r");
+        session.until("fs.list says");
+        session.until("> ");
+        session.types("list\r");
+        let asked = session.until("anything else is no: ");
+        assert!(asked.contains("why      │ one call in 2 asks, by the rule `@FS_READ`"), "{asked}");
+        session.types("y\r");
+        session.until("fs.list says");
+    }
+    session.until("> ");
+    session.types("\u{4}");
+    assert_eq!(session.child.wait().unwrap().code(), Some(0));
+}

@@ -1,6 +1,6 @@
 //! `callgate config` and `audit`: what holds and who said so, and what was recorded.
 
-use callgate_agent::audit::{AuditLog, AuditSettings, Entry, EntryKind, Redaction, Status, Sync};
+use callgate_agent::audit::{AuditLog, AuditSettings, Entry, EntryKind, Status};
 use callgate_agent::written::Written;
 use serde_json::{Value, json};
 
@@ -44,16 +44,7 @@ fn a_wrong_configuration_is_rejected_with_file_line_key_and_nearest_key() {
 #[test]
 fn audit_lists_shows_counts_and_verifies_what_the_agent_recorded() {
     let folder = Scratch::folder("audit");
-    let settings = AuditSettings {
-        folder: folder.0.clone(),
-        sync: Sync::Decision,
-        redaction: Redaction::default(),
-        repair_details: true,
-        max_age: None,
-        max_sessions: None,
-        key_file: None,
-        state: None,
-    };
+    let settings = AuditSettings::new(folder.0.clone());
     let mut log = AuditLog::create(settings.clone(), "one").unwrap();
     let repairs = serde_json::json!([{"code": "trailing-comma"}]);
     let accepted = Entry::new(EntryKind::Response, "look", Status::Warn)

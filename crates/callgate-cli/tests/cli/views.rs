@@ -80,6 +80,23 @@ fn other_documents_have_their_words_too() {
     assert_eq!(xml("Let me read it."), "NO_XML_BLOCKS");
     assert_eq!(xml("<look>{\"n\": 1}</look>"), "SCHEMA_VALIDATION");
     assert_eq!(xml("<look>{\"q\": }</look>"), "MALFORMED_XML");
+    // what a parameter should be, whether it came as JSON or between tags.
+    let said = |profile: &str, text: &str| {
+        view(profile, json!({"id": 1, "text": text}))["errors"][0]["message"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(said("strict-xml", "<look>{\"q\": 1}</look>"), "Parameter q should be a string, got number");
+    assert_eq!(
+        said("strict-xml", "<look><q>a</q><n>many</n></look>"),
+        "Parameter n should be an integer, got the text \"many\""
+    );
+    // how Reploid speaks of broken JSON.
+    let broken = said("labelled", "TOOL_CALL: look\nARGS: {\"q\": 'a'}");
+    assert!(broken.starts_with("JSON Parse Error: "), "{broken}");
+    // A line break is one only in backticks; elsewhere it is said to be the cause.
+    let broken = said("labelled", "TOOL_CALL: look\nARGS: {\"q\": \"a\nb\"}");
+    assert!(broken.starts_with("JSON Parse Error: ") && broken.contains("raw-control-char"), "{broken}");
+    let fine = view("labelled", json!({"id": 1, "text": "TOOL_CALL: look\nARGS: {\"q\": `a\nb`}"}));
+    assert_eq!((&fine["kind"], &fine["parse_result"]), (&json!("action"), &json!("repaired")));
     assert_eq!(view("labelled", json!({"id": 1, "text": "All read.\nDONE"}))["done"], true);
     assert_eq!(view("labelled", json!({"id": 1, "text": "I am NOT DONE yet."}))["done"], false);
 }

@@ -10,6 +10,9 @@ use crate::response::Response;
 /// What a host is told to do when a response could not be parsed.
 pub(super) const SUGGESTION: &str = "The response couldn't be parsed. Ask the LLM to clarify or retry.";
 
+/// What asks again for one rejected call.
+pub(super) const RETRY: &str = "[Parser Error]\n{error_message}\n\n[Guidance]\nAnswer with one JSON object in the taught form and nothing after it. The arguments of {tool_name}: {schema_example}";
+
 /// The sentences of the document.
 pub(super) const SENTENCES: &[(Code, &str)] = &[(Code::EmptyResponse, "empty response from LLM")];
 

@@ -60,8 +60,8 @@ fn opening(profile: &Profile, count: usize) -> String {
 
 fn line(profile: &Profile, finding: &Finding, name: &str, rejected: Option<&Rejected>) -> String {
     let Row { feedback, sentences, .. } = profile.row;
-    let message = message(sentences, finding);
-    let message = (feedback.rewords)(message).map_or(Cow::Borrowed(message), Cow::Owned);
+    let message =
+        (feedback.rewords)(finding).map_or_else(|| Cow::Borrowed(message(sentences, finding)), Cow::Owned);
     let mut line = (feedback.lead)(finding, name);
     line.push_str(&defuse(&message));
     if !finding.path.is_empty() {

@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 
 use serde::Serialize;
 
-use super::{Strike, prompt};
+use super::{Strike, message, prompt};
 use crate::dialect::{Record, RenderCall};
 use crate::event::Rejected;
 use crate::finding::{Code, Finding, Severity};
@@ -157,10 +157,25 @@ pub(super) fn lead(finding: &Finding, name: &str) -> String {
     }
 }
 
-/// The document speaks of parameters.
-pub(super) fn rewords(message: &str) -> Option<String> {
-    let key = message.strip_prefix("missing required argument: ")?;
-    Some(format!("Missing required parameter: {key}"))
+/// The document speaks of parameters, and of what they should be.
+pub(super) fn rewords(finding: &Finding) -> Option<String> {
+    if let Some(key) = finding.message.strip_prefix("missing required argument: ") {
+        return Some(format!("Missing required parameter: {key}"));
+    }
+    if finding.code != Code::WrongType {
+        return None;
+    }
+    let (place, types) = finding.message.strip_prefix("invalid value")?.split_once(": expected ")?;
+    // What was text between tags is told without its name, which stands in the path.
+    let place = place.strip_prefix(" for ").unwrap_or(finding.path.trim_start_matches('/'));
+    let article = if types.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+    Some(format!("Parameter {place} should be {article} {types}"))
+}
+
+/// What is wrong with a rejected call, all of it.
+pub(super) fn error(sentences: &[(Code, &'static str)], rejected: &Rejected) -> String {
+    let one = |finding| rewords(finding).unwrap_or_else(|| message(sentences, finding).to_owned());
+    rejected.findings.iter().map(one).collect::<Vec<_>>().join("; ")
 }
 
 /// What is said about a tool.

@@ -73,7 +73,7 @@ pub(super) struct Feedback {
     /// What stands before the message of a finding, about the tool of this name.
     pub(super) lead: fn(&Finding, &str) -> String,
     /// The message in the words of the document, where the finding has made one of its own.
-    pub(super) rewords: fn(&str) -> Option<String>,
+    pub(super) rewords: fn(&Finding) -> Option<String>,
     /// Whether the example of a tool is a whole call in the dialect that the profile teaches, and not its arguments alone.
     pub(super) shows_calls: bool,
     /// What is said about a tool besides its schema and an example.
@@ -190,6 +190,7 @@ pub(super) const PROFILES: &[Row] = &[
         error: action::error,
         text: action::text,
         last_strike: action::SUGGESTION,
+        retry_template: Some(action::RETRY),
         retries: 0,
         ..STANDARD
     },
@@ -251,9 +252,11 @@ pub(super) const PROFILES: &[Row] = &[
              at the start of a line. Several calls may follow each other.\n",
         feedback: Feedback {
             opening: "TOOL_CALL_PARSE_ERROR\n{calls}. The tool was not executed.",
+            lead: labelled::lead,
             shows_calls: true,
             ..STANDARD.feedback
         },
+        error: labelled::error,
         says_done: labelled::says_done,
         strikes: StrikeLimit::Turns,
         retries: 0,
@@ -277,6 +280,7 @@ pub(super) const PROFILES: &[Row] = &[
              ✓ Parameters may also be tags: <tool><parameter>value</parameter></tool>.\n\
              ✗ No attributes, no other format, no call in a code block.\n",
         code: strict_xml::code,
+        error: strict_xml::error,
         text: strict_xml::text,
         feedback: Feedback {
             lead: strict_xml::lead,

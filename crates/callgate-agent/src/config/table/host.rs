@@ -52,6 +52,13 @@ pub(super) const HOST: &[Row] = &[
         Fallback::List(&[]),
         "rules for calls that run only after a yes; they win over `approval.safe`",
     ),
+    row(
+        "approval.every_n",
+        Class::Plain,
+        Kind::EveryNth,
+        Fallback::List(&[]),
+        "rules by which every n-th call asks, counted from the last yes, whatever `approval.safe` allows: a number (1 to 100, 5 if it is left out) and a rule",
+    ),
     row("approval.safe", Class::Own, Kind::Rules, Fallback::List(&[]), "rules for calls that run unasked"),
     row(
         "approval.command_tools",
@@ -171,6 +178,27 @@ pub(super) const HOST: &[Row] = &[
         Kind::Count(0, 16),
         Fallback::Count(0),
         "how many tools are shown in use before the first question; small models call only what they have seen called",
+    ),
+    row(
+        "chat.one_session",
+        ranked("true < false"),
+        Kind::Flag,
+        Fallback::Flag(true),
+        "whether a second session in the same folder is rejected for as long as the first runs; those that run with `false` do not count",
+    ),
+    row(
+        "tools.rerun",
+        ranked("off < transport < timeout"),
+        Kind::Word(&["off", "transport", "timeout"]),
+        Fallback::Text("off"),
+        "after which failures a call that ran unasked is run once more: if what it needs could not be reached, or also if it took too long",
+    ),
+    row(
+        "tools.max_reruns",
+        LIMIT,
+        Kind::Count(1, 10),
+        Fallback::Count(2),
+        "how often at most; before each time 100 ms more are waited",
     ),
     row(
         "tools.shell",

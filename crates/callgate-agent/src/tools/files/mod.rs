@@ -21,6 +21,7 @@ use search::Search;
 pub use write::Proposal;
 
 use super::{Prepared, RunTool, ToolError, ToolErrorCode, blocking};
+use crate::approval::Hunks;
 use crate::model::BoxFuture;
 
 /// The permission that reading and listing need.
@@ -242,11 +243,7 @@ impl FileTool {
                 let edits = Edit::all(arguments)?;
                 blocking(move || {
                     let (proposal, content) = edit::propose(&root, &path, &edits, limits.write)?;
-                    let mut preview = root.preview("changes parts of a file", &path);
-                    preview.change.clone_from(&proposal.diff);
-                    let apply =
-                        move || blocking(move || write::apply(&root, &proposal, &content, limits.write));
-                    Ok(Prepared::new(apply).showing(preview))
+                    Ok(proposed(root, "changes parts of a file", proposal, content, limits))
                 })
                 .await
             }
@@ -258,16 +255,29 @@ impl FileTool {
                         true => "creates a file",
                         false => "replaces a file",
                     };
-                    let mut preview = root.preview(effect, &path);
-                    preview.change.clone_from(&proposal.diff);
-                    let apply =
-                        move || blocking(move || write::apply(&root, &proposal, &content, limits.write));
-                    Ok(Prepared::new(apply).showing(preview))
+                    Ok(proposed(root, effect, proposal, content, limits))
                 })
                 .await
             }
         }
     }
+}
+
+/// A change that is shown and, after a yes, made.
+fn proposed(
+    root: Arc<Root>,
+    effect: &'static str,
+    proposal: Proposal,
+    content: String,
+    limits: FileLimits,
+) -> Prepared {
+    let mut preview = root.preview(effect, &proposal.path);
+    preview.change.clone_from(&proposal.diff);
+    preview.hunks = proposal.hunks;
+    let apply = move |hunks: Option<Hunks>| {
+        blocking(move || write::apply(&root, &proposal, &content, hunks.as_ref(), limits.write))
+    };
+    Prepared::in_hunks(apply).showing(preview)
 }
 
 impl RunTool for FileTool {

@@ -4,6 +4,7 @@
 //! one, is forced to the disk, and takes the old one's name. So after a crash at any point there is the old file or the
 //! new one, and a second name of the old file (a hard link, perhaps outside of the root) keeps the old text.
 
+use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::io::{self, Read, Write};
 use std::time::SystemTime;
@@ -13,9 +14,10 @@ use cap_std::fs::{Dir, File, OpenOptions, Permissions};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use super::super::diff::diff;
+use super::super::diff;
 use super::super::{ToolError, ToolErrorCode};
 use super::root::{Missing, Root, shown, write_fault};
+use crate::approval::Hunks;
 use crate::clock::timestamp;
 use crate::id::{is_id, random_id};
 
@@ -40,6 +42,8 @@ pub struct Proposal {
     pub generated_at: String,
     /// The change, line by line; whoever shows it makes it safe.
     pub diff: String,
+    /// How many hunks of it can be made one by one; none where it is made as a whole.
+    pub hunks: usize,
 }
 
 /// What would change if this were the whole text.
@@ -63,6 +67,7 @@ pub(super) fn propose_from(
     let old = base.as_ref().map(|base| base.bytes.as_slice());
     let content = make(old)?;
     within(&content, path, limit)?;
+    let change = diff::diff(path, old, &content);
     let proposal = Proposal {
         id: random_id(),
         path: path.to_owned(),
@@ -70,7 +75,8 @@ pub(super) fn propose_from(
         base_hash: old.map(hash),
         content_hash: hash(content.as_bytes()),
         generated_at: timestamp(SystemTime::now()),
-        diff: diff(path, old, &content),
+        diff: change.text,
+        hunks: change.hunks,
     };
     Ok((proposal, content))
 }
@@ -83,11 +89,12 @@ fn within(content: &str, path: &str, limit: usize) -> Result<(), ToolError> {
     Err(ToolError::new(ToolErrorCode::TooLarge, shown(path), message))
 }
 
-/// Makes the change, unless the file is no longer what it was.
+/// Makes the change, or only some hunks of it, unless the file is no longer what it was.
 pub(super) fn apply(
     root: &Root,
     proposal: &Proposal,
     content: &str,
+    hunks: Option<&Hunks>,
     limit: usize,
 ) -> Result<String, ToolError> {
     let path = proposal.path.as_str();
@@ -100,10 +107,22 @@ pub(super) fn apply(
         let message = "the file was changed after the change to it was shown";
         return Err(ToolError::new(ToolErrorCode::Changed, shown(path), message));
     }
+    let what = if proposal.is_new_file { "created" } else { "replaced" };
+    let said = |text: &str| {
+        format!("{} {what}: {} bytes, sha256 {}", shown(path), text.len(), hash(text.as_bytes()))
+    };
+    let old = base.as_ref().and_then(|base| std::str::from_utf8(&base.bytes).ok());
+    let (content, said) = match hunks.zip(old) {
+        None => (Cow::Borrowed(content), said(content)),
+        Some((hunks, old)) => {
+            let accepted = diff::accepted(old, content, hunks);
+            let said = format!("{}\n{}", said(&accepted), diff::refused(old, content, hunks));
+            (Cow::Owned(accepted), said)
+        }
+    };
     let permissions = base.map(|base| base.permissions);
     replace(&folder, name, content.as_bytes(), permissions).map_err(|error| write_fault(path, &error))?;
-    let what = if proposal.is_new_file { "created" } else { "replaced" };
-    Ok(format!("{} {what}: {} bytes, sha256 {}", shown(path), content.len(), proposal.content_hash))
+    Ok(said)
 }
 
 /// Whether a name is that of a file that is being written, or was when something ended. Whatever else begins and ends so

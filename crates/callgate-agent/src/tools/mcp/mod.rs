@@ -19,14 +19,14 @@ use rmcp::model::{CallToolRequestParams, CallToolResult, ContentBlock, Paginated
 use rmcp::service::{ClientInitializeError, RunningService};
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use rmcp::transport::{IntoTransport, StreamableHttpClientTransport};
-use rmcp::{Peer, RoleClient, ServiceExt};
+use rmcp::{Peer, RoleClient, ServiceError, ServiceExt};
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::process::Command;
 use tokio::sync::watch;
 
 use super::{Prepared, RunTool, ToolError, ToolErrorCode, clipped, defused};
-use crate::approval::{CommandLine, Preview, Starts};
+use crate::approval::{CommandLine, EXECUTE, NETWORK, Preview, Starts};
 use crate::model::{Address, BoxFuture, Secret};
 use crate::program::{self, Group};
 use http::Client;
@@ -161,7 +161,7 @@ impl Mcp {
                 let client = Client::new(url, headers, ca_file.as_deref(), tell).map_err(failed)?;
                 let config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
                 let transport = StreamableHttpClientTransport::with_client(client, config);
-                Mcp::begin(&server.name, between, transport, too_long).await
+                Mcp::begin(&server.name, between, NETWORK, transport, too_long).await
             }
         }
     }
@@ -174,14 +174,15 @@ impl Mcp {
         write: impl AsyncWrite + Send + Unpin + 'static,
     ) -> Result<Self, ToolError> {
         let (transport, too_long) = pipe::transport(read, write);
-        Mcp::begin(name, between, transport, too_long).await
+        Mcp::begin(name, between, EXECUTE, transport, too_long).await
     }
 
-    /// Speaks to a server over any transport. `too_long` hears of each answer that is larger than is taken, and that
+    /// Speaks to a server over any transport; its tools need this permission. `too_long` hears of each answer that is larger than is taken, and that
     /// therefore never comes.
     async fn begin<T, E, A>(
         name: &str,
         between: &str,
+        permission: &str,
         transport: T,
         too_long: watch::Receiver<()>,
     ) -> Result<Self, ToolError>
@@ -213,6 +214,7 @@ impl Mcp {
                 mcp.left_out.push(format!("`{}`: its parameters hold control tokens", tool.name));
                 continue;
             }
+            let tool = tool.permission(permission);
             match taken.register(tool.clone()) {
                 Ok(()) => mcp.tools.push(Arc::new(McpTool {
                     tool,
@@ -411,12 +413,20 @@ impl RunTool for McpTool {
             let call = CallToolRequestParams::new(remote).with_arguments(arguments);
             let answer = async {
                 let answer = peer.call_tool(call).await;
-                answer
-                    .map_err(|error| ToolError::new(ToolErrorCode::Failed, name.as_str(), error.to_string()))
+                answer.map_err(|error| ToolError::new(fault(&error), name.as_str(), error.to_string()))
             };
             given(&name, unless_too_long(&name, too_long, answer).await?)
         };
         Box::pin(std::future::ready(Ok(Prepared::new(call).showing(preview))))
+    }
+}
+
+/// What kind of error it is that a server gave no answer.
+fn fault(error: &ServiceError) -> ToolErrorCode {
+    match error {
+        ServiceError::TransportSend(_) | ServiceError::TransportClosed => ToolErrorCode::Unreachable,
+        ServiceError::Timeout { .. } => ToolErrorCode::Timeout,
+        _ => ToolErrorCode::Failed,
     }
 }
 
