@@ -11,7 +11,8 @@ use crate::response::Response;
 pub(super) const SUGGESTION: &str = "The response couldn't be parsed. Ask the LLM to clarify or retry.";
 
 /// The sentences of the document.
-pub(super) const SENTENCES: &[(Code, &str)] = &[(Code::EmptyResponse, "empty response from LLM")];
+pub(super) const SENTENCES: &[(Code, &str)] =
+    &[(Code::EmptyResponse, "empty response from LLM"), (Code::EmptyName, "action must have a tool name")];
 
 /// What a response is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

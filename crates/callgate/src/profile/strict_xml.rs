@@ -13,6 +13,32 @@ use crate::response::Response;
 use crate::schema::CompiledTool;
 use crate::session::Session;
 
+/// What is right and what is wrong, in the end of the prompt.
+pub(super) const RULES: &str = "\
+✓ The tag is the exact name of the tool; every tag is closed; JSON uses double quotes.
+✓ Parameters may also be tags: <tool><parameter>value</parameter></tool>.
+✓ HTML, CSS and code are values like any other: write them whole, escaped as JSON where the body is JSON.
+✗ No attributes, no other format, no call in a code block.
+
+Everything else will be rejected and not run. For example:
+
+✗ TOOL_CALL: {tool}
+  INPUT: {arguments}
+✗ <{tool} …=\"…\"/>
+✗ {\"tool\": \"{tool}\", …}
+✗ \"Let me call {tool} …\"
+";
+
+/// The files that the prompt shows being written.
+pub(super) const FILES: &[(&str, &str)] = &[
+    (
+        "site/index.html",
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n  <title>Hello</title>\n  <link rel=\"stylesheet\" \
+         href=\"styles.css\">\n</head>\n<body>\n  <h1>Hello</h1>\n</body>\n</html>\n",
+    ),
+    ("site/styles.css", "body {\n  color: #222;\n  background: #fff;\n}\n"),
+];
+
 /// The five types of error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]

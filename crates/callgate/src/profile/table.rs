@@ -31,8 +31,10 @@ pub(super) struct Row {
     pub(super) policy: fn() -> Policy,
     /// What its prompt says about the format, before the examples.
     pub(super) rules: &'static str,
-    /// What its prompt says after the examples.
+    /// What its prompt says after the examples; `{tool}` stands for the first tool, `{arguments}` for its example.
     pub(super) ending: &'static str,
+    /// Whole files, place and text, that the prompt shows being written where a tool does that.
+    pub(super) files: &'static [(&'static str, &'static str)],
     /// The codes that a model may give an error that it reports; any if there are none.
     pub(super) reasons: &'static [&'static str],
     /// What its document calls a finding.
@@ -97,6 +99,7 @@ const STANDARD: Row = Row {
     policy: Policy::default,
     rules: BLOCKS,
     ending: "",
+    files: &[],
     reasons: &[],
     code: |_| None,
     sentences: &[],
@@ -273,9 +276,8 @@ pub(super) const PROFILES: &[Row] = &[
         },
         rules: "The strict XML format is the only one that is accepted: a tag named after the tool, around a JSON object \
              or around one tag for each parameter.\n",
-        ending: "✓ The tag is the exact name of the tool; every tag is closed; JSON uses double quotes.\n\
-             ✓ Parameters may also be tags: <tool><parameter>value</parameter></tool>.\n\
-             ✗ No attributes, no other format, no call in a code block.\n",
+        ending: strict_xml::RULES,
+        files: strict_xml::FILES,
         code: strict_xml::code,
         text: strict_xml::text,
         feedback: Feedback {
