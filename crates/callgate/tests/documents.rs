@@ -391,7 +391,7 @@ fn the_error_of_accesslint_shows_both_forms() {
         "Expected schema for write_file: {",
         "Required parameters: file_path, content",
         "<write_file>\n{",
-        "  <file_path>",
+        "  <file_path>relative/path/to/file.txt</file_path>\n",
     ] {
         assert!(schema.contains(part), "{part:?} is missing in\n{schema}");
     }

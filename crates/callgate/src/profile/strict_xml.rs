@@ -3,8 +3,9 @@
 use std::fmt::{self, Write};
 
 use serde::Serialize;
+use serde_json::Value;
 
-use super::{Strike, prompt};
+use super::Strike;
 use crate::dialect::{Record, RenderCall};
 use crate::event::Rejected;
 use crate::finding::{Code, Finding, Severity};
@@ -198,7 +199,8 @@ pub(super) fn expects(tool: &CompiledTool) -> Option<String> {
 pub(super) fn format(record: &Record, rejected: &[&Rejected], registry: &Registry) -> Option<String> {
     let named = rejected.iter().find_map(|rejected| registry.compiled(rejected.name.as_deref()?));
     let tool = named.or_else(|| registry.all_compiled().next())?;
-    let arguments = prompt::arguments(tool);
+    let example = tool.example();
+    let arguments = example.to_string();
     let call = RenderCall { id: None, name: &tool.tool.name, arguments: &arguments };
     let json_form = record.render(&[call], None, None).ok()?;
     let mut text = format!(
@@ -206,7 +208,11 @@ pub(super) fn format(record: &Record, rejected: &[&Rejected], registry: &Registr
         tool.tool.name
     );
     for key in tool.required() {
-        let _ = writeln!(text, "  <{key}>value</{key}>");
+        let value = match &example[key] {
+            Value::String(value) => value.clone(),
+            value => value.to_string(),
+        };
+        let _ = writeln!(text, "  <{key}>{value}</{key}>");
     }
     let _ = writeln!(text, "</{}>", tool.tool.name);
     Some(text)
