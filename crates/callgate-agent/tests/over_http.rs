@@ -19,11 +19,10 @@ use std::sync::{Arc, Mutex};
 use asked::serve;
 use callgate::{Gate, Profile};
 use callgate_agent::approval::{Answer, Approver, Grants, Request};
-use callgate_agent::audit::{
-    AuditLog, AuditSettings, EntryKind, Redaction, Status, Style, Sync, session_path,
-};
+use callgate_agent::audit::{AuditLog, EntryKind, Status, session_path};
 use callgate_agent::cancel::Cancel;
 use callgate_agent::chat::{Answered, Chat, ChatEvent, End, Setting};
+use callgate_agent::config::Config;
 use callgate_agent::history::Message;
 use callgate_agent::model::{Address, BoxFuture, Ollama, Server};
 use callgate_agent::tools::Toolbox;
@@ -123,16 +122,9 @@ async fn talk(profile: &str, says: &[Says], cut: (usize, usize), change: impl Fn
     }
     setting.grants = grants;
     setting.retry.delay = std::time::Duration::from_millis(1);
-    let settings = AuditSettings {
-        folder: scratch.path("audit"),
-        sync: Sync::Decision,
-        redaction: Redaction { style: Style::Full, words: Vec::new() },
-        repair_details: true,
-        max_age: None,
-        max_sessions: None,
-        key_file: None,
-        state: None,
-    };
+    let config = Config::builder().flag("--set", "audit.values", "full").build().unwrap();
+    let mut settings = config.audit().unwrap();
+    (settings.folder, settings.state) = (scratch.path("audit"), None);
     setting.audit = Some(AuditLog::create(settings, "s").unwrap());
     change(&mut setting);
     Talk { chat: Chat::begin(setting, "").unwrap(), seen, shown: String::new(), scratch }

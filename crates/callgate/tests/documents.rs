@@ -5,6 +5,7 @@
 
 use std::time::{Duration, Instant};
 
+use callgate::internal::profile::ProfileView;
 use callgate::internal::profile::action::ActionResult;
 use callgate::internal::profile::structured::StructuredResult;
 use callgate::{FinishReason, Gate, Profile, Registry, Response, repair};
@@ -106,6 +107,8 @@ fn goshi_says_what_its_document_says() {
         assert_eq!(result.parse_error.as_deref(), Some(message), "{text}");
         assert!(!result.success && result.calls.is_empty(), "{text}");
     }
+    let blanks = "  Two lines,\n and blanks.  \n";
+    assert_eq!(goshi(blanks).text, blanks, "G-02: byte for byte");
     let whole = "See {\"type\": \"call\", \"tool\": \"fs.read\", \"args\": {}} there.";
     assert_eq!(goshi(whole).text, whole, "nothing is cut out of the text");
 }
@@ -341,6 +344,8 @@ fn the_error_of_windlass_begins_as_its_document_says() {
     let line =
         said.lines().find_map(|line| line.split_once("Tool call JSON is malformed: ")).map(|(_, why)| why);
     let why = line.unwrap_or_else(|| panic!("{said}"));
+    let view = ProfileView::of(gate.profile(), &response, "");
+    assert!(view.errors[0].message.starts_with("Tool call JSON is malformed: "), "{view:?}");
     assert!(why.contains("(line 2, column "), "the reason says where: {why}");
     assert!(said.contains("\"tool\""), "and what would be right: {said}");
 }
@@ -378,6 +383,23 @@ fn the_three_functions_of_reploid() {
     assert_eq!(gate.policy().max_calls, 8, "a response has a cap, whatever the mode");
 }
 
+/// the words of the document for what is wrong in its lines.
+#[test]
+fn reploid_says_what_its_document_says() {
+    let gate = gate("labelled");
+    for (lines, message) in [
+        ("path /oops", "Invalid argument line: path /oops"),
+        ("path <<END\nhalf", "Unterminated block for path"),
+    ] {
+        let text = format!("REPLOID/0\n\nTOOL: read_file\n{lines}");
+        let response = gate.parse(&text);
+        let view = ProfileView::of(gate.profile(), &response, &text);
+        assert!(view.errors[0].message.starts_with(message), "{view:?}");
+        let said = gate.profile().feedback(&response, gate.registry()).unwrap_or_default();
+        assert!(said.contains(&format!("- {message}")), "{said}");
+    }
+}
+
 // ---- AccessLint ----
 
 /// the type, the sentence, the schema, and both forms of a block, for the tool that was meant.
@@ -395,6 +417,10 @@ fn the_error_of_accesslint_shows_both_forms() {
     ] {
         assert!(schema.contains(part), "{part:?} is missing in\n{schema}");
     }
+    let text = "<write_file>{\"content\": 7}</write_file>";
+    let view = ProfileView::of(gate.profile(), &gate.parse(text), text);
+    let all = "Tool write_file parameters invalid: Missing required parameter: file_path, invalid value for content: ";
+    assert!(view.errors[0].message.starts_with(all), "{view:?}");
     let old = said("TOOL_CALL: read_file\nINPUT: {\"file_path\": \"a\"}");
     assert!(old.contains("NO_XML_BLOCKS: ") && old.contains("<read_file>\n{\"file_path\":"), "{old}");
 }

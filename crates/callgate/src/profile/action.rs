@@ -31,7 +31,7 @@ pub enum ActionKind {
 pub struct ActionResult {
     /// What the response is.
     pub kind: ActionKind,
-    /// The text, trimmed; whole where nothing was taken out of it.
+    /// The text: as it is where nothing was taken out of it, else trimmed.
     pub text: String,
     /// The call, if there is one.
     pub calls: Vec<Call>,
@@ -98,8 +98,12 @@ impl ActionResult {
         };
         let parse_error = decisive.is_some().then(|| errors.first().map(|e| e.message.clone())).flatten();
         let text = if kind == ActionKind::Text && decisive.is_some() { input } else { &response.text };
-        // The fence around a call that was its whole content is no text.
-        let text = if is_empty_fence(text) { "" } else { text.trim() };
+        // Text that nothing was taken out of is kept as it is; the fence around a call that was its whole content is none.
+        let text = match kind {
+            ActionKind::Text => text,
+            _ if is_empty_fence(text) => "",
+            _ => text.trim(),
+        };
         ActionResult {
             kind,
             text: text.to_owned(),

@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::Strike;
+use super::{Strike, messages};
 use crate::dialect::{Record, RenderCall};
 use crate::event::Rejected;
 use crate::finding::{Code, Finding, Severity};
@@ -188,6 +188,19 @@ pub(super) fn lead(finding: &Finding, name: &str) -> String {
 pub(super) fn rewords(message: &str) -> Option<String> {
     let key = message.strip_prefix("missing required argument: ")?;
     Some(format!("Missing required parameter: {key}"))
+}
+
+/// What is wrong with a rejected call, all of it.
+pub(super) fn error(sentences: &[(Code, &'static str)], rejected: &Rejected) -> String {
+    let said = messages(sentences, &rejected.findings).into_iter();
+    let said: Vec<String> =
+        said.map(|message| rewords(message).unwrap_or_else(|| message.to_owned())).collect();
+    match (rejected.findings.first(), &rejected.name) {
+        (Some(first), Some(name)) if first.code.kind() == "schema" => {
+            format!("Tool {name} parameters invalid: {}", said.join(", "))
+        }
+        _ => said.join("; "),
+    }
 }
 
 /// What is said about a tool.

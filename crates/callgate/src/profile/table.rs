@@ -233,6 +233,7 @@ pub(super) const PROFILES: &[Row] = &[
             shows_calls: true,
             ..STANDARD.feedback
         },
+        error: fenced::error,
         strikes: StrikeLimit::Turns,
         retries: 0,
         ..STANDARD
@@ -254,9 +255,11 @@ pub(super) const PROFILES: &[Row] = &[
              at the start of a line. Several calls may follow each other.\n",
         feedback: Feedback {
             opening: "TOOL_CALL_PARSE_ERROR\n{calls}. The tool was not executed.",
+            rewords: labelled::rewords,
             shows_calls: true,
             ..STANDARD.feedback
         },
+        error: labelled::error,
         says_done: labelled::says_done,
         strikes: StrikeLimit::Turns,
         retries: 0,
@@ -280,6 +283,7 @@ pub(super) const PROFILES: &[Row] = &[
         files: strict_xml::FILES,
         code: strict_xml::code,
         text: strict_xml::text,
+        error: strict_xml::error,
         feedback: Feedback {
             lead: strict_xml::lead,
             rewords: strict_xml::rewords,
