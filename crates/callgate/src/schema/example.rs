@@ -15,7 +15,7 @@ pub(super) fn of(compiled: &CompiledTool) -> Value {
     let mut attempt = None;
     for alternative in 0..ALTERNATIVES {
         for optional in [OPTIONAL, 0, usize::MAX] {
-            let maker = Maker { root, anchors: &anchors, alternative, optional };
+            let maker = Maker { tool: &compiled.tool.name, root, anchors: &anchors, alternative, optional };
             let value = maker.make(root, "value", DEEPEST);
             if value.is_object() && compiled.validator.is_valid(&value) {
                 return value;
@@ -50,6 +50,7 @@ const MERGED: usize = 64;
 const ITEMS: u64 = 16;
 
 struct Maker<'a> {
+    tool: &'a str,
     root: &'a Value,
     anchors: &'a HashMap<&'a str, &'a Value>,
     /// Which of several alternatives is taken; the last one where there are fewer.
@@ -93,7 +94,7 @@ impl<'a> Maker<'a> {
         } else if types.contains(TypeSet::ARRAY) && (!types.any() || looks_like_array) {
             self.array(&view, name, levels)
         } else if types.contains(TypeSet::STRING) {
-            first_valid(&view, strings(&view, name))
+            first_valid(&view, strings(self.tool, &view, name))
         } else if types.contains(TypeSet::INTEGER) {
             first_valid(&view, numbers(&view, name))
         } else if types.contains(TypeSet::BOOLEAN) {
@@ -113,7 +114,7 @@ impl<'a> Maker<'a> {
         for key in view.required.iter().chain(optional) {
             let value = match view.properties.get(key) {
                 Some(schema) => self.make(schema, key, levels - 1),
-                None => usual::string(key, "").swap_remove(0).into(),
+                None => usual::string(self.tool, key, "").swap_remove(0).into(),
             };
             members.insert((*key).to_owned(), value);
         }
@@ -202,11 +203,11 @@ fn first_valid(view: &View<'_>, candidates: Vec<Value>) -> Value {
     candidates.iter().find(valid).or(candidates.first()).cloned().unwrap_or_default()
 }
 
-fn strings(view: &View<'_>, name: &str) -> Vec<Value> {
+fn strings(tool: &str, view: &View<'_>, name: &str) -> Vec<Value> {
     let format = view.keywords.get("format").and_then(|format| format.as_str()).unwrap_or_default();
     let formatted = FORMATS.iter().find(|(known, _)| *known == format).map(|(_, text)| *text);
     let mut candidates: Vec<String> = formatted.into_iter().map(str::to_owned).collect();
-    let usual = usual::string(name, view.description());
+    let usual = usual::string(tool, name, view.description());
     candidates.extend(usual.iter().cloned());
     // A pattern cannot be turned round, but most are met by something everyday.
     candidates.extend(FORMATS.iter().map(|(_, text)| (*text).to_owned()));

@@ -67,11 +67,30 @@ const NUMBERS: &[(&[&str], f64)] = &[
 /// The longest example that is taken out of a description.
 const LONGEST: usize = 60;
 
-/// What a string argument is usually given. Without a hint it says what it is.
-pub(super) fn string(name: &str, description: &str) -> Vec<String> {
-    let usual = STRINGS.iter().find(|(words, _)| is_named(name, words)).map(|(_, text)| (*text).to_owned());
+/// What a string argument of this tool is usually given. Without a hint it says what it is.
+pub(super) fn string(tool: &str, name: &str, description: &str) -> Vec<String> {
+    let usual = STRINGS.iter().find(|(words, _)| is_named(name, words)).map(|(_, text)| *text);
+    let usual = match usual {
+        Some(_) if is_place_of_file(name) && is_about_folders(tool, description) => Some("."),
+        Some(_) if has_word(description, &["sql"]) => Some("SELECT name FROM users LIMIT 10"),
+        usual => usual,
+    };
     let plain = || format!("some {}", folded(name).replace('_', " "));
-    quoted(description).map(str::to_owned).into_iter().chain([usual.unwrap_or_else(plain)]).collect()
+    let usual = usual.map_or_else(plain, str::to_owned);
+    quoted(description).map(str::to_owned).into_iter().chain([usual]).collect()
+}
+
+/// Whether a path is that of a folder: its description speaks of one and of no file, or the tool lists.
+fn is_about_folders(tool: &str, description: &str) -> bool {
+    const FOLDERS: &[&str] = &["directory", "folder", "dir", "directories", "folders"];
+    match (has_word(description, FOLDERS), has_word(description, &["file", "files"])) {
+        (folder, file) if folder != file => folder,
+        _ => has_word(tool, FOLDERS) || has_word(tool, &["list", "ls", "tree"]),
+    }
+}
+
+fn has_word(text: &str, words: &[&str]) -> bool {
+    folded(text).split(|c: char| !c.is_alphanumeric()).any(|word| words.contains(&word))
 }
 
 /// What a numeric argument is usually given.
@@ -122,13 +141,15 @@ fn folded(name: &str) -> String {
     folded
 }
 
-/// The example that a description gives: `e.g. 'Oslo'`, `for example Oslo`, `such as "Oslo"`.
+/// The example that a description gives: `e.g. 'Oslo'`, `for example Oslo`, `such as "Oslo"`, `one of Oslo, Bergen`.
 fn quoted(description: &str) -> Option<&str> {
-    const LEADS: &[&str] = &["e.g.", "for example", "For example", "such as", "Example:", "example:", "i.e."];
-    let (_, rest) = LEADS
-        .iter()
-        .filter_map(|lead| description.split_once(lead))
-        .min_by_key(|(before, _)| before.len())?;
+    const LEADS: &[&str] =
+        &["e.g.", "for example", "such as", "example:", "one of the following", "one of these", "one of"];
+    let small = description.to_ascii_lowercase();
+    let found = LEADS.iter().filter_map(|lead| Some((small.find(lead)?, lead.len())));
+    // The first of them; where two begin there, the longer one.
+    let (at, length) = found.min_by_key(|(at, length)| (*at, usize::MAX - length))?;
+    let rest = description.get(at + length..)?;
     let rest = rest.trim_start_matches([' ', ',', ':', '(']);
     let quote = rest.chars().next().filter(|c| matches!(c, '"' | '\'' | '`'));
     let text = match quote {
@@ -140,7 +161,15 @@ fn quoted(description: &str) -> Option<&str> {
                     || (*c == '.' && behind.chars().next().is_none_or(char::is_whitespace))
             });
             let text = rest.get(..end.map_or(rest.len(), |(at, _)| at))?.trim();
-            text.split(" or ").next().unwrap_or(text)
+            let text = text.split(" or ").next().unwrap_or(text);
+            // What begins like this says what kind of thing it is, and is none itself.
+            const KINDS: &[&str] =
+                &["a", "an", "the", "your", "any", "its", "these", "those", "when", "if", "for", "to"];
+            let first = text.split(' ').next().unwrap_or_default().to_ascii_lowercase();
+            if KINDS.contains(&first.as_str()) && text.contains(' ') {
+                return None;
+            }
+            text
         }
     };
     // What could be taken for markup, and what is rather a sentence, shows nothing.
@@ -167,8 +196,19 @@ mod tests {
             ("gizmo_kind", "some gizmo kind"),
             ("pathology", "some pathology"),
         ] {
-            assert_eq!(string(name, ""), [text], "{name}");
+            assert_eq!(string("tool", name, ""), [text], "{name}");
         }
+        for (tool, description, text) in [
+            ("fs.list", "", "."),
+            ("listDirectory", "Where to look.", "."),
+            ("read_file", "", "relative/path/to/file.txt"),
+            ("scan", "The folder to scan.", "."),
+            ("list", "A file of names.", "relative/path/to/file.txt"),
+            ("enlist", "", "relative/path/to/file.txt"),
+        ] {
+            assert_eq!(string(tool, "path", description), [text], "{tool}: {description}");
+        }
+        assert_eq!(string("run", "query", "The SQL to run.")[0], "SELECT name FROM users LIMIT 10");
         assert_eq!(number("max_results", "")[0], json!(10));
         assert_eq!(number("latitude", ""), [json!(60), json!(59.9)]);
         assert!(number("gizmos", "").is_empty());
@@ -185,13 +225,18 @@ mod tests {
             ("Example: https://example.org/a.html", Some("https://example.org/a.html")),
             ("A date, e.g. 2024-05-01. Later ones are rejected.", Some("2024-05-01")),
             ("Tags, e.g. <b>bold</b>", None),
+            ("One of add, subtract", Some("add")),
+            ("Must be one of: 'asc' or 'desc'", Some("asc")),
+            ("One of the following: low, high.", Some("low")),
             ("What to look for.", None),
+            ("What to read, for example a path or an address.", None),
+            ("One of the available names.", None),
             ("e.g.", None),
             ("e.g. 'never closed", None),
         ] {
             assert_eq!(quoted(description), example, "{description}");
         }
-        assert_eq!(string("unit", "e.g. kg")[0], "kg");
+        assert_eq!(string("tool", "unit", "e.g. kg")[0], "kg");
         assert_eq!(number("days", "Number of days, e.g. 7")[0], json!(7));
     }
 }
