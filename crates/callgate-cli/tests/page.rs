@@ -6,6 +6,8 @@
 
 #[path = "page/systems.rs"]
 mod systems;
+#[path = "page/words.rs"]
+mod words;
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -85,7 +87,7 @@ impl Drop for Folder {
 }
 
 /// The words of a command line, of which some stand in single quotes.
-fn words(line: &str) -> Vec<&str> {
+fn split(line: &str) -> Vec<&str> {
     let mut words = Vec::new();
     let mut rest = line.trim();
     while !rest.is_empty() {
@@ -107,7 +109,7 @@ fn with_output(page: &str, folder: &Folder) -> (String, usize) {
         let mut shown = String::new();
         for line in block.body.lines() {
             let Some(command) = line.strip_prefix("$ callgate ") else { continue };
-            let said = steady(folder.callgate(&words(command)).trim_end());
+            let said = steady(folder.callgate(&split(command)).trim_end());
             writeln!(shown, "{line}\n{said}").unwrap();
             commands += 1;
         }
