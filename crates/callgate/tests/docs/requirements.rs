@@ -49,6 +49,11 @@ struct Row {
 }
 
 impl Row {
+    /// How it differs, or what is open.
+    fn reason(&self) -> &str {
+        self.open.as_ref().or(self.but.as_ref()).map_or("", String::as_str)
+    }
+
     fn state(&self) -> &'static str {
         match (&self.but, &self.open) {
             (_, Some(_)) => "open",
@@ -207,14 +212,23 @@ pub(crate) fn page() -> String {
     }
     let [all, works, differs, open] = sums;
     page.push_str(&format!("| all | | {all} | {works} | {differs} | {open} |\n"));
+    for (state, title) in [("differs", "Where it differs"), ("open", "What is open")] {
+        let all = SYSTEMS.iter().flat_map(|system| &rows[system.0]).filter(|(_, row)| row.state() == state);
+        let lines: Vec<String> =
+            all.map(|(id, row)| format!("- **{id}** {} *Here:* {}\n", row.asks, row.reason())).collect();
+        if !lines.is_empty() {
+            page.push_str(&format!("\n## {title}\n\n{}", lines.concat()));
+        }
+    }
     for (key, name, ..) in SYSTEMS {
         page.push_str(&format!(
             "\n## {name}\n\n| row | what is asked | state | shown by |\n|---|---|---|---|\n"
         ));
         for (id, row) in &rows[*key] {
-            let reason = row.open.as_ref().or(row.but.as_ref());
-            let state =
-                reason.map_or_else(|| row.state().to_owned(), |why| format!("**{}**: {why}", row.state()));
+            let state = match row.reason() {
+                "" => row.state().to_owned(),
+                why => format!("**{}**: {why}", row.state()),
+            };
             let by: Vec<String> = row.by.iter().map(|proof| proofs.shown(proof)).collect();
             let cells = [row.asks.as_str(), &state].map(|cell| cell.replace('|', "\\|"));
             page.push_str(&format!("| {id} | {} | {} | {} |\n", cells[0], cells[1], by.join(", ")));
