@@ -439,19 +439,19 @@ fn the_prompt_of_accesslint_shows_and_forbids() {
         assert!(prompt.contains(said), "{said:?} is missing in\n{prompt}");
     }
     // Every block of the prompt that is not behind a ✗ is a call that would be accepted.
-    let (taught, wrong) = prompt.split_once("✓ ").unwrap_or_else(|| panic!("{prompt}"));
-    let response =
-        gate.parse(taught.split_once("One example for each tool:").map_or("", |(_, examples)| examples));
+    let (wrong, taught) = prompt.split_once("✗ a call in a code block").unwrap_or_else(|| panic!("{prompt}"));
+    let (taught, _) = taught.split_once("✓ ").unwrap_or_else(|| panic!("{prompt}"));
+    let response = gate.parse(taught);
     assert!(response.rejected.is_empty(), "{response:?}");
     let written: Vec<Value> =
         response.calls.iter().filter(|call| call.name == "write_file").map(|call| call.value()).collect();
     let files: Vec<&str> = written.iter().filter_map(|call| call["file_path"].as_str()).collect();
-    assert_eq!(files, ["relative/path/to/file.txt", "site/index.html", "site/styles.css"]);
+    assert_eq!(files, ["site/index.html", "site/styles.css", "relative/path/to/file.txt"]);
     let has =
         |file: usize, part: &str| written[file]["content"].as_str().is_some_and(|text| text.contains(part));
-    assert!(has(1, "<!DOCTYPE html>") && has(1, "</html>") && has(2, "color: #222;"));
+    assert!(has(0, "<!DOCTYPE html>") && has(0, "</html>") && has(1, "color: #222;"));
     // And nothing behind a ✗ is.
-    let rules = wrong.split_once("For example:").map_or("", |(_, rules)| rules);
-    assert_eq!(gate.parse(rules).calls.len(), 0);
+    let wrong = wrong.split_once("# Format").map_or("", |(_, rules)| rules);
+    assert_eq!((gate.parse(wrong).calls.len(), wrong.matches('✗').count()), (0, 4));
     assert!(!prompt.contains("\"path\""), "parameters have the names of the schema");
 }

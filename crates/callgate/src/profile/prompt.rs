@@ -21,13 +21,15 @@ impl Record {
 }
 
 pub(super) fn prompt(profile: &Profile, registry: &Registry) -> String {
-    let mut text = section(profile.row.rules, &profile.examples(registry), registry);
+    let mut rules = about_first(profile.row.rules, registry);
     let files = files(profile, registry);
     if !files.is_empty() {
-        text.push_str("A whole file, such as a page or its style sheet, is written in one call:\n\n");
-        text.extend(files.iter().flat_map(|call| [call.as_str(), "\n\n"]));
+        rules.push_str("\nA whole file, such as a page or its style sheet, is written in one call:\n\n");
+        rules.push_str(&files.join("\n\n"));
+        rules.push('\n');
     }
-    text.push_str(&ending(profile.row.ending, registry));
+    let mut text = section(&rules, &profile.examples(registry), registry);
+    text.push_str(profile.row.ending);
     text
 }
 
@@ -48,8 +50,8 @@ fn files(profile: &Profile, registry: &Registry) -> Vec<String> {
     found.unwrap_or_default()
 }
 
-/// The end of a prompt, about the first tool.
-fn ending(text: &str, registry: &Registry) -> String {
+/// Rules about the first tool.
+fn about_first(text: &str, registry: &Registry) -> String {
     let first = registry.all_compiled().next();
     let name = first.map_or("tool", |tool| tool.tool.name.as_str());
     let arguments = first.map_or_else(|| "{}".to_owned(), arguments);

@@ -14,20 +14,24 @@ use crate::response::Response;
 use crate::schema::CompiledTool;
 use crate::session::Session;
 
-/// What is right and what is wrong, in the end of the prompt.
+/// What is accepted and what is not, before the examples: what a model reads last is what it should write.
 pub(super) const RULES: &str = "\
-✓ The tag is the exact name of the tool; every tag is closed; JSON uses double quotes.
-✓ Parameters may also be tags: <tool><parameter>value</parameter></tool>.
-✓ HTML, CSS and code are values like any other: write them whole, escaped as JSON where the body is JSON.
-✗ No attributes, no other format, no call in a code block.
-
-Everything else will be rejected and not run. For example:
+The strict XML format is the only one that is accepted: a tag named after the tool, around a JSON object or around one tag for each \
+parameter. Everything else will be rejected and not run:
 
 ✗ TOOL_CALL: {tool}
   INPUT: {arguments}
 ✗ <{tool} …=\"…\"/>
 ✗ {\"tool\": \"{tool}\", …}
 ✗ \"Let me call {tool} …\"
+✗ a call in a code block
+";
+
+/// What is right, in the end of the prompt.
+pub(super) const RIGHT: &str = "\
+✓ The tag is the exact name of the tool; every tag is closed; JSON uses double quotes.
+✓ Parameters may also be tags: <tool><parameter>value</parameter></tool>.
+✓ HTML, CSS and code are values like any other: write them whole, escaped as JSON where the body is JSON.
 ";
 
 /// The files that the prompt shows being written.

@@ -29,9 +29,10 @@ pub(super) struct Row {
     /// Whether a response of nothing at all is an error.
     pub(super) rejects_empty: bool,
     pub(super) policy: fn() -> Policy,
-    /// What its prompt says about the format, before the examples.
+    /// What its prompt says about the format, before the examples; `{tool}` stands for the first tool, `{arguments}` for
+    /// its example.
     pub(super) rules: &'static str,
-    /// What its prompt says after the examples; `{tool}` stands for the first tool, `{arguments}` for its example.
+    /// What its prompt says after the examples.
     pub(super) ending: &'static str,
     /// Whole files, place and text, that the prompt shows being written where a tool does that.
     pub(super) files: &'static [(&'static str, &'static str)],
@@ -277,9 +278,8 @@ pub(super) const PROFILES: &[Row] = &[
             name_rule: NameRule::ascii(""),
             ..document()
         },
-        rules: "The strict XML format is the only one that is accepted: a tag named after the tool, around a JSON object \
-             or around one tag for each parameter.\n",
-        ending: strict_xml::RULES,
+        rules: strict_xml::RULES,
+        ending: strict_xml::RIGHT,
         files: strict_xml::FILES,
         code: strict_xml::code,
         text: strict_xml::text,
