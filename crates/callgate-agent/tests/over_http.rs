@@ -355,6 +355,27 @@ async fn acode_runs_several_calls_of_a_stream_in_order() {
     }
 }
 
+/// what is not repaired is asked for again, and the retries of the settings are what is asked.
+#[tokio::test]
+async fn acode_without_repair_asks_as_often_as_it_may() {
+    for (retries, requests) in [(0, 1), (1, 2)] {
+        let broken = || json!([call("{file_path: 'a.txt',}")]);
+        let says = [Says::Calls(broken()), Says::Whole(broken())];
+        let change = |setting: &mut Setting| {
+            let policy = setting.gate.policy().clone().repair_off();
+            let tools = setting.tools.registry().clone();
+            let gate = Gate::builder().profile(*setting.gate.profile()).tools(tools).policy(policy).build();
+            setting.gate = gate.unwrap();
+            setting.retry.max_attempts = retries;
+        };
+        let mut talk = talk("structured", &says, CUTS[2], change).await;
+        let answered = talk.ask("Go.").await;
+        let words = format!("Failed to parse tool calls after {retries} retry attempts");
+        assert_eq!((end(&answered).0, end(&answered).1), ("ACODE-TLP-106", words.as_str()));
+        assert_eq!((talk.requests().len(), answered.tools.len()), (requests, 0));
+    }
+}
+
 /// what was right is neither asked for again nor moved.
 #[tokio::test]
 async fn acode_asks_again_only_for_what_failed() {
