@@ -10,6 +10,7 @@ mod problem;
 mod quick;
 mod text;
 mod types;
+mod usual;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -167,6 +168,11 @@ impl CompiledTool {
     /// valid example can be made up (a pattern, a rule between members), it is the nearest attempt.
     pub fn example(&self) -> Value {
         example::of(self)
+    }
+
+    /// Arguments that write a whole file, where the tool takes its place and its text.
+    pub(crate) fn file_example(&self, path: &str, text: &str) -> Option<Value> {
+        example::of_file(self, path, text)
     }
 
     /// The names at the top level that the schema lists nowhere, unless it allows others.

@@ -23,8 +23,12 @@ mod readme;
 mod readme_example;
 #[path = "docs/repairs.rs"]
 mod repairs;
+#[path = "docs/requirements.rs"]
+mod requirements;
 #[path = "docs/situations.rs"]
 mod situations;
+#[path = "docs/systems.rs"]
+mod systems;
 
 use std::path::{Path, PathBuf};
 
@@ -71,6 +75,31 @@ fn the_map_of_the_code_is_fresh() {
 }
 
 #[test]
+fn the_table_of_requirements_is_fresh() {
+    assert_fresh("docs/requirements.md", &requirements::page());
+}
+
+#[test]
+fn every_requirement_is_shown_by_a_test_that_exists() {
+    let faults = requirements::faults();
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// every code of every document with its causes and an example, as the gate says it today.
+#[test]
+fn the_pages_of_the_systems_are_fresh() {
+    for system in systems::SYSTEMS {
+        assert_fresh(system.page, &system.page(&read(system.page)));
+    }
+}
+
+#[test]
+fn every_code_of_the_systems_is_shown_by_an_example() {
+    let faults: Vec<String> = systems::SYSTEMS.iter().flat_map(systems::System::faults).collect();
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
 fn the_example_of_the_readme_runs() {
     readme_example::main().unwrap_or_else(|error| panic!("{error}"));
 }
@@ -107,9 +136,14 @@ fn every_example_of_a_repair_needs_it() {
 #[test]
 fn every_link_of_the_documents_leads_somewhere() {
     let pages = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"].map(root);
-    let docs = std::fs::read_dir(root("docs")).unwrap_or_else(|error| panic!("docs: {error}"));
-    let docs =
-        docs.flatten().map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|e| e == "md"));
+    let docs = ["docs", "docs/systems"]
+        .map(|folder| std::fs::read_dir(root(folder)).unwrap_or_else(|error| panic!("{folder}: {error}")));
+    let docs = docs
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|e| e == "md"));
     let faults: Vec<String> = pages.into_iter().chain(docs).flat_map(|page| dead_links(&page)).collect();
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }

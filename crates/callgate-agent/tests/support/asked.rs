@@ -122,7 +122,7 @@ impl Asked {
 
 /// A server on a real socket that answers one connection after the other, the last answer again and again. Returns its
 /// address and what it was sent each time.
-async fn serve(answers: Vec<Vec<Act>>) -> (String, Arc<Mutex<Vec<Record>>>) {
+pub(crate) async fn serve(answers: Vec<Vec<Act>>) -> (String, Arc<Mutex<Vec<Record>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     let all: Arc<Mutex<Vec<Record>>> = Arc::default();

@@ -14,7 +14,8 @@ pub(super) const SUGGESTION: &str = "The response couldn't be parsed. Ask the LL
 pub(super) const RETRY: &str = "[Parser Error]\n{error_message}\n\n[Guidance]\nAnswer with one JSON object in the taught form and nothing after it. The arguments of {tool_name}: {schema_example}";
 
 /// The sentences of the document.
-pub(super) const SENTENCES: &[(Code, &str)] = &[(Code::EmptyResponse, "empty response from LLM")];
+pub(super) const SENTENCES: &[(Code, &str)] =
+    &[(Code::EmptyResponse, "empty response from LLM"), (Code::EmptyName, "action must have a tool name")];
 
 /// What a response is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -33,7 +34,7 @@ pub enum ActionKind {
 pub struct ActionResult {
     /// What the response is.
     pub kind: ActionKind,
-    /// The text, trimmed; whole where nothing was taken out of it.
+    /// The text: as it is where nothing was taken out of it, else trimmed.
     pub text: String,
     /// The call, if there is one.
     pub calls: Vec<Call>,
@@ -100,8 +101,12 @@ impl ActionResult {
         };
         let parse_error = decisive.is_some().then(|| errors.first().map(|e| e.message.clone())).flatten();
         let text = if kind == ActionKind::Text && decisive.is_some() { input } else { &response.text };
-        // The fence around a call that was its whole content is no text.
-        let text = if is_empty_fence(text) { "" } else { text.trim() };
+        // Text that nothing was taken out of is kept as it is; the fence around a call that was its whole content is none.
+        let text = match kind {
+            ActionKind::Text => text,
+            _ if is_empty_fence(text) => "",
+            _ => text.trim(),
+        };
         ActionResult {
             kind,
             text: text.to_owned(),

@@ -21,9 +21,42 @@ impl Record {
 }
 
 pub(super) fn prompt(profile: &Profile, registry: &Registry) -> String {
-    let mut text = section(profile.row.rules, &profile.examples(registry), registry);
+    let mut rules = about_first(profile.row.rules, registry);
+    let files = files(profile, registry);
+    if !files.is_empty() {
+        rules.push_str("\nA whole file, such as a page or its style sheet, is written in one call:\n\n");
+        rules.push_str(&files.join("\n\n"));
+        rules.push('\n');
+    }
+    let mut text = section(&rules, &profile.examples(registry), registry);
     text.push_str(profile.row.ending);
     text
+}
+
+/// Calls that write the files which the profile shows, by the first tool that writes files.
+fn files(profile: &Profile, registry: &Registry) -> Vec<String> {
+    let written = |record: &Record, tool: &CompiledTool| -> Option<Vec<String>> {
+        let calls = profile.row.files.iter().map(|(path, text)| {
+            let arguments = tool.file_example(path, text)?.to_string();
+            let call = RenderCall { id: None, name: &tool.tool.name, arguments: &arguments };
+            record.render(&[call], None, None).ok()
+        });
+        calls.collect()
+    };
+    let found = profile.teaches().and_then(|record| {
+        let mut tools = registry.all_compiled();
+        tools.find_map(|tool| written(record, tool))
+    });
+    found.unwrap_or_default()
+}
+
+/// Rules about the first tool.
+fn about_first(text: &str, registry: &Registry) -> String {
+    let first = registry.all_compiled().next();
+    let name = first.map_or("tool", |tool| tool.tool.name.as_str());
+    let arguments = first.map_or_else(|| "{}".to_owned(), arguments);
+    // The arguments come last, so that nothing in them is taken for a placeholder.
+    text.replace("{tool}", name).replace("{arguments}", &arguments)
 }
 
 /// The tools, the rules of the format, and the examples.

@@ -3,8 +3,9 @@
 use std::fmt::{self, Write};
 
 use serde::Serialize;
+use serde_json::Value;
 
-use super::{Strike, message, prompt};
+use super::{Strike, message};
 use crate::dialect::{Record, RenderCall};
 use crate::event::Rejected;
 use crate::finding::{Code, Finding, Severity};
@@ -12,6 +13,36 @@ use crate::registry::Registry;
 use crate::response::Response;
 use crate::schema::CompiledTool;
 use crate::session::Session;
+
+/// What is accepted and what is not, before the examples: what a model reads last is what it should write.
+pub(super) const RULES: &str = "\
+The strict XML format is the only one that is accepted: a tag named after the tool, around a JSON object or around one tag for each \
+parameter. Everything else will be rejected and not run:
+
+✗ TOOL_CALL: {tool}
+  INPUT: {arguments}
+✗ <{tool} …=\"…\"/>
+✗ {\"tool\": \"{tool}\", …}
+✗ \"Let me call {tool} …\"
+✗ a call in a code block
+";
+
+/// What is right, in the end of the prompt.
+pub(super) const RIGHT: &str = "\
+✓ The tag is the exact name of the tool; every tag is closed; JSON uses double quotes.
+✓ Parameters may also be tags: <tool><parameter>value</parameter></tool>.
+✓ HTML, CSS and code are values like any other: write them whole, escaped as JSON where the body is JSON.
+";
+
+/// The files that the prompt shows being written.
+pub(super) const FILES: &[(&str, &str)] = &[
+    (
+        "site/index.html",
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n  <title>Hello</title>\n  <link rel=\"stylesheet\" \
+         href=\"styles.css\">\n</head>\n<body>\n  <h1>Hello</h1>\n</body>\n</html>\n",
+    ),
+    ("site/styles.css", "body {\n  color: #222;\n  background: #fff;\n}\n"),
+];
 
 /// The five types of error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -175,7 +206,13 @@ pub(super) fn rewords(finding: &Finding) -> Option<String> {
 /// What is wrong with a rejected call, all of it.
 pub(super) fn error(sentences: &[(Code, &'static str)], rejected: &Rejected) -> String {
     let one = |finding| rewords(finding).unwrap_or_else(|| message(sentences, finding).to_owned());
-    rejected.findings.iter().map(one).collect::<Vec<_>>().join("; ")
+    let said: Vec<String> = rejected.findings.iter().map(one).collect();
+    match (rejected.findings.first(), &rejected.name) {
+        (Some(first), Some(name)) if first.code.kind() == "schema" => {
+            format!("Tool {name} parameters invalid: {}", said.join(", "))
+        }
+        _ => said.join("; "),
+    }
 }
 
 /// What is said about a tool.
@@ -187,7 +224,8 @@ pub(super) fn expects(tool: &CompiledTool) -> Option<String> {
 pub(super) fn format(record: &Record, rejected: &[&Rejected], registry: &Registry) -> Option<String> {
     let named = rejected.iter().find_map(|rejected| registry.compiled(rejected.name.as_deref()?));
     let tool = named.or_else(|| registry.all_compiled().next())?;
-    let arguments = prompt::arguments(tool);
+    let example = tool.example();
+    let arguments = example.to_string();
     let call = RenderCall { id: None, name: &tool.tool.name, arguments: &arguments };
     let json_form = record.render(&[call], None, None).ok()?;
     let mut text = format!(
@@ -195,7 +233,11 @@ pub(super) fn format(record: &Record, rejected: &[&Rejected], registry: &Registr
         tool.tool.name
     );
     for key in tool.required() {
-        let _ = writeln!(text, "  <{key}>value</{key}>");
+        let value = match &example[key] {
+            Value::String(value) => value.clone(),
+            value => value.to_string(),
+        };
+        let _ = writeln!(text, "  <{key}>{value}</{key}>");
     }
     let _ = writeln!(text, "</{}>", tool.tool.name);
     Some(text)

@@ -29,10 +29,13 @@ pub(super) struct Row {
     /// Whether a response of nothing at all is an error.
     pub(super) rejects_empty: bool,
     pub(super) policy: fn() -> Policy,
-    /// What its prompt says about the format, before the examples.
+    /// What its prompt says about the format, before the examples; `{tool}` stands for the first tool, `{arguments}` for
+    /// its example.
     pub(super) rules: &'static str,
     /// What its prompt says after the examples.
     pub(super) ending: &'static str,
+    /// Whole files, place and text, that the prompt shows being written where a tool does that.
+    pub(super) files: &'static [(&'static str, &'static str)],
     /// The codes that a model may give an error that it reports; any if there are none.
     pub(super) reasons: &'static [&'static str],
     /// What its document calls a finding.
@@ -97,6 +100,7 @@ const STANDARD: Row = Row {
     policy: Policy::default,
     rules: BLOCKS,
     ending: "",
+    files: &[],
     reasons: &[],
     code: |_| None,
     sentences: &[],
@@ -231,6 +235,7 @@ pub(super) const PROFILES: &[Row] = &[
             shows_calls: true,
             ..STANDARD.feedback
         },
+        error: fenced::error,
         strikes: StrikeLimit::Turns,
         retries: 0,
         ..STANDARD
@@ -253,6 +258,7 @@ pub(super) const PROFILES: &[Row] = &[
         feedback: Feedback {
             opening: "TOOL_CALL_PARSE_ERROR\n{calls}. The tool was not executed.",
             lead: labelled::lead,
+            rewords: labelled::rewords,
             shows_calls: true,
             ..STANDARD.feedback
         },
@@ -274,11 +280,9 @@ pub(super) const PROFILES: &[Row] = &[
             name_rule: NameRule::ascii(""),
             ..document()
         },
-        rules: "The strict XML format is the only one that is accepted: a tag named after the tool, around a JSON object \
-             or around one tag for each parameter.\n",
-        ending: "✓ The tag is the exact name of the tool; every tag is closed; JSON uses double quotes.\n\
-             ✓ Parameters may also be tags: <tool><parameter>value</parameter></tool>.\n\
-             ✗ No attributes, no other format, no call in a code block.\n",
+        rules: strict_xml::RULES,
+        ending: strict_xml::RIGHT,
+        files: strict_xml::FILES,
         code: strict_xml::code,
         error: strict_xml::error,
         text: strict_xml::text,

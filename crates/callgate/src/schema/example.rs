@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::graph::{measure, resolve};
 use super::types::TypeSet;
-use super::{CompiledTool, compile_schema};
+use super::{CompiledTool, compile_schema, usual};
 
 /// The first made-up value that the schema accepts, else the one with what is required.
 pub(super) fn of(compiled: &CompiledTool) -> Value {
@@ -15,7 +15,7 @@ pub(super) fn of(compiled: &CompiledTool) -> Value {
     let mut attempt = None;
     for alternative in 0..ALTERNATIVES {
         for optional in [OPTIONAL, 0, usize::MAX] {
-            let maker = Maker { root, anchors: &anchors, alternative, optional };
+            let maker = Maker { tool: &compiled.tool.name, root, anchors: &anchors, alternative, optional };
             let value = maker.make(root, "value", DEEPEST);
             if value.is_object() && compiled.validator.is_valid(&value) {
                 return value;
@@ -24,6 +24,18 @@ pub(super) fn of(compiled: &CompiledTool) -> Value {
         }
     }
     attempt.filter(Value::is_object).unwrap_or_else(|| json!({}))
+}
+
+/// Arguments that write a whole file, where the tool takes its place and its text and nothing more has to be known.
+pub(super) fn of_file(compiled: &CompiledTool, path: &str, text: &str) -> Option<Value> {
+    let required = compiled.required();
+    let place = required.iter().find(|key| usual::is_place_of_file(key))?;
+    let body = required.iter().find(|key| usual::is_text_of_file(key))?;
+    let mut arguments = of(compiled);
+    let members = arguments.as_object_mut()?;
+    members.insert((*place).to_owned(), path.into());
+    members.insert((*body).to_owned(), text.into());
+    compiled.validator.is_valid(&arguments).then_some(arguments)
 }
 
 /// The deepest structure that is made up; below it, containers stay empty.
@@ -38,6 +50,7 @@ const MERGED: usize = 64;
 const ITEMS: u64 = 16;
 
 struct Maker<'a> {
+    tool: &'a str,
     root: &'a Value,
     anchors: &'a HashMap<&'a str, &'a Value>,
     /// Which of several alternatives is taken; the last one where there are fewer.
@@ -58,6 +71,10 @@ impl<'a> View<'a> {
     fn list(&self, keyword: &str) -> &'a [Value] {
         self.keywords.get(keyword).and_then(|list| list.as_array()).map_or(&[], Vec::as_slice)
     }
+
+    fn description(&self) -> &'a str {
+        self.keywords.get("description").and_then(|text| text.as_str()).unwrap_or_default()
+    }
 }
 
 impl<'a> Maker<'a> {
@@ -77,9 +94,9 @@ impl<'a> Maker<'a> {
         } else if types.contains(TypeSet::ARRAY) && (!types.any() || looks_like_array) {
             self.array(&view, name, levels)
         } else if types.contains(TypeSet::STRING) {
-            first_valid(&view, strings(&view, name))
+            first_valid(&view, strings(self.tool, &view, name))
         } else if types.contains(TypeSet::INTEGER) {
-            first_valid(&view, numbers(&view))
+            first_valid(&view, numbers(&view, name))
         } else if types.contains(TypeSet::BOOLEAN) {
             Value::Bool(true)
         } else {
@@ -97,7 +114,7 @@ impl<'a> Maker<'a> {
         for key in view.required.iter().chain(optional) {
             let value = match view.properties.get(key) {
                 Some(schema) => self.make(schema, key, levels - 1),
-                None => Value::String(placeholder(key)),
+                None => usual::string(self.tool, key, "").swap_remove(0).into(),
             };
             members.insert((*key).to_owned(), value);
         }
@@ -186,11 +203,12 @@ fn first_valid(view: &View<'_>, candidates: Vec<Value>) -> Value {
     candidates.iter().find(valid).or(candidates.first()).cloned().unwrap_or_default()
 }
 
-fn strings(view: &View<'_>, name: &str) -> Vec<Value> {
+fn strings(tool: &str, view: &View<'_>, name: &str) -> Vec<Value> {
     let format = view.keywords.get("format").and_then(|format| format.as_str()).unwrap_or_default();
     let formatted = FORMATS.iter().find(|(known, _)| *known == format).map(|(_, text)| *text);
     let mut candidates: Vec<String> = formatted.into_iter().map(str::to_owned).collect();
-    candidates.push(placeholder(name));
+    let usual = usual::string(tool, name, view.description());
+    candidates.extend(usual.iter().cloned());
     // A pattern cannot be turned round, but most are met by something everyday.
     candidates.extend(FORMATS.iter().map(|(_, text)| (*text).to_owned()));
     candidates.extend(EVERYDAY.iter().map(|text| (*text).to_owned()));
@@ -200,30 +218,10 @@ fn strings(view: &View<'_>, name: &str) -> Vec<Value> {
         candidates.push("0".repeat(least as usize));
     }
     if let Some(most) = limit("maxLength") {
-        candidates.push(placeholder(name).chars().take(most as usize).collect());
+        candidates.extend(usual.iter().map(|text| text.chars().take(most as usize).collect()));
     }
     candidates.into_iter().map(Value::String).collect()
 }
-
-/// What an argument of this name is usually given: by its last words, so that `file_path` is a path.
-fn placeholder(name: &str) -> String {
-    let name = name.to_lowercase().replace(['-', '.'], "_");
-    let is_named =
-        |word: &str| name.strip_suffix(word).is_some_and(|rest| rest.is_empty() || rest.ends_with('_'));
-    let usual = USUAL.iter().find(|(words, _)| words.iter().any(|word| is_named(word)));
-    usual.map_or_else(|| format!("some {}", name.replace('_', " ")), |(_, text)| (*text).to_owned())
-}
-
-const USUAL: [(&[&str], &str); 8] = [
-    (&["path", "file", "filename", "filepath"], "relative/path/to/file.txt"),
-    (&["directory", "dir", "folder", "cwd", "root"], "."),
-    (&["url", "uri", "link"], "https://example.com/"),
-    (&["email", "mail"], "ann@example.com"),
-    (&["command", "cmd"], "ls"),
-    (&["city", "location"], "Oslo"),
-    (&["query", "search"], "words to look for"),
-    (&["date", "day"], "2025-01-31"),
-];
 
 const FORMATS: [(&str, &str); 7] = [
     ("date", "2025-01-31"),
@@ -237,9 +235,10 @@ const FORMATS: [(&str, &str); 7] = [
 
 const EVERYDAY: [&str; 10] = ["a", "A", "1", "abc", "ABC", "12", "123", "1234", "a1", "a/b"];
 
-fn numbers(view: &View<'_>) -> Vec<Value> {
+fn numbers(view: &View<'_>, name: &str) -> Vec<Value> {
     let limit = |keyword| view.keywords.get(keyword).copied().filter(|limit| limit.is_number());
-    let mut candidates = vec![json!(1), json!(0), json!(10)];
+    let mut candidates = usual::number(name, view.description());
+    candidates.extend([json!(1), json!(0), json!(10)]);
     for keyword in ["minimum", "maximum", "multipleOf"] {
         candidates.extend(limit(keyword).cloned());
     }

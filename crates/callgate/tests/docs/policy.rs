@@ -94,8 +94,10 @@ pub(crate) fn page() -> String {
         .iter()
         .map(|name| serde_json::to_value(profile(name).policy()).unwrap_or_else(|error| panic!("{error}")))
         .collect();
-    let mut page =
-        format!("{MADE}{HEAD}## By profile\n\n{}\nWhat differs from `standard` is bold.\n\n", profiles());
+    let mut page = format!(
+        "{MADE}{HEAD}## By profile\n\n{}\nThe last five are [systems that people come from](systems.md), each with a page of its own. What differs from `standard` is bold.\n\n",
+        profiles()
+    );
     page.push_str(&format!(
         "| knob | {} |\n|---|{}\n",
         Profile::NAMES.join(" | "),
