@@ -6,7 +6,8 @@ use std::collections::HashSet;
 use serde_json::{Map, Number, Value};
 
 use super::reader::{End, Reader, Syntax};
-use super::text::{escape_into, escape_pointer, plain_length, unescape, unescape_body};
+use super::text::{escape_into, escape_pointer, plain_length, unescape, unescape_body, unescape_pointer};
+use crate::finding::Span;
 
 /// The place of something that has not ended yet.
 const OPEN: u32 = u32::MAX;
@@ -333,6 +334,49 @@ impl Tape {
             container = child;
         }
         pointer
+    }
+
+    /// The value at a JSON pointer, or what should have held it, with its key.
+    pub(crate) fn resolve(&self, text: &str, pointer: &str) -> Option<(usize, Option<String>)> {
+        let (mut node, mut key) = (0, None);
+        for step in pointer.split('/').skip(1) {
+            let step = unescape_pointer(step);
+            let next = match self.nodes.get(node)?.kind {
+                Kind::Array => step.parse().ok().and_then(|place| self.children(node).nth(place)),
+                _ => self.member(text, node, &step),
+            };
+            let Some(next) = next else { break };
+            (node, key) = (next, Some(step));
+        }
+        Some((node, key))
+    }
+
+    /// Where a value with this key stands in what was written, from which the text was read beginning at `body`, if that
+    /// can be told: it may have been repaired, or put together from values that stand apart.
+    pub(crate) fn find_written(
+        &self,
+        text: &str,
+        (node, key): (usize, Option<&str>),
+        written: &str,
+        body: Option<usize>,
+    ) -> Option<Span> {
+        let value = self.nodes.get(node)?;
+        if let Some(body) = body
+            && let Some(same) = written.get(body..body + value.end())
+            && text.get(..value.end()) == Some(same)
+        {
+            return Some(Span::new(body + value.start(), body + value.end()));
+        }
+        // The one place behind its key where the same text stands.
+        let behind = written.find(key?)? + key?.len();
+        let rest = written.get(behind..)?;
+        let content = self.string(text, node);
+        let spellings = [Some(self.raw(text, node)), content.as_deref()];
+        spellings.into_iter().flatten().filter(|spelling| !spelling.is_empty()).find_map(|spelling| {
+            let at = rest.find(spelling)?;
+            let is_only = !rest.get(at + spelling.len()..)?.contains(spelling);
+            is_only.then_some(Span::new(behind + at, behind + at + spelling.len()))
+        })
     }
 
     /// Adds the value that stands in the text from `start` to its end, with this key. False if it is no valid value.

@@ -10,7 +10,7 @@ use crate::json::repair::{Repair, RepairCode, Safety};
 use crate::json::tape::Kind;
 
 /// Said where a text holds more values than one.
-pub(in crate::json) const SEVERAL: &str = "there are several different values";
+pub(crate) const SEVERAL: &str = "there are several different values";
 
 /// What stands around the value, and the values before it.
 #[derive(Clone, Debug, Default)]
