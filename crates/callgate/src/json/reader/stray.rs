@@ -26,6 +26,12 @@ impl Probe {
         self.pass_stray(side, character, tail, setting)
     }
 
+    /// Whether such text, as far as it goes, is a number or literal of an array.
+    pub(super) fn is_item(&self, tail: &str, setting: &Setting<'_>) -> bool {
+        let text = tail.get(self.second.map_or(0, |(at, _)| at)..self.at).unwrap_or_default();
+        setting.in_sequence() && self.spaced && is_scalar(text.trim())
+    }
+
     /// Looks at one character of such text; `None` moves on to the next.
     pub(super) fn pass_stray(
         &mut self,
