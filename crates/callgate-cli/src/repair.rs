@@ -1,5 +1,6 @@
 //! `callgate repair`: any JSON-like text becomes JSON, with every change listed.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::io::{self, Write};
 use std::path::Path;
@@ -16,7 +17,7 @@ use crate::exit::{Outcome, Stop};
 use crate::input;
 use crate::json_text::{Strings, on_one_line};
 use crate::lines::{self, Place};
-use crate::paint::{Breaks, Paint, Tone, visible};
+use crate::paint::{Breaks, Paint, Tone, columns_of_text, visible};
 use crate::pipeline::{Line, LineWork};
 use crate::progress::{Counting, Tally};
 use crate::source::{Mark, Source, draw};
@@ -71,10 +72,13 @@ fn repair_file(
     let is_view = args.view || paint.is_terminal() && !args.diff && !args.inline;
     match &result {
         _ if is_view => view(name.as_deref(), &text, &result, paint, out)?,
-        Ok(repaired) if args.diff => write!(out, "{}", diff(file, &text, &repaired.text, paint))?,
+        Ok(repaired) if args.diff => {
+            write!(out, "{}", diff(file, &text, &for_file(&text, &repaired.text), paint))?;
+        }
         Ok(repaired) if args.inline => {
-            if repaired.text != text {
-                write_back(file, &text, &repaired.text, args.backup.as_deref())?;
+            let repaired = for_file(&text, &repaired.text);
+            if *repaired != text {
+                write_back(file, &text, &repaired, args.backup.as_deref())?;
             }
         }
         Ok(repaired) => print(&repaired.text, paint, out)?,
@@ -115,9 +119,17 @@ fn view(
         draw(out, paint, &Source::new(text.as_bytes()), &mut [], &mut marks)?;
     }
     if let Ok(repaired) = result {
-        for repair in repairs {
-            let tone = tone_of(repair.safety);
-            writeln!(out, "  {} {}", paint.tone(tone, repair), repair.code.message())?;
+        for (repair, times) in counted(repairs) {
+            let times = if times > 1 { format!(" ×{times}") } else { String::new() };
+            let says = format!("{repair}{times} {}", repair.code.message());
+            let said = wrapped(&says, paint.columns().saturating_sub(LEFT));
+            let (tone, name) = (tone_of(repair.safety), repair.to_string());
+            for (place, line) in said.iter().enumerate() {
+                match line.strip_prefix(name.as_str()).filter(|_| place == 0) {
+                    Some(rest) => writeln!(out, "  {}{rest}", paint.tone(tone, &name))?,
+                    None => writeln!(out, "    {line}")?,
+                }
+            }
         }
         for coercion in &repaired.coercions {
             let coerced = paint.tone(Tone::Changed, coercion.code);
@@ -138,6 +150,45 @@ fn view(
 fn change(coercion: &Coercion) -> String {
     let place = if coercion.path.is_empty() { "the value" } else { &coercion.path };
     format!("{place}: {} → {}", coercion.from, coercion.to)
+}
+
+/// How far lines that go on stand to the right.
+const LEFT: usize = 4;
+
+/// The repairs, each kind once, with how often it was made.
+fn counted(repairs: &[Repair]) -> Vec<(&Repair, usize)> {
+    let mut kinds: Vec<(&Repair, usize)> = Vec::new();
+    for repair in repairs {
+        match kinds.iter_mut().find(|(known, _)| known.code == repair.code && known.safety == repair.safety) {
+            Some((_, times)) => *times += repair.count,
+            None => kinds.push((repair, repair.count)),
+        }
+    }
+    kinds
+}
+
+/// A sentence in lines of so many columns, cut between words.
+fn wrapped(sentence: &str, columns: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in sentence.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.is_empty() => line.push_str(word),
+            Some(line) if columns_of_text(line) + 1 + columns_of_text(word) <= columns => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+/// The repaired text for the place of the text, which keeps the line break at its end.
+fn for_file<'r>(text: &str, repaired: &'r str) -> Cow<'r, str> {
+    match text.ends_with('\n') && !repaired.ends_with('\n') {
+        true => Cow::Owned(format!("{repaired}\n")),
+        false => Cow::Borrowed(repaired),
+    }
 }
 
 fn mark(repair: &Repair) -> Mark {

@@ -126,6 +126,13 @@ fn repair_shows_what_it_changed() {
         assert!(diff.stdout.contains(part), "`{part}` is not in:\n{}", diff.stdout);
     }
     assert_eq!(callgate(&["repair", "--diff"], "{}").stdout, "");
+    // A kind of repair is explained once.
+    let twice = callgate(&["repair", "--view"], "['a', 'b']").stdout;
+    assert_eq!(twice.matches("a string in single quotes").count(), 1, "{twice}");
+    assert!(twice.contains("single-quotes (lossless) ×2 a string"), "{twice}");
+    // The line break at the end of a file stays there, wherever closers are added.
+    let cut = callgate(&["repair", "--diff"], "[1, 2\n").stdout;
+    assert!(cut.ends_with("]\n") && !cut.contains("No newline"), "{cut}");
 }
 
 #[test]
