@@ -427,7 +427,7 @@ fn value_in_next_line(cursor: &Cursor<'_>) -> Option<usize> {
 }
 
 /// Whether a quoted key with its colon stands here; `None` if more input decides.
-fn key_here(cursor: &Cursor<'_>, quote: u8) -> Option<bool> {
+pub(super) fn key_here(cursor: &Cursor<'_>, quote: u8) -> Option<bool> {
     const LONGEST_KEY: usize = 256;
     if !matches!(quote, b'"' | b'\'') {
         return Some(false);

@@ -59,7 +59,12 @@ impl Probe {
             }
             (':' | '：' | '=', Side::Comma) => Some(ProbeVerdict::End),
             (':' | '：' | '=', Side::Key) if is_short && !setting.has_colon => Some(ProbeVerdict::End),
-            (':' | '：', Side::Value) if self.newline && setting.in_object() && is_bare_key(word) => {
+            // In the next line, or where strings have single quotes, keys may well be bare.
+            (':' | '：', Side::Value)
+                if (self.newline || self.spaced && setting.style == Style::Single)
+                    && setting.in_object()
+                    && is_bare_key(word) =>
+            {
                 Some(ProbeVerdict::End)
             }
             (':' | '：' | '=', Side::Value | Side::Key) => self.leave_stray(side, character, tail, setting),
@@ -74,7 +79,7 @@ impl Probe {
             }
             ('}' | ']' | ')', Side::Comma) => Some(ProbeVerdict::End),
             (',' | '}' | ']' | ')', Side::Value) if is_item => Some(ProbeVerdict::Apart),
-            (',' | '}' | ']' | ')', Side::Key) if is_scalar(word) => Some(ProbeVerdict::Apart),
+            (',' | '}' | ']' | ')', Side::Key) if scalar(word, false).is_some() => Some(ProbeVerdict::Apart),
             ('}' | ']' | ')', Side::Value) if is_short => Some(ProbeVerdict::End),
             (',' | '}' | ']' | ')', _) => self.leave_stray(side, character, tail, setting),
             (' ' | '\n' | '\t' | '\r', Side::Value)
