@@ -230,19 +230,26 @@ impl Tape {
 
     /// A member whose key, unescaped, repeats the key of a member before it, at any depth.
     pub fn duplicate(&self, text: &str) -> Option<usize> {
-        (0..self.nodes.len()).find_map(|node| self.repeated_member(text, node))
+        // Where no backslash stands in the text, none stands in a key.
+        let is_plain = memchr::memchr(b'\\', text.as_bytes()).is_none();
+        let objects = self.nodes.iter().enumerate().filter(|(_, node)| node.kind == Kind::Object);
+        objects.map(|(object, _)| object).find_map(|object| self.repeated_key(text, object, is_plain))
     }
 
     /// A member of this object whose key, unescaped, repeats the key of a member before it.
     pub(crate) fn repeated_member(&self, text: &str, object: usize) -> Option<usize> {
-        if self.nodes.get(object)?.kind != Kind::Object {
-            return None;
-        }
+        let is_object = self.nodes.get(object)?.kind == Kind::Object;
+        if is_object { self.repeated_key(text, object, false) } else { None }
+    }
+
+    /// The same for what is an object; `is_plain` says that no key holds an escape.
+    fn repeated_key(&self, text: &str, object: usize, is_plain: bool) -> Option<usize> {
         let mut few: [&[u8]; FEW] = [&[]; FEW];
+        let is_escaped = |key: &[u8]| !is_plain && key.contains(&b'\\');
         for (count, child) in self.children(object).enumerate() {
             // Few keys without escapes are compared sooner than hashed.
             let written = self.written_key(text, child);
-            let Some(key) = written.filter(|key| count < FEW && !key.contains(&b'\\')) else {
+            let Some(key) = written.filter(|key| count < FEW && !is_escaped(key)) else {
                 return self.repeated_among_many(text, object);
             };
             if few[..count].contains(&key) {
