@@ -11,6 +11,7 @@ use crate::finding::{Code, Finding, Span};
 use crate::json::{Kind, Reader, Repair, RepairCode, SEVERAL, Safety, Syntax, Tape};
 use crate::policy::{Coerce, ExtraArgs};
 use crate::registry::{RegistryError, RegistryErrorCode};
+use crate::schema::outline::OutlinePlace;
 use crate::schema::{CompiledSchema, Fit};
 
 /// A JSON Schema, compiled once, that broken texts are repaired with. Any schema will do, not only one of an object.
@@ -26,8 +27,6 @@ impl fmt::Debug for Schema {
 
 /// How many readings there are of one defect at most, the usual one included.
 const READINGS: usize = 3;
-/// How many inner and outer objects are compared to find where a closer belongs.
-const PAIRS: usize = 8;
 
 impl Schema {
     /// Compiles a schema. Fails on one that is malformed, refers to anything outside itself, has a pattern that cannot run
@@ -72,20 +71,21 @@ impl Schema {
         let others = if usual.is_guessed() { self.other_readings(text, depth, &usual) } else { Vec::new() };
         let read = others.len() + 1;
         let fitted = self.fitted(text, usual.clone());
-        let mut valid: Vec<Repaired> =
-            others.into_iter().filter_map(|other| self.fitted(text, other).ok()).collect();
+        let fits = |(other, is_certain)| Some((self.fitted(text, other).ok()?, is_certain));
+        let mut valid: Vec<(Repaired, bool)> = others.into_iter().filter_map(fits).collect();
         let says = |what: &str| Some(format!("of {read} readings only {what} follows the schema"));
         match (fitted, valid.len()) {
             (Ok(mut usual), 0) if read > 1 => {
-                certify(&mut usual, RepairCode::MissingCloser);
                 usual.decided = says("the usual one");
                 Ok(usual)
             }
             (Ok(usual), _) => Ok(usual),
             (Err(_), 1) => {
-                let mut other = valid.remove(0);
+                let (mut other, is_certain) = valid.remove(0);
                 let moved = other.repairs.iter().any(|repair| repair.code == RepairCode::MissingCloser);
-                certify(&mut other, RepairCode::MissingCloser);
+                if is_certain {
+                    certify(&mut other, RepairCode::MissingCloser);
+                }
                 other.decided = says(if moved { "one with another closer" } else { "another one" });
                 Ok(other)
             }
@@ -137,12 +137,13 @@ impl Schema {
     }
 
     /// Other values that the text can be read as: with closers where the schema has the keys, and as a call is read.
-    fn other_readings(&self, text: &str, depth: usize, usual: &Repaired) -> Vec<Repaired> {
+    /// The second is whether a missing closer can stand nowhere else then.
+    fn other_readings(&self, text: &str, depth: usize, usual: &Repaired) -> Vec<(Repaired, bool)> {
         let mut others = self.with_moved_closers(text, usual);
         if let Ok(plain) = read(Reader::new(Syntax::Json).document().with_depth(depth), text) {
-            others.push(plain);
+            others.push((plain, false));
         }
-        others.retain(|other| other.text.trim() != usual.text.trim());
+        others.retain(|(other, _)| other.text.trim() != usual.text.trim());
         others.truncate(READINGS - 1);
         others
     }
@@ -183,76 +184,110 @@ impl Schema {
         Some(inner)
     }
 
-    /// The value with the closers that were added at its end before a key that an outer object has and the inner one
-    /// has not.
-    fn with_moved_closers(&self, written: &str, value: &Repaired) -> Vec<Repaired> {
-        let is_end = |text: &&str| text.ends_with(['}', ']']);
-        let run = |text: &str| {
-            let closers = |c: &char| matches!(c, '}' | ']' | ' ' | '\n' | '\r' | '\t');
-            text.chars().rev().take_while(closers).filter(|c| matches!(c, '}' | ']')).count()
-        };
-        let added = run(&value.text).saturating_sub(run(written));
+    /// The value with the closers that were added at its end before the first key that its object does not have in the
+    /// schema, while one around it does. The second is whether they could not as well stand one member earlier or later.
+    fn with_moved_closers(&self, written: &str, value: &Repaired) -> Vec<(Repaired, bool)> {
         let is_closed = value.repairs.iter().any(|repair| repair.code == RepairCode::MissingCloser);
+        let added = closers_at_end(&value.text).saturating_sub(closers_at_end(written));
         let Some(tape) = Tape::parse(&value.text).filter(|_| is_closed && added > 0) else {
             return Vec::new();
         };
         let text = value.text.as_str();
-        // The containers that end together, the outermost first, each with what the schema says of its place.
-        let mut open = vec![(0, self.compiled.outline.root())];
-        while let Some((node, place)) = open.last()
-            && let Some((position, last)) = tape.children(*node).enumerate().last()
-            && is_end(&tape.raw(text, last))
-            && matches!(tape.nodes()[last].kind, Kind::Object | Kind::Array)
-        {
-            let inner = match tape.key(text, last) {
-                Some(key) => self.compiled.outline.member(place, &key),
-                None => self.compiled.outline.item(place, position),
-            };
-            open.push((last, inner));
-        }
-        let is_object = |at: &usize| tape.nodes()[open[*at].0].kind == Kind::Object;
-        let knows = |at: usize, key: &str| self.compiled.outline.member(&open[at].1, key).types().is_some();
-        let inner = (1..open.len()).rev().filter(is_object);
-        let pairs = inner.flat_map(|inner| {
-            let outer = (inner.saturating_sub(added)..inner).rev().filter(is_object);
-            outer.map(move |outer| (outer, inner))
-        });
-        let with_closers = |(outer, inner): (usize, usize)| {
-            let members: Vec<usize> = tape.children(open[inner].0).collect();
-            let is_strange = |member: &usize| {
-                tape.key(text, *member).is_some_and(|key| !knows(inner, &key) && knows(outer, &key))
-            };
-            let at = members.iter().skip(1).position(is_strange)?;
-            let closed = open[outer + 1..=inner].iter().map(|(node, _)| *node);
-            Some(close_behind(value, written, &tape, members[at], closed))
+        let unclosed = without_closers(text, added);
+        let moves = |behind: usize, closers: &str| {
+            let at = tape.nodes()[behind].end();
+            let moved = format!("{}{closers}{}", &unclosed[..at], &unclosed[at..]);
+            let mut moved = repair(&moved, usize::MAX).ok()?;
+            moved.repairs.clone_from(&value.repairs);
+            let is_same = written.get(..at) == text.get(..at);
+            let is_closer = |repair: &&mut Repair| repair.code == RepairCode::MissingCloser && is_same;
+            for repair in moved.repairs.iter_mut().filter(is_closer) {
+                repair.span = Span::new(at, at);
+            }
+            Some(moved)
         };
-        pairs.take(PAIRS).filter_map(with_closers).take(READINGS - 1).collect()
+        let is_valid = |behind: Option<usize>, closers: &str| {
+            behind
+                .and_then(|behind| moves(behind, closers))
+                .is_some_and(|other| self.fitted(written, other).is_ok())
+        };
+        let Some(strange) = self.first_strange(text, &tape, added) else { return Vec::new() };
+        let moved = strange.closers.iter().filter_map(|closers| {
+            let other = moves(strange.before, closers)?;
+            let has_rival = is_valid(strange.earlier, closers) || is_valid(Some(strange.member), closers);
+            Some((other, !has_rival))
+        });
+        moved.take(READINGS - 1).collect()
+    }
+
+    /// The first member whose key the schema does not have where it stands, but in an object at most so many levels
+    /// around it.
+    fn first_strange(&self, text: &str, tape: &Tape, levels: usize) -> Option<Strange> {
+        let outline = &self.compiled.outline;
+        let knows = |place: &OutlinePlace, key: &str| outline.member(place, key).types().is_some();
+        // The containers around the value at hand, each with its place in the schema and its last two values.
+        let mut open: Vec<(usize, OutlinePlace, [Option<usize>; 2], usize)> = Vec::new();
+        for (node, here) in tape.nodes().iter().enumerate() {
+            while open.last().is_some_and(|(container, ..)| tape.nodes()[*container].after() <= node) {
+                open.pop();
+            }
+            let key = tape.key(text, node);
+            let place = match (open.last(), &key) {
+                (None, _) => outline.root(),
+                (Some((_, place, ..)), Some(key)) => outline.member(place, key),
+                (Some((_, place, _, count)), None) => outline.item(place, *count),
+            };
+            if let (Some((_, around, [earlier, Some(before)], _)), Some(key)) = (open.last(), &key)
+                && !knows(around, key)
+            {
+                let mut closers = String::new();
+                let mut found = Vec::new();
+                for pair in (1..open.len()).rev().take(levels) {
+                    closers.push(if tape.nodes()[open[pair].0].kind == Kind::Object { '}' } else { ']' });
+                    let (outer, place, ..) = &open[pair - 1];
+                    if tape.nodes()[*outer].kind == Kind::Object && knows(place, key) {
+                        found.push(closers.clone());
+                    }
+                }
+                if !found.is_empty() {
+                    let (earlier, before) = (*earlier, *before);
+                    return Some(Strange { member: node, before, earlier, closers: found });
+                }
+            }
+            if let Some((_, _, [earlier, before], count)) = open.last_mut() {
+                (*earlier, *before) = (*before, Some(node));
+                *count += 1;
+            }
+            if matches!(here.kind, Kind::Object | Kind::Array) {
+                open.push((node, place, [None, None], 0));
+            }
+        }
+        None
     }
 }
 
-/// The value with these containers, the outermost first, closed behind a member instead of at their ends.
-fn close_behind(
-    value: &Repaired,
-    written: &str,
-    tape: &Tape,
+/// A member that stands where the schema does not have it.
+struct Strange {
     member: usize,
-    containers: impl DoubleEndedIterator<Item = usize>,
-) -> Repaired {
-    let mut text = value.text.clone();
-    let at = tape.nodes()[member].end();
-    let mut closers = String::new();
-    // Outer ends stand behind inner ones, so that what is cut out moves nothing that is still to be cut.
-    for container in containers {
-        let end = tape.nodes()[container].end() - 1;
-        closers.insert(0, text.remove(end));
-    }
-    text.insert_str(at, &closers);
-    let mut repairs = value.repairs.clone();
-    let is_same = written.get(..at) == value.text.get(..at);
-    for repair in repairs.iter_mut().filter(|repair| repair.code == RepairCode::MissingCloser && is_same) {
-        repair.span = Span::new(at, at);
-    }
-    Repaired::new(text, repairs)
+    /// The members before it in its object.
+    before: usize,
+    earlier: Option<usize>,
+    /// What would have to be closed before it, for each object around it that has such a member.
+    closers: Vec<String>,
+}
+
+/// How many brackets close at the end of a text.
+fn closers_at_end(text: &str) -> usize {
+    let end = |c: &char| matches!(c, '}' | ']' | ' ' | '\n' | '\r' | '\t');
+    text.chars().rev().take_while(end).filter(|c| matches!(c, '}' | ']')).count()
+}
+
+/// The text without the last brackets.
+fn without_closers(text: &str, count: usize) -> &str {
+    (0..count).fold(text, |text, _| {
+        let text = text.trim_end();
+        text.strip_suffix(['}', ']']).unwrap_or(text)
+    })
 }
 
 /// What the schema has decided has one possible reading.

@@ -46,6 +46,26 @@ fn a_missing_closer_stands_where_the_schema_has_the_keys() {
 }
 
 #[test]
+fn a_closer_is_missing_in_the_middle() {
+    let inner =
+        json!({"type": "object", "properties": {"x": {"type": "integer"}}, "additionalProperties": false});
+    let middle = json!({"type": "object", "properties": {"inner": inner, "y": {"type": "integer"}}, "additionalProperties": false});
+    let outer =
+        schema(json!({"properties": {"middle": middle, "z": {"type": "integer"}}, "required": ["z"]}));
+    let repaired = outer.repair("{\"middle\": {\"inner\": {\"x\": 1, \"y\": 2}, \"z\": 3}", 64).unwrap();
+    assert_eq!(repaired.text, "{\"middle\": {\"inner\": {\"x\": 1}, \"y\": 2}, \"z\": 3}");
+    assert_eq!(codes(&repaired), [(RepairCode::MissingCloser, Safety::Lossless)]);
+    // Where the member before could stand outside as well, the place stays a guess.
+    let open = schema(json!({
+        "properties": {"area": {"type": "object", "properties": {"x": {}}}, "x": {}, "limit": {"type": "integer"}},
+        "required": ["limit"],
+    }));
+    let repaired = open.repair("{\"area\": {\"w\": 0, \"x\": 1, \"limit\": 5}", 64).unwrap();
+    assert_eq!(repaired.text, "{\"area\": {\"w\": 0, \"x\": 1}, \"limit\": 5}");
+    assert_eq!(codes(&repaired), [(RepairCode::MissingCloser, Safety::Guess)]);
+}
+
+#[test]
 fn where_both_readings_are_valid_nothing_is_decided() {
     let open = schema(json!({"properties": {"area": {"type": "object"}, "limit": {"type": "integer"}}}));
     let repaired = open.repair("{\"area\": {\"x\": 1, \"limit\": 5}", 64).unwrap();
