@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::hint::black_box;
 
-use callgate::internal::json::{self, End, Reader, Syntax};
+use callgate::internal::json::{End, Reader, Syntax};
 use callgate::{Event, FinishReason, Gate, Profile, Record, Registry, Response, Session};
 
 use crate::stopwatch::{Budget, lasts};
@@ -147,7 +147,7 @@ fn read_json(chunks: &[&str], to_value: bool) -> Option<Answer> {
     let answer =
         |arguments| Answer { text: String::new(), calls: vec![CallMade { name: String::new(), arguments }] };
     if let ([whole], false) = (chunks, to_value) {
-        return json::repair(whole, DEPTH).ok().map(|repaired| answer(repaired.text));
+        return callgate::repair(whole, DEPTH).ok().map(|repaired| answer(repaired.text));
     }
     let mut budget = Budget::start(chunks);
     let mut reader = Reader::new(Syntax::Json).document().with_depth(DEPTH);

@@ -3,11 +3,13 @@
 mod allocation;
 mod contestant;
 mod creation;
+mod damage;
 mod floors;
 mod growth;
 mod pages;
 #[cfg(feature = "peers")]
 mod peers;
+mod repairs;
 mod report;
 mod scan;
 mod stopwatch;
@@ -52,6 +54,7 @@ const COLUMNS: [&str; 20] = [
 
 const HELP: &str = "usage: callgate-bench [--json] [--rounds N] [--only WORD]… [--once] [--write]
        callgate-bench scan [--size MB] [--threads N] [--write]
+       callgate-bench repair [--count N] [--write]
 
   --json       print JSON instead of Markdown
   --rounds N   how many turns each contestant gets (10)
@@ -59,6 +62,7 @@ const HELP: &str = "usage: callgate-bench [--json] [--rounds N] [--only WORD]…
   --once       read each chosen workload once with Callgate, streamed, and print nothing: for a profiler
   --write      also put the tables into docs/performance.md
 
+  repair       damaged documents, N (5000) with plain strings and as many with rich ones, beside other repairers
   scan         the command `callgate scan` on a file of this size (1000), with one thread and with N (all)
 ";
 
@@ -69,15 +73,28 @@ struct Options {
     once: bool,
     write: bool,
     scan: Option<scan::Options>,
+    repair: Option<repairs::Options>,
 }
 
 impl Options {
     fn from_arguments() -> Result<Self, Box<dyn Error>> {
-        let mut options =
-            Options { json: false, rounds: 10, only: Vec::new(), once: false, write: false, scan: None };
+        let mut options = Options {
+            json: false,
+            rounds: 10,
+            only: Vec::new(),
+            once: false,
+            write: false,
+            scan: None,
+            repair: None,
+        };
         let mut arguments = std::env::args().skip(1);
         while let Some(argument) = arguments.next() {
+            if let (Some(repair), "--count") = (&mut options.repair, &*argument) {
+                repair.count = arguments.next().ok_or(HELP)?.parse()?;
+                continue;
+            }
             match (&*argument, &mut options.scan) {
+                ("repair", None) => options.repair = Some(repairs::Options::default()),
                 ("scan", scan) => *scan = Some(scan::Options::default()),
                 ("--size", Some(scan)) => scan.megabytes = arguments.next().ok_or(HELP)?.parse()?,
                 ("--threads", Some(scan)) => scan.threads = arguments.next().ok_or(HELP)?.parse()?,
@@ -89,7 +106,11 @@ impl Options {
                 _ => return Err(HELP.into()),
             }
         }
-        if options.write && !(options.only.is_empty() && cfg!(feature = "peers")) && options.scan.is_none() {
+        if options.write
+            && !(options.only.is_empty() && cfg!(feature = "peers"))
+            && options.scan.is_none()
+            && options.repair.is_none()
+        {
             return Err("only a whole run with the peers may be written".into());
         }
         Ok(options)
@@ -106,6 +127,13 @@ fn main() -> Result<(), Box<dyn Error>> {
         let table = scan::run(scan)?;
         println!("{table}");
         return if options.write { pages::write("docs/performance.md", &[("scan", table)]) } else { Ok(()) };
+    }
+    if let Some(repair) = &options.repair {
+        let tables = repairs::run(repair)?;
+        for (_, table) in &tables {
+            println!("{table}");
+        }
+        return if options.write { pages::write("docs/performance.md", &tables) } else { Ok(()) };
     }
     let mut lines = Vec::new();
     let mut deltas = Vec::new();

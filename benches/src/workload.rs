@@ -151,10 +151,14 @@ pub fn chunks(text: &str) -> Vec<&str> {
 }
 
 /// A small generator of numbers: the same ones in every run.
-struct Random(u64);
+pub struct Random(u64);
 
 impl Random {
-    fn below(&mut self, limit: usize) -> usize {
+    pub fn new(seed: u64) -> Self {
+        Random(seed)
+    }
+
+    pub fn below(&mut self, limit: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as usize % limit
     }

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, IsTerminal, Read, Write};
 use std::path::Path;
 
-use callgate::{FinishReason, Gate, Profile, Record, Registry};
+use callgate::{FinishReason, Gate, Profile, Record, Registry, Schema};
 use serde_json::Value;
 
 use crate::args::{GateArgs, ToolLoading};
@@ -109,6 +109,12 @@ fn tools_as(path: &Path, loading: ToolLoading) -> Result<Registry, Stop> {
         let _ = writeln!(io::stderr(), "callgate: {name}: {}", visible(note, Breaks::Show));
     }
     Ok(tools)
+}
+
+/// Reads and compiles a JSON Schema.
+pub(crate) fn schema(path: &Path) -> Result<Schema, Stop> {
+    let text = read_text(path, "a JSON Schema")?;
+    Schema::from_json(&text).map_err(|error| Stop::usage(format!("{}: {error}", name_of(path)), ""))
 }
 
 /// Reads a file with one or more dialects.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::finding::{Finding, Span};
-use crate::json::{Kind, Repair, Tape};
+use crate::json::{Repair, Tape};
 
 /// What was read of an attempt, ready to be judged.
 #[derive(Debug)]
@@ -48,41 +48,16 @@ impl Attempt {
     /// Where the value at a JSON pointer of the arguments stands in the input, or what should have held it, if that can
     /// be told: arguments may have been repaired, or put together from values that stand apart.
     pub(crate) fn place(&self, text: &str, tape: &Tape, pointer: &str) -> Option<Span> {
-        let (mut node, mut key) = (0, None);
-        for step in pointer.split('/').skip(1) {
-            let step = step.replace("~1", "/").replace("~0", "~");
-            let next = match tape.nodes().get(node)?.kind {
-                Kind::Array => step.parse().ok().and_then(|place| tape.children(node).nth(place)),
-                _ => tape.member(text, node, &step),
-            };
-            let Some(next) = next else { break };
-            (node, key) = (next, Some(step));
-        }
+        let (node, key) = tape.resolve(text, pointer)?;
         self.place_of(text, tape, node, key.as_deref())
     }
 
     /// The same for a value of the tape.
     pub(crate) fn place_of(&self, text: &str, tape: &Tape, node: usize, key: Option<&str>) -> Option<Span> {
         let frame = self.span?;
-        let value = tape.nodes().get(node)?;
-        if let Some(body) = self.body_start
-            && let Some(from) = body.checked_sub(frame.start)
-            && let Some(written) = self.raw.get(from..from + value.end())
-            && text.get(..value.end()) == Some(written)
-        {
-            return Some(Span::new(body + value.start(), body + value.end()));
-        }
-        // The one place behind its key where the same text stands.
-        let behind = self.raw.find(key?)? + key?.len();
-        let rest = self.raw.get(behind..)?;
-        let content = tape.string(text, node);
-        let spellings = [Some(tape.raw(text, node)), content.as_deref()];
-        spellings.into_iter().flatten().filter(|spelling| !spelling.is_empty()).find_map(|spelling| {
-            let at = rest.find(spelling)?;
-            let is_only = !rest.get(at + spelling.len()..)?.contains(spelling);
-            let start = frame.start + behind + at;
-            is_only.then_some(Span::new(start, start + spelling.len()))
-        })
+        let body = self.body_start.and_then(|body| body.checked_sub(frame.start));
+        let found = tape.find_written(text, (node, key), &self.raw, body)?;
+        Some(Span::new(frame.start + found.start, frame.start + found.end))
     }
 }
 

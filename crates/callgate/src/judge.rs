@@ -462,7 +462,7 @@ fn fit_arguments(
     effort: &mut Effort,
 ) -> (Option<String>, Vec<Coercion>) {
     if findings.is_empty()
-        && let Some(inner) = wrapped_arguments(tool, outer)
+        && let Some(inner) = tool.wrapped(outer.0, outer.1)
         && let Some(unwrapped) =
             inner_arguments(rules, tool, attempt, outer, (inner, RepairCode::ExtraWrapper), effort)
     {
@@ -496,17 +496,6 @@ fn repeated_call(tool: &CompiledTool, (outer, tape): (&str, &Tape)) -> Option<us
     let named = tape.member(outer, 0, "name").and_then(|node| tape.string(outer, node))?;
     let inner = tape.member(outer, 0, "arguments").or_else(|| tape.member(outer, 0, "parameters"))?;
     (named == tool.tool.name && tape.children(0).count() == 2).then_some(inner)
-}
-
-/// The arguments inside of arguments whose only member the tool does not have, while it has all members of that. Around
-/// nothing, or around other words, the member may be a value.
-fn wrapped_arguments(tool: &CompiledTool, (outer, tape): (&str, &Tape)) -> Option<usize> {
-    let mut members = tape.children(0);
-    let only = members.next().filter(|_| members.next().is_none())?;
-    let declares = |member: usize| tape.key(outer, member).is_some_and(|key| tool.has_key(&key));
-    let mut inner = tape.children(only).peekable();
-    let is_wrapper = !declares(only) && tape.nodes()[only].kind == Kind::Object && inner.peek().is_some();
-    (is_wrapper && inner.all(declares)).then_some(only)
 }
 
 /// Arguments that hold the arguments at this place, if those are valid.

@@ -59,7 +59,7 @@
 //! | what was rejected | [`Rejected`], [`Finding`], [`Profile::feedback`] |
 //! | strictness | [`Profile`], [`Policy`] |
 //! | formats of your own | [`Record::parse`], [`GateBuilder::record`] |
-//! | broken JSON alone | [`repair`], [`repair_partial`] while it comes, [`repair_many`] for JSON lines |
+//! | broken JSON alone | [`repair`], [`repair_partial`] while it comes, [`repair_many`] for JSON lines, [`Schema::repair`] with a schema |
 
 mod attempt;
 mod batch;
@@ -86,6 +86,7 @@ mod policy;
 mod profile;
 mod reception;
 mod registry;
+mod repair;
 mod response;
 mod rules;
 mod schema;
@@ -101,11 +102,12 @@ pub use ending::FinishReason;
 pub use event::{Call, Choice, Coercion, CoercionCode, Event, ModelError, Rejected};
 pub use finding::{Code, Finding, Severity, Span};
 pub use gate::{Gate, GateBuilder, GateError};
-pub use json::{Repair, RepairCode, Repaired, Safety, repair, repair_many, repair_partial};
+pub use json::{Repair, RepairCode, Safety};
 pub use native::NativeDelta;
 pub use policy::Policy;
 pub use profile::Profile;
 pub use registry::{Registry, RegistryError, RegistryErrorCode, Tool};
+pub use repair::{Repaired, Schema, repair, repair_many, repair_partial};
 pub use response::{Collector, Response};
 pub use session::Session;
 pub use tools::Tools;

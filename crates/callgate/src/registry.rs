@@ -392,21 +392,21 @@ impl RegistryErrorCode {
     /// The way out.
     pub fn help(self) -> &'static str {
         match self {
-            RegistryErrorCode::BadJson => "Correct the JSON of the tool list.",
+            RegistryErrorCode::BadJson => "Correct the JSON.",
             RegistryErrorCode::BadShape => {
                 "Give each tool as {\"name\", \"description\", \"parameters\"} or in the form of OpenAI, Anthropic or MCP."
             }
             RegistryErrorCode::MissingName => "Give the tool a name.",
             RegistryErrorCode::NameTaken => "Give each tool a name of its own.",
             RegistryErrorCode::MissingDescription => "Say in one sentence what the tool does.",
-            RegistryErrorCode::BadSchema => "Correct the JSON Schema of the tool's arguments.",
+            RegistryErrorCode::BadSchema => "Correct the JSON Schema.",
             RegistryErrorCode::BadPattern => {
                 "Write the pattern without look-around and back-references, and keep its repetitions small."
             }
             RegistryErrorCode::BadReference => {
                 "Put the definition under `$defs` in the same schema and refer to it as `#/$defs/…`."
             }
-            RegistryErrorCode::TooComplex => "Simplify the schema or split the tool.",
+            RegistryErrorCode::TooComplex => "Simplify the schema, or split what it describes.",
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Validation: one tool with its compiled schema, which judges arguments, fits them and shows an example.
+//! Validation: a compiled schema, which judges values and fits them, and a tool, whose arguments one judges.
 
 mod coerce;
 mod exact;
@@ -14,6 +14,7 @@ mod usual;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Deref;
 
 use jsonschema::error::ValidationErrorKind;
 use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
@@ -33,10 +34,8 @@ pub use problem::{ProblemKind, SchemaProblem};
 pub use text::type_text;
 pub use types::TypeSet;
 
-/// A tool whose schema has been compiled, so that arguments can be judged.
-pub struct CompiledTool {
-    /// The tool as it was registered.
-    pub tool: Tool,
+/// A schema that has been compiled, so that values can be judged.
+pub struct CompiledSchema {
     validator: Validator,
     /// A shorter way to the same answer, for schemas that allow one.
     quick: Option<Quick>,
@@ -44,53 +43,93 @@ pub struct CompiledTool {
     others: Option<TypeSet>,
     extras: Extras,
     required: Vec<String>,
-    requires_nothing: bool,
+    root: TypeSet,
     depths: Depths,
     /// How many subschemas judge one value at most.
     judges: u64,
     /// What the schema says about numbers.
     exact: Exact,
-    /// The types inside of the arguments.
+    /// The types inside of the value.
     pub(crate) outline: Outline,
 }
 
+/// A tool whose schema has been compiled, so that arguments can be judged.
+pub struct CompiledTool {
+    /// The tool as it was registered.
+    pub tool: Tool,
+    schema: CompiledSchema,
+    requires_nothing: bool,
+}
+
+/// What judges the arguments of a tool is its schema.
+impl Deref for CompiledTool {
+    type Target = CompiledSchema;
+
+    fn deref(&self) -> &CompiledSchema {
+        &self.schema
+    }
+}
+
 impl CompiledTool {
-    /// Compiles the schema of a tool. Fails, and never panics, on a schema that is malformed, refers to anything
-    /// outside itself, has a pattern that cannot run in linear time, or asks for unbounded work.
+    /// Compiles the schema of a tool, which must allow an object. See [`CompiledSchema::compile`].
     pub fn compile(tool: Tool) -> Result<Self, RegistryError> {
         let mut tool = tool;
-        graph::measure(&tool.parameters)?;
-        nullable::spell_out(&mut tool.parameters);
-        let schema = &tool.parameters;
-        if !schema.is_object() {
+        if !tool.parameters.is_object() {
             return Err(bad_schema("the schema of the arguments must be an object"));
         }
-        let (top, depths, judges, outline) = {
-            let graph = Graph::build(schema)?;
-            if !graph.root_types().contains(TypeSet::OBJECT) {
-                return Err(bad_schema("the schema of the arguments must allow an object").at("/type"));
-            }
-            (graph.top_level(), graph.depths(), graph.judges(), graph.outline())
-        };
-        let validator = compile_schema(schema)?;
-        let requires_nothing = validator.is_valid(&Value::Object(serde_json::Map::new()));
-        Ok(CompiledTool {
-            validator,
+        let schema = CompiledSchema::compile(&mut tool.parameters)?;
+        if !schema.root.contains(TypeSet::OBJECT) {
+            return Err(bad_schema("the schema of the arguments must allow an object").at("/type"));
+        }
+        let requires_nothing = schema.validator.is_valid(&Value::Object(serde_json::Map::new()));
+        Ok(CompiledTool { tool, schema, requires_nothing })
+    }
+
+    /// Whether a call without arguments is valid.
+    pub fn requires_nothing(&self) -> bool {
+        self.requires_nothing
+    }
+
+    /// Arguments that the schema accepts: the required ones and a few more, for prompts and messages. Where no
+    /// valid example can be made up (a pattern, a rule between members), it is the nearest attempt.
+    pub fn example(&self) -> Value {
+        example::of(self)
+    }
+
+    /// Arguments that write a whole file, where the tool takes its place and its text.
+    pub(crate) fn file_example(&self, path: &str, text: &str) -> Option<Value> {
+        example::of_file(self, path, text)
+    }
+}
+
+impl CompiledSchema {
+    /// Compiles a schema, in which `nullable` is spelled out. Fails, and never panics, on a schema that is malformed,
+    /// refers to anything outside itself, has a pattern that cannot run in linear time, or asks for unbounded work.
+    pub fn compile(schema: &mut Value) -> Result<Self, RegistryError> {
+        graph::measure(schema)?;
+        nullable::spell_out(schema);
+        if !schema.is_object() && !schema.is_boolean() {
+            return Err(bad_schema("a schema must be an object, or true or false"));
+        }
+        let schema: &Value = schema;
+        let graph = Graph::build(schema)?;
+        let top = graph.top_level();
+        Ok(CompiledSchema {
+            validator: compile_schema(schema)?,
             quick: Quick::new(schema),
             keys: top.keys,
             others: top.others,
             extras: top.extras,
             required: top.required,
-            requires_nothing,
-            depths,
-            judges,
-            exact: Exact::new(&tool.parameters),
-            outline,
-            tool,
+            root: graph.root_types(),
+            depths: graph.depths(),
+            judges: graph.judges(),
+            exact: Exact::new(schema),
+            outline: graph.outline(),
         })
     }
 
-    /// Everything that is wrong with a value, as findings; nothing if it is valid. See [`CompiledTool::problems`].
+    /// Everything that is wrong with a value, as findings; nothing if it is valid. See [`CompiledSchema::problems`].
     pub fn check(&self, value: &Value, extra: ExtraArgs) -> Vec<Finding> {
         self.problems(value, extra).iter().map(SchemaProblem::finding).collect()
     }
@@ -154,25 +193,9 @@ impl CompiledTool {
         self.required.iter().map(String::as_str).collect()
     }
 
-    /// Whether a call without arguments is valid.
-    pub fn requires_nothing(&self) -> bool {
-        self.requires_nothing
-    }
-
     /// Whether the schema itself allows arguments that it does not mention.
     pub fn is_open(&self) -> bool {
         self.extras == Extras::Allowed
-    }
-
-    /// Arguments that the schema accepts: the required ones and a few more, for prompts and messages. Where no
-    /// valid example can be made up (a pattern, a rule between members), it is the nearest attempt.
-    pub fn example(&self) -> Value {
-        example::of(self)
-    }
-
-    /// Arguments that write a whole file, where the tool takes its place and its text.
-    pub(crate) fn file_example(&self, path: &str, text: &str) -> Option<Value> {
-        example::of_file(self, path, text)
     }
 
     /// The names at the top level that the schema lists nowhere, unless it allows others.
@@ -234,6 +257,12 @@ impl CompiledTool {
             effort.spend(work);
             Validity::Invalid(self.validator.iter_errors(value).collect())
         }
+    }
+}
+
+impl fmt::Debug for CompiledSchema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CompiledSchema").finish_non_exhaustive()
     }
 }
 

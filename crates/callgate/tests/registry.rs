@@ -129,7 +129,7 @@ mod lists {
         assert_eq!(
             error.to_string(),
             "tool 1 `b`: there is no type \"strin\" at /properties/x/type (tool-bad-schema). \
-             Correct the JSON Schema of the tool's arguments."
+             Correct the JSON Schema."
         );
 
         for (list, code) in [

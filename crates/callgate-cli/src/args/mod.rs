@@ -258,11 +258,15 @@ pub(crate) struct DetectArgs {
 Valid JSON comes out byte for byte as it went in, unless a key stands twice in one object (the last value is kept) or
 a string holds half a surrogate pair (it becomes U+FFFD). Each repair is `lossless` (one possible reading) or a `guess`.
 
+With --schema a value that does not follow it is rejected (exit code 1); with --many each value is held against it, not
+the list. The start of a value (--partial) cannot be judged, since what is missing may still come.
+
 Examples:
   echo \"{'a': 1,}\" | callgate repair
   callgate repair broken.json --strict > fixed.json     only repairs with one possible reading
   head -c 400 answer.json | callgate repair --partial   what is certain of a value that is still coming
   callgate repair --many lines.ndjson                   one value per line, or one behind the other, as a list
+  callgate repair --schema order.json broken.json       a value that follows a schema, or all that is wrong with it
   callgate repair --diff *.json                         what would change in each file
   callgate repair --inline --backup .orig *.json        change the files themselves
   callgate repair --jsonl lines.jsonl                   {\"id\", \"input\"} in, {\"id\", \"output\", \"repairs\"} out")]
@@ -273,13 +277,16 @@ pub(crate) struct RepairArgs {
     /// Reject what needs a guess
     #[arg(long)]
     pub(crate) strict: bool,
+    /// A JSON Schema that the value must follow: of several readings the valid one is taken, and types are fitted
+    #[arg(long, value_name = "FILE", conflicts_with = "partial")]
+    pub(crate) schema: Option<PathBuf>,
     /// Read the start of a value: a half member or number is left out, and a longer start takes nothing back
     #[arg(long, conflicts_with = "strict")]
     pub(crate) partial: bool,
     /// Read all values of the text, JSON lines or one behind the other, as a list
     #[arg(long, conflicts_with = "partial")]
     pub(crate) many: bool,
-    /// Print one object with `output` and `repairs`, or `error`; of several files one line each, with `file`
+    /// Print one object with `output` and `repairs` (with a schema also `coercions` and `decided`), or `error`; of several files one line each, with `file`
     #[arg(long, conflicts_with = "jsonl")]
     pub(crate) json: bool,
     /// Show the text with marks beneath what was changed, then the result; what a terminal shows anyway

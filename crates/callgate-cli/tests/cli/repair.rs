@@ -126,6 +126,13 @@ fn repair_shows_what_it_changed() {
         assert!(diff.stdout.contains(part), "`{part}` is not in:\n{}", diff.stdout);
     }
     assert_eq!(callgate(&["repair", "--diff"], "{}").stdout, "");
+    // A kind of repair is explained once.
+    let twice = callgate(&["repair", "--view"], "['a', 'b']").stdout;
+    assert_eq!(twice.matches("a string in single quotes").count(), 1, "{twice}");
+    assert!(twice.contains("single-quotes (lossless) ×2 a string"), "{twice}");
+    // The line break at the end of a file stays there, wherever closers are added.
+    let cut = callgate(&["repair", "--diff"], "[1, 2\n").stdout;
+    assert!(cut.ends_with("]\n") && !cut.contains("No newline"), "{cut}");
 }
 
 #[test]
@@ -166,4 +173,81 @@ fn repair_reads_packed_files_and_does_not_write_them_back() {
     let inline = callgate(&["repair", "--many", "--inline", file.path()], "");
     assert_eq!(inline.code, 2, "{}", inline.stderr);
     assert_eq!(std::fs::read(file.path()).unwrap(), packed);
+}
+
+#[test]
+fn repair_follows_a_schema() {
+    let area = r#"{"properties": {"area": {"type": "object"}, "limit": {"type": "integer"}}, "required": ["limit"]}"#;
+    let schema = Scratch::new("schema.json", area);
+    let text = "{\"area\": {\"x\": 1, \"limit\": \"5\"}";
+    let run = callgate(&["repair", "--schema", schema.path(), "--strict"], text);
+    assert_eq!(
+        (run.code, run.stdout.as_str()),
+        (0, "{\"area\": {\"x\": 1}, \"limit\": 5}\n"),
+        "{}",
+        run.stderr
+    );
+    for part in
+        ["1:17  missing-closer (lossless)", "string-to-number: /limit: \"5\" → 5", "schema: of 2 readings"]
+    {
+        assert!(run.stderr.contains(part), "`{part}` is not in:\n{}", run.stderr);
+    }
+    let as_json: Value =
+        serde_json::from_str(&callgate(&["repair", "--json", "--schema", schema.path()], text).stdout)
+            .unwrap();
+    assert_eq!(as_json["coercions"][0]["path"], "/limit");
+    assert!(as_json["decided"].as_str().is_some_and(|decided| decided.contains("schema")), "{as_json}");
+    let view = callgate(&["repair", "--view", "--schema", schema.path()], text).stdout;
+    for part in ["string-to-number /limit: \"5\" → 5", "schema of 2 readings", "missing-closer (lossless)"]
+    {
+        assert!(view.contains(part), "`{part}` is not in:\n{view}");
+    }
+    // All that is wrong is told, each with its place.
+    let wrong = "{\"area\": 3,\n\"limit\": \"x\"}";
+    let run = callgate(&["repair", "--schema", schema.path()], wrong);
+    assert_eq!((run.code, run.stdout.as_str()), (1, ""));
+    for part in
+        ["standard input:1:10: invalid value for area", "standard input:2:10: invalid value for limit"]
+    {
+        assert!(run.stderr.contains(part), "`{part}` is not in:\n{}", run.stderr);
+    }
+    let lines = callgate(
+        &["repair", "--jsonl", "--schema", schema.path()],
+        "{\"id\": 1, \"input\": \"{limit: '5'}\"}\n{\"id\": 2, \"input\": \"{area: 3}\"}\n",
+    );
+    let lines = json_lines(&lines.stdout);
+    assert_eq!(
+        (&lines[0]["output"], &lines[0]["coercions"][0]["code"]),
+        (&json!({"limit": 5}), &json!("string-to-number"))
+    );
+    assert_eq!(
+        (&lines[1]["error"]["code"], lines[1]["errors"].as_array().map(Vec::len)),
+        (&json!("missing-argument"), Some(2))
+    );
+}
+
+#[test]
+fn repair_holds_each_value_and_each_file_against_the_schema() {
+    let schema = Scratch::new("list.json", r#"{"type": "array", "items": {"type": "integer"}}"#);
+    let run = callgate(&["repair", "--many", "--json", "--schema", schema.path()], "[1,]\n[\"2\"]");
+    let value: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!((&value["output"], &value["coercions"][0]["path"]), (&json!([[1], [2]]), &json!("/1/0")));
+    let wrong = callgate(&["repair", "--many", "--schema", schema.path()], "[1]\n[\"x\"]\n[{}]");
+    assert_eq!((wrong.code, wrong.stdout.as_str()), (1, ""));
+    assert!(wrong.stderr.contains(":2:2: ") && wrong.stderr.contains(":3:2: "), "{}", wrong.stderr);
+    let (good, bad) = (Scratch::new("a.json", "['1',]"), Scratch::new("b.json", "['x']"));
+    let files = callgate(&["repair", "--schema", schema.path(), good.path(), bad.path()], "");
+    assert_eq!((files.code, files.stdout.as_str()), (1, "[1]\n"), "{}", files.stderr);
+    // What may still come cannot be judged.
+    assert_eq!(callgate(&["repair", "--partial", "--schema", schema.path()], "[1").code, 2);
+    for (text, says) in [
+        ("{\"type\": 5}", "/type (tool-bad-schema)"),
+        ("{", "line 1, column 1"),
+        ("{\"$ref\": \"http://x/y\"}", "/$ref (tool-bad-reference)"),
+    ] {
+        let broken = Scratch::new("broken-schema.json", text);
+        let run = callgate(&["repair", "--schema", broken.path()], "[1]");
+        assert_eq!((run.code, run.stdout.as_str()), (2, ""));
+        assert!(run.stderr.contains(broken.path()) && run.stderr.contains(says), "{}", run.stderr);
+    }
 }

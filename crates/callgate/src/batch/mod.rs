@@ -13,8 +13,9 @@ use crate::attempt::shortened;
 use crate::ending::FinishReason;
 use crate::event::Event;
 use crate::finding::{Code, Finding};
-use crate::json::{Repair, Tape};
+use crate::json::Tape;
 use crate::registry::nearest;
+use crate::repair::Repaired;
 use crate::response::Response;
 use crate::session::Session;
 
@@ -255,12 +256,9 @@ pub fn scan_line(line: &str, gates: &mut Gates) -> Outcome {
     }
 }
 
-/// Repairs one line: in `{"id", "input"}`, out `{"id", "output", "repairs"}` or `{"id", "error"}`. The input becomes what
-/// `read` makes of it, given how deep it may be: JSON, and what was changed.
-pub fn repair_line(
-    line: &str,
-    read: impl Fn(&str, usize) -> Result<(String, Vec<Repair>), Finding>,
-) -> Outcome {
+/// Repairs one line: in `{"id", "input"}`, out `{"id", "output", "repairs"}` or `{"id", "error"}`, with what a schema
+/// changed and decided. The input becomes what `read` makes of it, given how deep it may be.
+pub fn repair_line(line: &str, read: impl Fn(&str, usize) -> Result<Repaired, Vec<Finding>>) -> Outcome {
     let line = match BatchLine::parse(line) {
         Ok(line) => line,
         Err(finding) => return failed(&Value::Null, &finding),
@@ -269,15 +267,39 @@ pub fn repair_line(
         return line.failed(bad("`input` must be a string".to_owned()));
     };
     match read(input, DEPTH) {
-        Ok((text, repairs)) => {
+        Ok(repaired) => {
             let id = line.value.get("id").unwrap_or(&Value::Null);
-            let repairs = serde_json::to_string(&repairs).unwrap_or_default();
-            let output = text.trim();
-            let line = one_line(format!("{{\"id\":{id},\"output\":{output},\"repairs\":{repairs}}}"));
+            let output = repaired.text.trim();
+            let line = one_line(format!("{{\"id\":{id},\"output\":{output},{}}}", about_repaired(&repaired)));
             Outcome { line, failed: false, response: None, hint: None, notes: Vec::new() }
         }
-        Err(finding) => line.failed(finding),
+        Err(findings) => {
+            let id = line.value.get("id").unwrap_or(&Value::Null);
+            let line = format!("{{\"id\":{id},{}}}", about_rejected(&findings));
+            Outcome { line, failed: true, response: None, hint: None, notes: Vec::new() }
+        }
     }
+}
+
+/// The members of an object that say what was changed and decided, as JSON.
+pub fn about_repaired(repaired: &Repaired) -> String {
+    let mut members = format!("\"repairs\":{}", json!(repaired.repairs));
+    if !repaired.coercions.is_empty() {
+        members.push_str(&format!(",\"coercions\":{}", json!(repaired.coercions)));
+    }
+    if let Some(decided) = &repaired.decided {
+        members.push_str(&format!(",\"decided\":{}", json!(decided)));
+    }
+    members
+}
+
+/// The members of an object that say why there is no result, as JSON: the first error, and all where there are more.
+pub fn about_rejected(findings: &[Finding]) -> String {
+    let mut members = format!("\"error\":{}", json!(findings.first()));
+    if findings.len() > 1 {
+        members.push_str(&format!(",\"errors\":{}", json!(findings)));
+    }
+    members
 }
 
 /// The finding about a line that cannot be used.

@@ -119,7 +119,7 @@ impl Params {
     pub(crate) fn of_code(code: &str, tool: Option<&CompiledTool>) -> Self {
         let mut params = Params::new(None, Untyped::default());
         let only =
-            tool.map(CompiledTool::keys).filter(|keys| keys.len() == 1).and_then(|mut keys| keys.next());
+            tool.map(|tool| tool.keys()).filter(|keys| keys.len() == 1).and_then(|mut keys| keys.next());
         params.member(only.unwrap_or("code"), 0, None);
         let start = params.json.len();
         write_string(&mut params.json, code);

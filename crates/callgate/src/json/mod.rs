@@ -4,15 +4,14 @@
 //! only in what counts as written and what counts as repaired. Its output is always a prefix of valid JSON, beside a
 //! [`Tape`] that says where each value stands in that text.
 
-mod many;
 mod reader;
 mod repair;
 mod tape;
 mod text;
 
-pub use many::repair_many;
+pub(crate) use reader::SEVERAL;
 pub use reader::{End, Failure, Reader, ReaderState, Syntax};
-pub use repair::{Repair, RepairCode, RepairEntry, Repaired, Safety, repair, repair_partial};
+pub use repair::{Repair, RepairCode, RepairEntry, Safety};
 pub use tape::{Kind, Node, Tape, canonical};
 pub use text::{escape_into, escape_pointer, unescape};
 pub(crate) use text::{make_room, unescape_pointer};

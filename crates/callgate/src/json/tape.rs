@@ -6,7 +6,8 @@ use std::collections::HashSet;
 use serde_json::{Map, Number, Value};
 
 use super::reader::{End, Reader, Syntax};
-use super::text::{escape_into, escape_pointer, plain_length, unescape, unescape_body};
+use super::text::{escape_into, escape_pointer, plain_length, unescape, unescape_body, unescape_pointer};
+use crate::finding::Span;
 
 /// The place of something that has not ended yet.
 const OPEN: u32 = u32::MAX;
@@ -229,19 +230,26 @@ impl Tape {
 
     /// A member whose key, unescaped, repeats the key of a member before it, at any depth.
     pub fn duplicate(&self, text: &str) -> Option<usize> {
-        (0..self.nodes.len()).find_map(|node| self.repeated_member(text, node))
+        // Where no backslash stands in the text, none stands in a key.
+        let is_plain = memchr::memchr(b'\\', text.as_bytes()).is_none();
+        let objects = self.nodes.iter().enumerate().filter(|(_, node)| node.kind == Kind::Object);
+        objects.map(|(object, _)| object).find_map(|object| self.repeated_key(text, object, is_plain))
     }
 
     /// A member of this object whose key, unescaped, repeats the key of a member before it.
     pub(crate) fn repeated_member(&self, text: &str, object: usize) -> Option<usize> {
-        if self.nodes.get(object)?.kind != Kind::Object {
-            return None;
-        }
+        let is_object = self.nodes.get(object)?.kind == Kind::Object;
+        if is_object { self.repeated_key(text, object, false) } else { None }
+    }
+
+    /// The same for what is an object; `is_plain` says that no key holds an escape.
+    fn repeated_key(&self, text: &str, object: usize, is_plain: bool) -> Option<usize> {
         let mut few: [&[u8]; FEW] = [&[]; FEW];
+        let is_escaped = |key: &[u8]| !is_plain && key.contains(&b'\\');
         for (count, child) in self.children(object).enumerate() {
             // Few keys without escapes are compared sooner than hashed.
             let written = self.written_key(text, child);
-            let Some(key) = written.filter(|key| count < FEW && !key.contains(&b'\\')) else {
+            let Some(key) = written.filter(|key| count < FEW && !is_escaped(key)) else {
                 return self.repeated_among_many(text, object);
             };
             if few[..count].contains(&key) {
@@ -333,6 +341,49 @@ impl Tape {
             container = child;
         }
         pointer
+    }
+
+    /// The value at a JSON pointer, or what should have held it, with its key.
+    pub(crate) fn resolve(&self, text: &str, pointer: &str) -> Option<(usize, Option<String>)> {
+        let (mut node, mut key) = (0, None);
+        for step in pointer.split('/').skip(1) {
+            let step = unescape_pointer(step);
+            let next = match self.nodes.get(node)?.kind {
+                Kind::Array => step.parse().ok().and_then(|place| self.children(node).nth(place)),
+                _ => self.member(text, node, &step),
+            };
+            let Some(next) = next else { break };
+            (node, key) = (next, Some(step));
+        }
+        Some((node, key))
+    }
+
+    /// Where a value with this key stands in what was written, from which the text was read beginning at `body`, if that
+    /// can be told: it may have been repaired, or put together from values that stand apart.
+    pub(crate) fn find_written(
+        &self,
+        text: &str,
+        (node, key): (usize, Option<&str>),
+        written: &str,
+        body: Option<usize>,
+    ) -> Option<Span> {
+        let value = self.nodes.get(node)?;
+        if let Some(body) = body
+            && let Some(same) = written.get(body..body + value.end())
+            && text.get(..value.end()) == Some(same)
+        {
+            return Some(Span::new(body + value.start(), body + value.end()));
+        }
+        // The one place behind its key where the same text stands.
+        let behind = written.find(key?)? + key?.len();
+        let rest = written.get(behind..)?;
+        let content = self.string(text, node);
+        let spellings = [Some(self.raw(text, node)), content.as_deref()];
+        spellings.into_iter().flatten().filter(|spelling| !spelling.is_empty()).find_map(|spelling| {
+            let at = rest.find(spelling)?;
+            let is_only = !rest.get(at + spelling.len()..)?.contains(spelling);
+            is_only.then_some(Span::new(behind + at, behind + at + spelling.len()))
+        })
     }
 
     /// Adds the value that stands in the text from `start` to its end, with this key. False if it is no valid value.

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::graph::Extras;
 use super::problem::{self, SchemaProblem, branches, types_of};
 use super::types::TypeSet;
-use super::{CompiledTool, Extent, Validity, text};
+use super::{CompiledSchema, CompiledTool, Extent, Validity, text};
 use crate::effort::Effort;
 use crate::event::{Coercion, CoercionCode};
 use crate::finding::{Code, Finding};
@@ -29,18 +29,7 @@ pub struct Fit {
 }
 
 impl CompiledTool {
-    /// Whether it can be seen without decoding them that arguments fit the schema as they are, and that no key stands
-    /// twice in an object. False says nothing.
-    pub(crate) fn fits_at_sight(&self, arguments: &str, tape: &Tape) -> bool {
-        Shortcut::Sight.is_on() && self.quick.as_ref().is_some_and(|quick| quick.accepts(arguments, tape))
-    }
-
-    /// Judges arguments, and fits them to the schema as far as the policy allows.
-    ///
-    /// `arguments` is valid JSON and `tape` its layout; `untyped` says that the format could not say types. Values
-    /// are changed only where they fail, only if one change of the closed table makes them valid, and by splicing:
-    /// all other bytes stay as they are. If anything remains wrong, nothing is changed and everything that was
-    /// wrong is listed.
+    /// Judges arguments, which are an object, and fits them. See [`CompiledSchema::fit_within`].
     pub fn fit(&self, arguments: &str, tape: &Tape, coerce: Coerce, extra: ExtraArgs, untyped: bool) -> Fit {
         if self.fits_at_sight(arguments, tape) {
             return Fit::default();
@@ -53,6 +42,33 @@ impl CompiledTool {
         &self,
         arguments: &str,
         tape: &Tape,
+        knobs: (Coerce, ExtraArgs, bool),
+        effort: &mut Effort,
+    ) -> Fit {
+        match tape.nodes().first().map(|root| root.kind) {
+            Some(Kind::Object) => (**self).fit_within(arguments, tape, knobs, effort),
+            _ => rejected(vec![Finding::new(Code::ArgumentsNotObject)]),
+        }
+    }
+}
+
+impl CompiledSchema {
+    /// Whether it can be seen without decoding them that arguments fit the schema as they are, and that no key stands
+    /// twice in an object. False says nothing.
+    pub(crate) fn fits_at_sight(&self, arguments: &str, tape: &Tape) -> bool {
+        Shortcut::Sight.is_on() && self.quick.as_ref().is_some_and(|quick| quick.accepts(arguments, tape))
+    }
+
+    /// Judges a value, and fits it to the schema as far as the policy allows, within a budget.
+    ///
+    /// `arguments` is valid JSON and `tape` its layout; `untyped` says that the format could not say types. Values
+    /// are changed only where they fail, only if one change of the closed table makes them valid, and by splicing:
+    /// all other bytes stay as they are. If anything remains wrong, nothing is changed and everything that was
+    /// wrong is listed.
+    pub(crate) fn fit_within(
+        &self,
+        arguments: &str,
+        tape: &Tape,
         (coerce, extra, untyped): (Coerce, ExtraArgs, bool),
         effort: &mut Effort,
     ) -> Fit {
@@ -60,9 +76,6 @@ impl CompiledTool {
         let Some(mut value) = tape.value(arguments, 0) else {
             return rejected(out_of_range(arguments, tape));
         };
-        if !value.is_object() {
-            return rejected(vec![Finding::new(Code::ArgumentsNotObject)]);
-        }
         let mut changes = Vec::new();
         if extra == ExtraArgs::Drop {
             let dropped: BTreeSet<String> = self.extra_keys(&value).into_iter().map(str::to_owned).collect();
@@ -129,7 +142,18 @@ impl CompiledTool {
     }
 }
 
-impl CompiledTool {
+impl CompiledSchema {
+    /// The value inside of an object whose only member the schema does not have, while it has all members of that.
+    /// Around nothing, or around other words, the member may be a value.
+    pub(crate) fn wrapped(&self, outer: &str, tape: &Tape) -> Option<usize> {
+        let mut members = tape.children(0);
+        let only = members.next().filter(|_| members.next().is_none())?;
+        let declares = |member: usize| tape.key(outer, member).is_some_and(|key| self.has_key(&key));
+        let mut inner = tape.children(only).peekable();
+        let is_wrapper = !declares(only) && tape.nodes()[only].kind == Kind::Object && inner.peek().is_some();
+        (is_wrapper && inner.all(declares)).then_some(only)
+    }
+
     fn unexpected(&self, key: &str, effort: &mut Effort) -> Finding {
         SchemaProblem::unexpected("", key, self.keys(), effort).finding()
     }

@@ -17,7 +17,7 @@ pub(super) fn of(compiled: &CompiledTool) -> Value {
         for optional in [OPTIONAL, 0, usize::MAX] {
             let maker = Maker { tool: &compiled.tool.name, root, anchors: &anchors, alternative, optional };
             let value = maker.make(root, "value", DEEPEST);
-            if value.is_object() && compiled.validator.is_valid(&value) {
+            if value.is_object() && compiled.schema.validator.is_valid(&value) {
                 return value;
             }
             attempt.get_or_insert(value);

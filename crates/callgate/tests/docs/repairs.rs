@@ -1,6 +1,6 @@
 //! The page of repairs: the closed list, each with a text that needs it and what that text is read as.
 
-use callgate::{Repair, RepairCode, Safety, repair};
+use callgate::{Repair, RepairCode, Repaired, Safety, Schema, repair};
 
 use super::{MADE, block, cell, gate, sentence};
 
@@ -80,11 +80,33 @@ const CALLS: &[(RepairCode, &str)] = &[
     ),
 ];
 
+const WITH_SCHEMA: &str = "
+## With a schema
+
+`callgate repair --schema FILE` and `Schema::repair` hold the value against a JSON Schema, of any root. A value of the wrong
+type is changed where the closed table of [coercions](policy.md#coerce) knows one way, just as the arguments of calls are.
+Where a text has several readings (a missing closer that can stand in several places, several values, a value in one object too
+many, a quote that may or may not end its string), the only one that follows the schema is taken, and `decided` says so. A closer
+that has only one valid place is then lossless; where several readings are valid, the usual one stays, as a guess. A
+value that does not follow the schema even so is rejected, with everything that is wrong with it.
+";
+
+/// A text that needs a repair that only a schema allows, with the schema.
+const SCHEMAS: &[(RepairCode, &str, &str)] = &[
+    (RepairCode::OtherValues, r#"{"required": ["n"]}"#, r#"{"plan": "count"} {"n": 2}"#),
+    (
+        RepairCode::MissingCloser,
+        r#"{"properties": {"area": {"type": "object"}, "limit": {"type": "integer"}}, "required": ["limit"]}"#,
+        r#"{"area": {"x": 1, "limit": "5"}"#,
+    ),
+];
+
 /// The page.
 pub(crate) fn page() -> String {
     let mut page =
         format!("{MADE}{HEAD}| code | class | what it does | from | to |\n|---|---|---|---|---|\n");
-    for code in RepairCode::ALL.iter().filter(|code| call(**code).is_none()) {
+    for code in RepairCode::ALL.iter().filter(|code| call(**code).is_none() && !code.entry().input.is_empty())
+    {
         let entry = code.entry();
         let (from, to) = (cell(entry.input), cell(entry.output));
         page.push_str(&format!("| `{code}` | {} | {} | {from} | {to} |\n", entry.safety, entry.message));
@@ -102,7 +124,21 @@ pub(crate) fn page() -> String {
             page.push_str(&format!("\nis read as the arguments `{arguments}`.\n"));
         }
     }
+    page.push_str(WITH_SCHEMA);
+    page.push_str("\n| code | class | schema | from | to |\n|---|---|---|---|---|\n");
+    for (code, schema, text) in SCHEMAS {
+        let repaired = with_schema(schema, text);
+        let safety = repaired.repairs.iter().find(|repair| repair.code == *code).map(|repair| repair.safety);
+        let safety = safety.map_or(String::new(), |safety| safety.to_string());
+        let (schema, from, to) = (cell(schema), cell(text), cell(repaired.text.trim()));
+        page.push_str(&format!("| `{code}` | {safety} | {schema} | {from} | {to} |\n"));
+    }
     page
+}
+
+fn with_schema(schema: &str, text: &str) -> Repaired {
+    let schema = Schema::from_json(schema).unwrap_or_else(|error| panic!("{error}"));
+    schema.repair(text, 64).unwrap_or_else(|findings| panic!("{text}: {findings:?}"))
 }
 
 fn call(code: RepairCode) -> Option<&'static str> {
@@ -119,7 +155,13 @@ fn read(code: RepairCode, text: &str) -> Option<(String, Vec<Repair>)> {
 /// Why the example of a repair does not show it, if it does not.
 pub(crate) fn example_fault(code: RepairCode) -> Option<String> {
     let entry = code.entry();
+    let with_schema = SCHEMAS.iter().find(|(other, ..)| *other == code && entry.input.is_empty());
     let (text, repairs) = match call(code) {
+        None if with_schema.is_some() => {
+            let (_, schema, text) = with_schema?;
+            let repaired = self::with_schema(schema, text);
+            (repaired.text, repaired.repairs)
+        }
         Some(text) => match read(code, text) {
             Some(call) => call,
             None => return Some(format!("{code}: the call in {text:?} does not stand")),

@@ -56,6 +56,42 @@ fn a_quote_before_a_comma_or_closer_ends_its_string_whatever_follows() {
 }
 
 #[test]
+fn smaller_slips_of_those_who_write_by_hand() {
+    // Of two backslashes before a quote that ends nothing, one was to escape it.
+    guess(r#"{"t": "f {\\"k\": x} g", "n": 1}"#, r#"{"t": "f {\"k\": x} g", "n": 1}"#, &["escaped-quotes"]);
+    guess(r#"{"t": "say \\"hi\\" now"}"#, r#"{"t": "say \"hi\" now"}"#, &["escaped-quotes"]);
+    guess(r#"["oak" 7"#, r#"["oak", 7]"#, &["missing-comma", "missing-closer"]);
+    lossless(
+        "{b: 'oak' c: True}",
+        r#"{"b": "oak", "c": true}"#,
+        &["unquoted-key", "single-quotes", "missing-comma", "unquoted-key", "python-literal"],
+    );
+    guess("{'a': ''x''}", r#"{"a": "x"}"#, &["single-quotes", "doubled-quote"]);
+    guess(r#"{"n": new Date("2020")}"#, r#"{"n": "2020"}"#, &["wrapper"]);
+    guess(r#"{"n": new thing}"#, r#"{"n": "new thing"}"#, &["unquoted-string"]);
+    guess(
+        "{a 'b', c: 1}",
+        r#"{"a": "b", "c": 1}"#,
+        &["unquoted-key", "missing-colon", "single-quotes", "unquoted-key"],
+    );
+    lossless(
+        r#"{"a" .5, "b" +2}"#,
+        r#"{"a": 0.5, "b": 2}"#,
+        &["missing-colon", "number-format", "missing-colon", "number-format"],
+    );
+    guess(
+        r#"{"n": 1, "key: some words}"#,
+        r#"{"n": 1, "key": "some words"}"#,
+        &["missing-quote", "unquoted-string"],
+    );
+    guess("{\"key\": \"value}\n```", "{\"key\": \"value\"}", &["missing-quote", "code-fence"]);
+    lossless("4 ,\n", "4", &["trailing-comma"]);
+    lossless("true;", "true", &["trailing-comma"]);
+    fails("4,,");
+    fails("4, and more");
+}
+
+#[test]
 fn a_string_without_its_end_gives_back_what_it_swallowed() {
     let quote = &["missing-quote"][..];
     guess(r#"{"room": "hall}"#, r#"{"room": "hall"}"#, quote);

@@ -6,6 +6,7 @@ mod coercion;
 #[path = "../support/guard.rs"]
 #[allow(dead_code)] // Only the watch is used here.
 mod guard;
+mod repair;
 mod the_quick_look;
 
 use std::path::{Path, PathBuf};

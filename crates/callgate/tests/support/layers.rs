@@ -4,7 +4,7 @@
 pub(crate) const LAYERS: &[(&str, &[&str])] = &[
     ("words: what is said and what is allowed", &["bytes", "finding", "nearest", "policy", "shortcuts"]),
     ("decoding: JSON of any kind", &["json"]),
-    ("events and validation", &["effort", "event", "registry", "schema"]),
+    ("events and validation", &["effort", "event", "registry", "repair", "schema"]),
     ("formats as data", &["dialect"]),
     ("what calls are held against, and how they end", &["ending", "rules"]),
     ("what becomes of events", &["echo", "response"]),

@@ -10,7 +10,10 @@ use crate::json::repair::{Repair, RepairCode, Safety};
 use crate::json::tape::Kind;
 
 /// Said where a text holds more values than one.
-pub(in crate::json) const SEVERAL: &str = "there are several different values";
+pub(crate) const SEVERAL: &str = "there are several different values";
+
+/// The most white space that is looked at behind a comma that follows a number or literal.
+const LONGEST_SPACE: usize = 256;
 
 /// What stands around the value, and the values before it.
 #[derive(Clone, Debug, Default)]
@@ -141,11 +144,20 @@ impl Reader {
         let called = cursor.byte_at(cursor.at + len) == Some(b'(') && is_identifier(word);
         if !called && scalar(word, self.grammar.python()).is_some() {
             // A number or literal is the document only if nothing but white space follows it, or one of many in its line.
-            while matches!(cursor.byte_at(next), Some(b' ' | b'\t' | b'\n' | b'\r')) {
+            let is_space = |at: usize| matches!(cursor.byte_at(at), Some(b' ' | b'\t' | b'\n' | b'\r'));
+            while is_space(next) {
                 next += 1;
             }
+            let word_end = next;
+            // What ends a line of code or of a list may stand behind it.
+            if self.grammar.restores && matches!(cursor.byte_at(next), Some(b',' | b';')) {
+                next += 1;
+                while is_space(next) && next - word_end < LONGEST_SPACE {
+                    next += 1;
+                }
+            }
             if next == cursor.text.len() && !cursor.last {
-                self.scan.len = next - cursor.at;
+                self.scan.len = word_end - cursor.at;
                 return Advance::More;
             }
         }
@@ -415,7 +427,7 @@ fn value_in_next_line(cursor: &Cursor<'_>) -> Option<usize> {
 }
 
 /// Whether a quoted key with its colon stands here; `None` if more input decides.
-fn key_here(cursor: &Cursor<'_>, quote: u8) -> Option<bool> {
+pub(super) fn key_here(cursor: &Cursor<'_>, quote: u8) -> Option<bool> {
     const LONGEST_KEY: usize = 256;
     if !matches!(quote, b'"' | b'\'') {
         return Some(false);

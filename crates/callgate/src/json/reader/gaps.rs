@@ -66,7 +66,7 @@ impl Reader {
             return Some(self.skip_ellipsis(cursor, character.len_utf8()));
         }
         let odd = character.is_whitespace()
-            || matches!(character, '\u{feff}' | '\u{200b}'..='\u{200d}' | '\u{2060}');
+            || matches!(character, '\u{feff}' | '\u{180e}' | '\u{200b}'..='\u{200d}' | '\u{2060}');
         odd.then(|| {
             self.repair(RepairCode::OddSpace, cursor.span(character.len_utf8()));
             cursor.at += character.len_utf8();

@@ -31,7 +31,7 @@ use std::sync::Arc;
 
 use self::cursor::{Advance, Cursor};
 use self::document::Around;
-pub(super) use self::document::SEVERAL;
+pub(crate) use self::document::SEVERAL;
 pub use self::end::End;
 use self::escapes::Backslashes;
 use self::grammar::Grammar;
@@ -217,7 +217,7 @@ impl Reader {
     }
 
     /// Says that more values may follow the first: reading ends before the next one.
-    pub(in crate::json) fn one_of_many(mut self) -> Self {
+    pub(crate) fn one_of_many(mut self) -> Self {
         self.grammar.many = true;
         self
     }

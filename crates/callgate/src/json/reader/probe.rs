@@ -235,6 +235,7 @@ impl Probe {
         }
         match self.phase {
             _ if !setting.last => ProbeVerdict::More,
+            ProbePhase::Stray(Side::Value) if self.is_item(tail, setting) => ProbeVerdict::Apart,
             ProbePhase::Own | ProbePhase::Stray(Side::Key | Side::Value) => ProbeVerdict::Data(Safety::Guess),
             ProbePhase::AfterOwn => ProbeVerdict::Opens { key: false },
             ProbePhase::AfterColon => ProbeVerdict::IsKey,

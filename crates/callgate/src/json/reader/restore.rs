@@ -178,7 +178,11 @@ impl Reader {
         len: usize,
     ) -> bool {
         let is_empty = self.output.text.len() == open.start + 1;
-        if !self.grammar.restores || !is_empty || open.doubled || open.style != Style::Double {
+        if !self.grammar.restores
+            || !is_empty
+            || open.doubled
+            || !matches!(open.style, Style::Double | Style::Single)
+        {
             return false;
         }
         self.guess(RepairCode::DoubledQuote, cursor.span(len));
@@ -186,6 +190,27 @@ impl Reader {
         if let Some(open) = &mut self.string {
             open.doubled = true;
         }
+        true
+    }
+
+    /// Drops one of the two backslashes before a quote that does not end its string: one was to escape it.
+    pub(super) fn drop_doubled_backslash(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        open: &OpenString,
+        len: usize,
+    ) -> bool {
+        if !self.grammar.restores || !self.follows_two_backslashes(open) {
+            return false;
+        }
+        self.freeze();
+        self.output.text.pop();
+        self.output.text.push('"');
+        self.guess_late(RepairCode::EscapedQuotes, Span::new(cursor.offset() - 1, cursor.offset() + len));
+        if let Some(open) = &mut self.string {
+            open.doubts.escaped_quotes += 1;
+        }
+        cursor.at += len;
         true
     }
 

@@ -50,6 +50,13 @@ impl Reader {
         if adjacent && following == Some(b'(') && is_identifier(word) {
             return self.open_wrapper(cursor, len);
         }
+        if !adjacent
+            && self.grammar.restores
+            && word.eq_ignore_ascii_case("new")
+            && let Some(step) = self.skip_new(cursor, next)
+        {
+            return step;
+        }
         if adjacent
             && matches!(following, Some(b'"' | b'\''))
             && let Some(step) = self.read_prefix(cursor, len)
@@ -100,6 +107,24 @@ impl Reader {
         }
         self.guess(RepairCode::UnquotedString, cursor.span(len.max(1)));
         self.open_string(cursor, Style::Unquoted, 0)
+    }
+
+    /// Drops the word `new` before a function around a value, which begins at `next`: `Some` is what to do then.
+    fn skip_new(&mut self, cursor: &mut Cursor<'_>, next: usize) -> Option<Advance> {
+        const LONGEST_NAME: usize = 64;
+        let rest = cursor.text.as_bytes().get(next..).unwrap_or_default();
+        let is_name = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'.');
+        let name = rest.iter().take(LONGEST_NAME).take_while(is_name).count();
+        match rest.get(name) {
+            None if !cursor.last => Some(Advance::More),
+            Some(b'(') if name > 0 => {
+                self.guess(RepairCode::Wrapper, Span::new(cursor.offset(), cursor.base + next));
+                cursor.at = next;
+                self.scan = Scan::default();
+                Some(Advance::Go)
+            }
+            _ => None,
+        }
     }
 
     /// Reads a string with letters before its quote: `Some` is what to do then.

@@ -26,6 +26,12 @@ impl Probe {
         self.pass_stray(side, character, tail, setting)
     }
 
+    /// Whether such text, as far as it goes, is a number or literal of an array.
+    pub(super) fn is_item(&self, tail: &str, setting: &Setting<'_>) -> bool {
+        let text = tail.get(self.second.map_or(0, |(at, _)| at)..self.at).unwrap_or_default();
+        setting.in_sequence() && self.spaced && is_scalar(text.trim())
+    }
+
     /// Looks at one character of such text; `None` moves on to the next.
     pub(super) fn pass_stray(
         &mut self,
@@ -53,7 +59,12 @@ impl Probe {
             }
             (':' | '：' | '=', Side::Comma) => Some(ProbeVerdict::End),
             (':' | '：' | '=', Side::Key) if is_short && !setting.has_colon => Some(ProbeVerdict::End),
-            (':' | '：', Side::Value) if self.newline && setting.in_object() && is_bare_key(word) => {
+            // In the next line, or where strings have single quotes, keys may well be bare.
+            (':' | '：', Side::Value)
+                if (self.newline || self.spaced && setting.style == Style::Single)
+                    && setting.in_object()
+                    && is_bare_key(word) =>
+            {
                 Some(ProbeVerdict::End)
             }
             (':' | '：' | '=', Side::Value | Side::Key) => self.leave_stray(side, character, tail, setting),
@@ -68,7 +79,7 @@ impl Probe {
             }
             ('}' | ']' | ')', Side::Comma) => Some(ProbeVerdict::End),
             (',' | '}' | ']' | ')', Side::Value) if is_item => Some(ProbeVerdict::Apart),
-            (',' | '}' | ']' | ')', Side::Key) if is_scalar(word) => Some(ProbeVerdict::Apart),
+            (',' | '}' | ']' | ')', Side::Key) if scalar(word, false).is_some() => Some(ProbeVerdict::Apart),
             ('}' | ']' | ')', Side::Value) if is_short => Some(ProbeVerdict::End),
             (',' | '}' | ']' | ')', _) => self.leave_stray(side, character, tail, setting),
             (' ' | '\n' | '\t' | '\r', Side::Value)

@@ -36,7 +36,7 @@ pub(super) struct Doubts {
     quotes: u32,
     apostrophes: u32,
     /// How many quotes were escaped. An odd one beside a kept backslash may have lost its quote there.
-    escaped_quotes: u32,
+    pub(super) escaped_quotes: u32,
     kept_backslash: bool,
     /// Whether line breaks are written raw, so that an escaped one may have been meant literally.
     raw_line: bool,
@@ -344,11 +344,12 @@ impl Reader {
         len: usize,
         safety: Safety,
     ) -> Advance {
-        if self.drop_doubled_quote(cursor, open, len) {
+        if self.drop_doubled_quote(cursor, open, len) || self.drop_doubled_backslash(cursor, open, len) {
             return Advance::Go;
         }
-        // In an array a comma may be missing instead.
-        let safety = if self.in_sequence() { Safety::Guess } else { safety };
+        // In an array a comma may be missing instead, and of two backslashes one may have been to escape the quote.
+        let has_rival = self.in_sequence() || self.follows_two_backslashes(open);
+        let safety = if has_rival { Safety::Guess } else { safety };
         self.repairs.add(RepairCode::UnescapedQuote, safety, cursor.span(len));
         let after = cursor.text[cursor.at + len..].chars().next();
         let apostrophe =
@@ -363,6 +364,12 @@ impl Reader {
         let character = cursor.rest().chars().next().unwrap_or('"');
         self.write_character(cursor, character);
         Advance::Go
+    }
+
+    /// Whether the quote here stands behind two backslashes.
+    pub(super) fn follows_two_backslashes(&self, open: &OpenString) -> bool {
+        let before = self.output.text[open.start + 1..].strip_suffix("\\\\");
+        open.style == Style::Double && !open.raw && before.is_some_and(|before| !before.ends_with('\\'))
     }
 
     /// Goes on with another string, whose quote is `ahead` of the cursor.

@@ -1,5 +1,6 @@
 //! Between the values: brackets, commas, colons, keys.
 
+use super::document::key_here;
 use super::levels::LevelKind;
 use super::quotes::{Opening, Style};
 use super::scalars::{Scan, is_identifier, literal_at};
@@ -208,8 +209,19 @@ impl Reader {
         if !quoted && self.stops_at(cursor, at) {
             return Advance::Stop(at);
         }
+        let mut lacks_colon = false;
+        if !colon && self.grammar.restores && is_identifier(key) && key.len() < at - cursor.at {
+            // A string that is no key itself is the value of this one, whose colon is missing.
+            lacks_colon = match found {
+                Some(quote @ (b'"' | b'\'')) => match key_here(&Cursor { at, ..*cursor }, quote) {
+                    None => return Advance::More,
+                    Some(is_key) => !is_key,
+                },
+                _ => false,
+            };
+        }
         self.scan = Scan::default();
-        if key.is_empty() || !colon {
+        if key.is_empty() || !(colon || lacks_colon) {
             if let Some(step) = self.drop_stray(cursor, |byte| matches!(byte, b'"' | b'\'' | b'}')) {
                 return step;
             }
@@ -226,6 +238,7 @@ impl Reader {
                 self.repairs.add(RepairCode::MissingQuote, safety, Span::new(span.start, span.start));
             }
             (false, true) if bare_keys => {}
+            (false, true) if lacks_colon => self.guess(RepairCode::UnquotedKey, span),
             (false, true) => self.repair(RepairCode::UnquotedKey, span),
             (false, false) => self.guess(RepairCode::UnquotedKey, span),
         }

@@ -43,7 +43,10 @@ pub(super) fn swallowed(
     levels: &[Level],
     then: Then,
 ) -> Option<usize> {
-    let (tokens, _) = tokens(text, raw_lines);
+    // The fence around the value may follow what closes it.
+    let unfenced = trimmed(text, raw_lines).strip_suffix("```").filter(|_| then == Then::End);
+    let text = unfenced.unwrap_or(text);
+    let (tokens, rest) = tokens(text, raw_lines);
     let starts = |token: Swallowed| match token {
         Swallowed::Sign(sign) => {
             if key {
@@ -61,7 +64,12 @@ pub(super) fn swallowed(
             return Some(tokens[at].0);
         }
     }
-    None
+    // A key may be followed by a value that has no quotes either.
+    let (name, value) = rest.split_once(':').filter(|_| key && then == Then::End)?;
+    let is_word =
+        |text: &str| !text.is_empty() && !text.contains([':', ',', '{', '}', '[', ']', '"', '\'', '\\']);
+    let is_member = is_word(name.trim()) && is_word(value.trim());
+    (is_member && leads_to(&tokens, Expects::After, levels, then)).then_some(name.len())
 }
 
 /// Whether the text of a string is nothing but structure, and leads to what follows if its opening quote was stray.

@@ -1,9 +1,10 @@
 //! Many values in one text: JSON lines, and values one behind the other.
 
-use super::reader::{Reader, ReaderState, Syntax};
-use super::repair::{Repaired, finish};
-use super::tape::Tape;
+use std::ops::Range;
+
+use super::{Repaired, finish};
 use crate::finding::{Finding, Span};
+use crate::json::{Reader, ReaderState, Syntax, Tape};
 
 /// Reads each value of a text that holds several: one in each line, or one behind the other. Each is repaired like a
 /// text of its own ([`repair`](crate::repair)); where lines hold one value each, a line that cannot be read costs no
@@ -16,11 +17,14 @@ use crate::finding::{Finding, Span};
 /// # Ok::<(), callgate::Finding>(())
 /// ```
 pub fn repair_many(text: &str, depth: usize) -> impl Iterator<Item = Result<Repaired, Finding>> + '_ {
-    Many { text, at: 0, depth, has_lines: has_lines(text) }
+    Many::new(text, depth).map(|(from, read)| match read {
+        Ok(repaired) => Ok(moved(repaired, from.start)),
+        Err(finding) => Err(moved_finding(finding, from.start)),
+    })
 }
 
 /// The values of a text that are still to be read.
-struct Many<'t> {
+pub(super) struct Many<'t> {
     text: &'t str,
     at: usize,
     depth: usize,
@@ -28,8 +32,15 @@ struct Many<'t> {
     has_lines: bool,
 }
 
+impl<'t> Many<'t> {
+    pub(super) fn new(text: &'t str, depth: usize) -> Self {
+        Many { text, at: 0, depth, has_lines: has_lines(text) }
+    }
+}
+
 impl Iterator for Many<'_> {
-    type Item = Result<Repaired, Finding>;
+    /// Where a value stands, and what it is, with places that count from there.
+    type Item = (Range<usize>, Result<Repaired, Finding>);
 
     fn next(&mut self) -> Option<Self::Item> {
         let is_space = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
@@ -47,19 +58,22 @@ impl Iterator for Many<'_> {
         let result = finish(reader, read);
         let is_lost = result.is_err() && !self.has_lines;
         self.at = if is_lost { self.text.len() } else { from + read.max(1) };
-        Some(match result {
-            Ok(mut repaired) => {
-                for repair in &mut repaired.repairs {
-                    repair.span = shifted(repair.span, from);
-                }
-                Ok(repaired)
-            }
-            Err(mut finding) => {
-                finding.span = finding.span.map(|span| shifted(span, from));
-                Err(finding)
-            }
-        })
+        Some((from..from + read, result))
     }
+}
+
+/// A value that stands this far into the text.
+pub(super) fn moved(mut repaired: Repaired, by: usize) -> Repaired {
+    for repair in &mut repaired.repairs {
+        repair.span = shifted(repair.span, by);
+    }
+    repaired
+}
+
+/// What is wrong this far into the text.
+pub(super) fn moved_finding(mut finding: Finding, by: usize) -> Finding {
+    finding.span = finding.span.map(|span| shifted(span, by));
+    finding
 }
 
 fn shifted(span: Span, by: usize) -> Span {
