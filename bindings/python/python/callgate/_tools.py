@@ -122,7 +122,8 @@ class _Schemas:
             signature = inspect.signature(function)
             hints = typing.get_type_hints(function, include_extras=True)
         except (ValueError, TypeError, NameError) as error:
-            raise Error("bad-tool", f"the parameters of `{name}` cannot be read: {error}", "annotate them", tool=name) from error
+            help = "annotate them with types that are defined at the top of their module"
+            raise Error("bad-tool", f"the parameters cannot be read: {error}", help, tool=name) from error
         said = _described_parameters(inspect.getdoc(function) or "")
         properties: dict[str, Any] = {}
         required = []
@@ -163,7 +164,7 @@ class _Schemas:
             required = [name for name in names if name in required]
         elif inspect.isclass(kind) and issubclass(kind, tuple) and hasattr(kind, "_fields"):
             names = list(kind._fields)
-            required = [name for name in names if name not in kind._field_defaults]
+            required = [name for name in names if name not in getattr(kind, "_field_defaults", {})]
         else:
             return None
         hints = typing.get_type_hints(kind, include_extras=True)
@@ -208,8 +209,8 @@ class _Schemas:
         if origin in (typing.Union, types.UnionType):
             return {"anyOf": [self.of(each, place) for each in arguments]}
         if origin is tuple and arguments and arguments[-1] is not Ellipsis:
-            items = [self.of(each, place) for each in arguments]
-            return {"type": "array", "prefixItems": items, "minItems": len(items), "maxItems": len(items)}
+            parts = [self.of(each, place) for each in arguments]
+            return {"type": "array", "prefixItems": parts, "minItems": len(parts), "maxItems": len(parts)}
         if origin in _LISTS or kind in _LISTS:
             items = self.of(arguments[0], place) if arguments else {}
             unique = {"uniqueItems": True} if (origin or kind) in (set, frozenset) else {}
