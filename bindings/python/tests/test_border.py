@@ -109,21 +109,24 @@ def test_two_threads_on_one_session() -> None:
 
 
 def test_other_threads_run_meanwhile() -> None:
-    texts = ["word " * 20_000 + hermes("weather", '{"city": "Oslo"}')] * 200
-    ticks, done = 0, threading.Event()
+    texts = ["word " * 20_000 + hermes("weather", '{"city": "Oslo"}')] * 2000
+    done = threading.Event()
 
     def work() -> None:
         GATE.parse_many(texts)
         done.set()
 
     thread = threading.Thread(target=work)
+    start = last = time.monotonic()
+    longest = 0.0
     thread.start()
     while not done.is_set():
         time.sleep(0.001)
-        ticks += 1
+        now = time.monotonic()
+        longest, last = max(longest, now - last), now
     thread.join()
-    # Had the lock been kept, this loop would have run once or twice.
-    assert ticks > 10
+    # Had the lock been kept, one pause would have been as long as the whole work.
+    assert longest < (last - start) / 2
 
 
 def test_huge_strings() -> None:
