@@ -1,4 +1,7 @@
-"""LangChain: a middleware that reads calls out of what a model wrote, and judges those that came apart from it."""
+"""LangChain: `create_agent(model, tools, middleware=[callgate.langchain.CallgateMiddleware()])`
+
+A middleware that reads calls out of what a model wrote, and judges those that came apart from it.
+"""
 
 from __future__ import annotations
 

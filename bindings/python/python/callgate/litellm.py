@@ -1,6 +1,6 @@
-"""LiteLLM: a callback for its proxy that reads calls out of what a model wrote, streamed or whole.
+"""LiteLLM proxy: `litellm_settings: {callbacks: callgate.litellm.handler}` in its configuration
 
-In the proxy's configuration: `litellm_settings: {callbacks: callgate.litellm.handler}`.
+A callback that reads calls out of what a model wrote, streamed or whole.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""pydantic-ai: a capability that reads calls out of what a model wrote, and repairs arguments before they are validated."""
+"""pydantic-ai: `Agent(model, capabilities=[callgate.pydantic_ai.Callgate()])`
+
+A capability that reads calls out of what a model wrote, and repairs arguments before they are validated.
+"""
 
 from __future__ import annotations
 

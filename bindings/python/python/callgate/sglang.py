@@ -1,4 +1,7 @@
-"""SGLang: `--tool-call-parser callgate` and `--reasoning-parser callgate`, registered when the wheel is installed."""
+"""SGLang: `sglang serve --model-path MODEL --tool-call-parser callgate --reasoning-parser callgate`
+
+Registered by the wheel: SGLang loads it before it reads its command line, and in every process that it starts.
+"""
 
 from __future__ import annotations
 

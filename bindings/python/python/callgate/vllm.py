@@ -1,4 +1,7 @@
-"""vLLM: `--tool-call-parser callgate` and `--reasoning-parser callgate`, registered when the wheel is installed."""
+"""vLLM: `vllm serve MODEL --enable-auto-tool-choice --tool-call-parser callgate --reasoning-parser callgate`
+
+Registered by the wheel: vLLM loads it before it reads its command line.
+"""
 
 from __future__ import annotations
 
