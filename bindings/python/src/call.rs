@@ -8,6 +8,7 @@ use pyo3::types::{PyString, PyTuple};
 use crate::chars::Pair;
 use crate::event::{self, Event, Marks, attempt};
 use crate::json;
+use crate::pickle::{Reduced, reduced};
 
 static AS_TYPE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
@@ -260,9 +261,12 @@ impl Repair {
         (self.inner.span.start as u64) << 32 | self.inner.span.end as u64
     }
 
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (String, Option<Pair>))> {
-        let load = slf.py().import("callgate._core")?.getattr("_load_repair")?;
-        Ok((load, (serde_json::to_string(&slf.get().inner).unwrap_or_default(), slf.get().chars)))
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Reduced<'py, (String, Option<Pair>)> {
+        reduced(
+            slf.py(),
+            "_load_repair",
+            (serde_json::to_string(&slf.get().inner).unwrap_or_default(), slf.get().chars),
+        )
     }
 
     fn __repr__(&self) -> String {
@@ -319,9 +323,8 @@ impl Coercion {
         self.inner.path.len() as u64
     }
 
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
-        let load = slf.py().import("callgate._core")?.getattr("_load_coercion")?;
-        Ok((load, (serde_json::to_string(&slf.get().inner).unwrap_or_default(),)))
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Reduced<'py, (String,)> {
+        reduced(slf.py(), "_load_coercion", (serde_json::to_string(&slf.get().inner).unwrap_or_default(),))
     }
 
     fn __repr__(&self) -> String {

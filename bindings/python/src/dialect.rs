@@ -9,6 +9,7 @@ use crate::call::Call;
 use crate::errors::{self, Problem, optional_text, text, wrong_type};
 use crate::event::Event;
 use crate::json;
+use crate::pickle::{Reduced, reduced};
 
 /// One dialect: how a model writes calls, text and reasoning, built in or read from a file.
 #[pyclass(frozen, module = "callgate.types")]
@@ -89,9 +90,8 @@ impl Dialect {
         render(py, &self.record, calls, &text, &reasoning)
     }
 
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (String, Option<String>))> {
-        let load = slf.py().import("callgate._core")?.getattr("_load_dialect")?;
-        Ok((load, (slf.get().record.name.to_string(), slf.get().source.clone())))
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Reduced<'py, (String, Option<String>)> {
+        reduced(slf.py(), "_load_dialect", (slf.get().record.name.to_string(), slf.get().source.clone()))
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
@@ -162,7 +162,7 @@ fn written(call: &Bound<'_, PyAny>) -> PyResult<Written> {
         return Err(Problem::new("missing-name", "a call to render has no name", help).raise(call.py()));
     };
     let arguments = get(&inner, "arguments")?.unwrap_or_else(|| "{}".to_owned());
-    if !serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(&arguments).is_ok() {
+    if serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(&arguments).is_err() {
         let help = "give a dictionary, or its JSON text";
         let message = format!("the arguments of `{name}` are no JSON object");
         return Err(Problem::new("bad-arguments", message, help).raise(call.py()));

@@ -12,6 +12,7 @@ use crate::call::{Call, Rejected};
 use crate::chars::{Chars, Pair};
 use crate::errors::Problem;
 use crate::json;
+use crate::pickle::{Reduced, reduced};
 
 /// The places of an event in characters, where those are other numbers than in bytes: its own, then those of its parts.
 pub(crate) type Marks = Option<Box<[Option<Pair>]>>;
@@ -166,12 +167,10 @@ impl Event {
         json::decode(py, &self.json())
     }
 
-    fn __reduce__<'py>(
-        slf: &Bound<'py, Self>,
-    ) -> PyResult<(Bound<'py, PyAny>, (String, Option<Vec<Option<Pair>>>))> {
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Reduced<'py, (String, Option<Vec<Option<Pair>>>)> {
         let event = slf.get();
-        let load = slf.py().import("callgate._core")?.getattr("_load_event")?;
-        Ok((load, (event.json(), event.marks.as_ref().map(|marks| marks.to_vec()))))
+        let marks = event.marks.as_ref().map(|marks| marks.to_vec());
+        reduced(slf.py(), "_load_event", (event.json(), marks))
     }
 
     fn __richcmp__(&self, other: &Bound<'_, PyAny>, op: CompareOp) -> Py<PyAny> {

@@ -12,6 +12,7 @@ use crate::dialect::{self, Dialect};
 use crate::errors::{self, Problem, optional_text, text, wrong_type};
 use crate::json;
 use crate::many;
+use crate::pickle::{Reduced, reduced};
 use crate::response::{AllMarks, Response, all_marks};
 use crate::session::{LARGE, Session, prepared, reason};
 
@@ -361,9 +362,8 @@ impl Gate {
         self.inner.is_dangerous(name)
     }
 
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
-        let load = slf.py().import("callgate._core")?.getattr("_load_gate")?;
-        Ok((load, (serde_json::to_string(&slf.get().spec).unwrap_or_default(),)))
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Reduced<'py, (String,)> {
+        reduced(slf.py(), "_load_gate", (serde_json::to_string(&slf.get().spec).unwrap_or_default(),))
     }
 
     fn __repr__(&self) -> String {

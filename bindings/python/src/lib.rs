@@ -9,6 +9,7 @@ mod event;
 mod gate;
 mod json;
 mod many;
+mod pickle;
 mod repair;
 mod response;
 mod session;

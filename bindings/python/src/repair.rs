@@ -5,9 +5,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 
 use crate::call::Repair;
-use crate::chars::Chars;
+use crate::chars::{Chars, Pair};
 use crate::errors::{self, wrong_type};
 use crate::json;
+use crate::pickle::{Reduced, reduced};
 use crate::session::LARGE;
 
 /// A value that was read from broken text.
@@ -15,7 +16,7 @@ use crate::session::LARGE;
 pub(crate) struct Repaired {
     inner: CoreRepaired,
     /// Present where characters are counted otherwise than bytes.
-    chars: Option<Vec<(usize, usize)>>,
+    chars: Option<Vec<Pair>>,
 }
 
 impl Repaired {
@@ -70,16 +71,10 @@ impl Repaired {
         self.inner.text.len() as u64
     }
 
-    #[allow(clippy::type_complexity)] // What pickle wants: a function and its arguments.
-    fn __reduce__<'py>(
-        slf: &Bound<'py, Self>,
-    ) -> PyResult<(Bound<'py, PyAny>, (String, String, Option<Vec<(usize, usize)>>))> {
-        let load = slf.py().import("callgate._core")?.getattr("_load_repaired")?;
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Reduced<'py, (String, String, Option<Vec<Pair>>)> {
         let Repaired { inner, chars } = slf.get();
-        Ok((
-            load,
-            (inner.text.clone(), serde_json::to_string(&inner.repairs).unwrap_or_default(), chars.clone()),
-        ))
+        let repairs = serde_json::to_string(&inner.repairs).unwrap_or_default();
+        reduced(slf.py(), "_load_repaired", (inner.text.clone(), repairs, chars.clone()))
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
@@ -95,7 +90,7 @@ pub(crate) fn load_repaired(
     py: Python<'_>,
     text: String,
     repairs: &str,
-    chars: Option<Vec<(usize, usize)>>,
+    chars: Option<Vec<Pair>>,
 ) -> PyResult<Repaired> {
     let mut inner = callgate::repair("null", 1).map_err(|finding| errors::finding(py, &finding))?;
     inner.text = text;

@@ -11,9 +11,13 @@ use crate::chars::{Chars, Pair};
 use crate::errors::wrong_type;
 use crate::event::{self, Event, Marks, marks, to_python};
 use crate::json;
+use crate::pickle::{Reduced, reduced};
 
 /// The places of all parts in characters, where those are other numbers than in bytes: calls, rejections, findings, error.
 pub(crate) type AllMarks = Option<Vec<Marks>>;
+
+/// The same, as they are pickled.
+type PickledMarks = Vec<Option<Vec<Option<Pair>>>>;
 
 /// What came of one response.
 #[pyclass(frozen, module = "callgate")]
@@ -201,16 +205,12 @@ impl Response {
         json::decode(py, &self.json())
     }
 
-    #[allow(clippy::type_complexity)] // What pickle wants: a function and its arguments.
-    fn __reduce__<'py>(
-        slf: &Bound<'py, Self>,
-    ) -> PyResult<(Bound<'py, PyAny>, (String, Option<Vec<Option<Vec<Option<Pair>>>>>, bool))> {
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Reduced<'py, (String, Option<PickledMarks>, bool)> {
         let response = slf.get();
-        let load = slf.py().import("callgate._core")?.getattr("_load_response")?;
         let part = |marks: &Marks| marks.as_ref().map(|marks| marks.to_vec());
         let marks = response.marks.as_ref().map(|all| all.iter().map(part).collect());
         let is_known = response.inner.finish_reason != FinishReason::Unknown;
-        Ok((load, (response.json(), marks, is_known)))
+        reduced(slf.py(), "_load_response", (response.json(), marks, is_known))
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
@@ -234,11 +234,10 @@ impl Response {
 
 /// Reads a response that was pickled.
 #[pyfunction(name = "_load_response")]
-#[allow(clippy::type_complexity)] // See `__reduce__`.
 pub(crate) fn load_response(
     py: Python<'_>,
     text: &str,
-    marks: Option<Vec<Option<Vec<Option<Pair>>>>>,
+    marks: Option<PickledMarks>,
     is_known: bool,
 ) -> PyResult<Response> {
     let mut response: CoreResponse = json::read(py, text, "response")?;
