@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+# Stand-ins for engines come last, so that those which are installed are taken.
+FAKES = Path(__file__).resolve().parent / "fakes"
+sys.path.append(str(FAKES))
 
 ROOT = Path(__file__).resolve().parents[3]
 FIXTURES = ROOT / "crates/callgate/fixtures/dialects"
@@ -25,6 +31,12 @@ WEATHER = {
         },
     },
 }
+
+
+def is_real(name: str) -> bool:
+    """Whether an engine is installed, and not only its stand-in."""
+    spec = importlib.util.find_spec(name)
+    return spec is not None and not str(spec.origin).startswith(str(FAKES))
 
 
 def hermes(name: str, arguments: str) -> str:

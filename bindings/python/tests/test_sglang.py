@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from importlib.metadata import entry_points
-from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import WEATHER, hermes
+from conftest import WEATHER, hermes, is_real
 
 from callgate import Gate
 
-REAL = importlib.util.find_spec("sglang") is not None
-if not REAL:
-    sys.path.insert(0, str(Path(__file__).parent / "fakes"))
+from sglang.srt.function_call.function_call_parser import FunctionCallParser
+from sglang.srt.parser.reasoning_parser import ReasoningParser
 
-from sglang.srt.function_call.function_call_parser import FunctionCallParser  # noqa: E402
-from sglang.srt.parser.reasoning_parser import ReasoningParser  # noqa: E402
-
+REAL = is_real("sglang")
 if REAL:
     from sglang.srt.entrypoints.openai.protocol import Tool
 
@@ -99,9 +93,11 @@ def test_thoughts() -> None:
 
 def test_every_sample_of_every_dialect(reference: list[dict[str, Any]]) -> None:
     seen = set()
+    gates: dict[str, Gate] = {}
     for line in reference:
         row, name = line["row"], line["dialect"]
-        response = Gate(row["tools"], dialect=name).parse(row["text"]) if "prompt_tail" not in row else None
+        gates[name] = gates[name].with_tools(row["tools"]) if name in gates else Gate(row["tools"], dialect=name)
+        response = gates[name].parse(row["text"]) if "prompt_tail" not in row else None
         is_plain = response is not None and response.calls and not response.rejected
         if not is_plain or any(call.coercions or any(one.late for one in call.repairs) for call in response.calls):
             continue

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from importlib.metadata import entry_points
-from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import WEATHER, hermes
+from conftest import WEATHER, hermes, is_real
 
 from callgate import Gate, dialects
 
-REAL = importlib.util.find_spec("vllm") is not None
-if not REAL:
-    sys.path.insert(0, str(Path(__file__).parent / "fakes"))
+from vllm.parser import ParserManager
+from vllm.tool_parsers.abstract_tool_parser import ToolParserManager
 
-from vllm.parser import ParserManager  # noqa: E402
-from vllm.tool_parsers.abstract_tool_parser import ToolParserManager  # noqa: E402
-
+REAL = is_real("vllm")
 if REAL:
     from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest
 else:
@@ -181,9 +175,11 @@ def test_the_model_says_the_dialect() -> None:
 
 def test_every_sample_of_every_dialect(reference: list[dict[str, Any]]) -> None:
     seen = set()
+    gates: dict[str, Gate] = {}
     for line in reference:
         row, name = line["row"], line["dialect"]
-        response = Gate(row["tools"], dialect=name).parse(row["text"]) if "prompt_tail" not in row else None
+        gates[name] = gates[name].with_tools(row["tools"]) if name in gates else Gate(row["tools"], dialect=name)
+        response = gates[name].parse(row["text"]) if "prompt_tail" not in row else None
         is_plain = response is not None and response.calls and not response.rejected and not response.reasoning
         if not is_plain or any(call.coercions or any(one.late for one in call.repairs) for call in response.calls):
             continue
@@ -195,3 +191,19 @@ def test_every_sample_of_every_dialect(reference: list[dict[str, Any]]) -> None:
         assert whole(row["text"], asked, tool)[2] == wanted, (name, row["case"])
         assert streamed(row["text"], 5, asked, tool)[2] == wanted, (name, row["case"])
     assert len({name for name, _ in seen}) > 70
+
+
+def test_thoughts_of_dialects_with_markers_of_their_own() -> None:
+    cases = {
+        "cohere_command": "<|START_THINKING|>Hm.<|END_THINKING|>Yes.",
+        "harmony": "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>final<|message|>Yes.",
+        "seed_oss": "<seed:think>Hm.</seed:think>Yes.",
+        "gemma4": "<|channel>thought\nHm.<channel|>Yes.",
+    }
+    for name, text in cases.items():
+        parser = "callgate_" + name
+        for size in (1, 6, 1000):
+            got = streamed(text, size, request(), tool=parser, reasoning=parser, prompt="")
+            assert (got[0].strip(), got[1].strip()) == ("Hm.", "Yes."), (name, size)
+        got = whole(text, request(), tool=parser, reasoning=parser)
+        assert (got[0].strip(), got[1].strip()) == ("Hm.", "Yes."), name

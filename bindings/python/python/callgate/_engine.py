@@ -18,8 +18,47 @@ from callgate._tools import tool_list
 
 log = logging.getLogger("callgate")
 
-CLOSER = re.compile(r"\s*<[/|][^<>]{0,24}?(?:think|thought|reason)[^<>]{0,24}?>", re.IGNORECASE)
-OPENER = re.compile(r"\s*<[^</>]{0,24}?(?:think|thought|reason)[^<>]{0,24}?>", re.IGNORECASE)
+# Thoughts that any model may write, whatever its dialect says.
+_OPENERS = [r"<(?:think|thinking|thoughts?|reasoning|reflection|scratchpad)(?:\s[^<>]*)?>"]
+_CLOSERS = [r"</(?:think|thinking|thoughts?|reasoning|reflection|scratchpad)(?:\s[^<>]*)?>"]
+_HEADS = ["<think", "<thought", "<reasoning", "<reflection", "<scratchpad"]
+
+
+@dataclass(frozen=True)
+class Marks:
+    """What opens and closes a thought, and how each opener begins."""
+
+    opener: re.Pattern[str]
+    closer: re.Pattern[str]
+    heads: tuple[str, ...]
+
+
+@functools.lru_cache(maxsize=128)
+def marks(live: tuple[str, ...]) -> Marks:
+    """The markers of the thoughts of these dialects, from their own templates."""
+    openers, closers, heads = [*_OPENERS], [*_CLOSERS], [*_HEADS]
+    for name in live:
+        keys = dialects[name].keys if name in dialects else {}
+        said = keys.get("reasoning") or []
+        prompt = keys.get("prompt") or ""
+        for template in [said] if isinstance(said, str) else said:
+            head, _, tail = (part.strip() for part in template.partition("{text}"))
+            # The prompt may have written the first of it.
+            start = head.removeprefix(prompt) or head
+            if start and tail:
+                openers.append(f"(?:{_pattern(prompt)})?{_pattern(start)}")
+                closers.append(_pattern(tail))
+                heads += [head.split("{")[0], start.split("{")[0]]
+
+    def either(patterns: list[str]) -> re.Pattern[str]:
+        # The longest first, since the first that fits counts.
+        return re.compile(r"\s*(?:" + "|".join(sorted(set(patterns), key=len, reverse=True)) + ")")
+
+    return Marks(either(openers), either(closers), tuple(sorted(set(filter(None, heads)))))
+
+
+def _pattern(literal: str) -> str:
+    return "[^<>]{0,24}".join(re.escape(part) for part in literal.split("{suffix}"))
 
 
 def names() -> dict[str, str | None]:
@@ -27,8 +66,21 @@ def names() -> dict[str, str | None]:
     return {"callgate": None, **{"callgate_" + name.replace("-", "_"): name for name in dialects}}
 
 
+# The compiled dialects, which gates for other tools share.
+_compiled: dict[tuple[str | None, str | None], Gate] = {}
+
+
 @functools.lru_cache(maxsize=256)
 def _gate(dialect: str | None, model: str | None, tools: str | None) -> Gate:
+    if tools is not None and (dialect, model) in _compiled:
+        return _compiled[dialect, model].with_tools(tools)
+    if len(_compiled) > 256:
+        _compiled.clear()
+    made = _compiled[dialect, model] = _build(dialect, model, tools)
+    return made
+
+
+def _build(dialect: str | None, model: str | None, tools: str | None) -> Gate:
     # The tools of a request are somebody else's: what is wrong with one of them must not end the others. And whatever
     # can be revoked later could not leave while the response is still coming.
     def make(dialect: str | None) -> Gate:
@@ -143,12 +195,13 @@ class Thoughts:
 
     def __init__(self, gate: Gate, prompt_tail: str = "") -> None:
         self._session = gate.session(prompt_tail=prompt_tail or None)
+        self._marks = marks(tuple(gate.dialects))
         self._raw = ""
         self._shown = 0
         self._end: int | None = None
+        self._open = opens(gate, prompt_tail)
         self.is_over = False
         self.rest = ""
-        self._open = opens(gate, prompt_tail)
 
     def push(self, text: str) -> str:
         """More of the thought. Once `is_over` is true, `rest` has what follows it."""
@@ -157,10 +210,13 @@ class Thoughts:
             return ""
         self._raw += text
         thought = self._take(self._session.push(text))
-        start = self._raw.lstrip()
-        if not self.is_over and self._end is None and not self._open and start and start[0] not in "<[◁|H":
+        if not self.is_over and self._end is None and not self._open and not self._may_open():
             self._finish(0)
         return thought
+
+    def _may_open(self) -> bool:
+        start = self._raw.lstrip()
+        return any(head.startswith(start[: len(head)]) for head in self._marks.heads)
 
     def finish(self) -> str:
         """The rest of the thought, if the response ends within it."""
@@ -195,9 +251,10 @@ class Thoughts:
     def _finish(self, end: int) -> None:
         self.is_over = True
         rest = self._raw[end:]
-        if self._end is None and (opened := OPENER.match(rest)) and (closed := CLOSER.match(rest, opened.end())):
-            rest = rest[closed.end() :].lstrip("\n")
-        elif self._end is not None and (closed := CLOSER.match(rest)):
+        start = 0
+        if self._end is None and (opened := self._marks.opener.match(rest)):
+            start = opened.end()
+        if (start or self._end is not None or self._open) and (closed := self._marks.closer.match(rest, start)):
             rest = rest[closed.end() :].lstrip("\n")
         self.rest = rest
 
@@ -210,16 +267,18 @@ def opens(gate: Gate, prompt_tail: str) -> bool:
     return any(isinstance(event, Event.Reasoning) for event in session.push("x ") + session.finish())
 
 
-def closes(prompt_tail: str) -> bool:
-    """Whether a prompt ends with a thought that is over."""
-    found = [*CLOSER.finditer(prompt_tail)]
-    return bool(found) and not prompt_tail[found[-1].end() :].strip()
+def closes(gate: Gate, text: str) -> bool:
+    """Whether a text ends with a thought that is over."""
+    found = [*marks(tuple(gate.dialects)).closer.finditer(text)]
+    return bool(found) and not text[found[-1].end() :].strip()
 
 
-def closes_unopened(text: str) -> bool:
-    """Whether a thought ends in a response that did not begin it."""
-    closed = CLOSER.search(text)
-    return closed is not None and not OPENER.search(text[: closed.start()])
+def unopened(gate: Gate, text: str) -> str:
+    """The end of the prompt that a response needs in which a thought ends that it did not begin; nothing for others."""
+    own = marks(tuple(gate.dialects))
+    closed = own.closer.search(text)
+    is_open = closed is not None and not own.opener.search(text[: closed.start()])
+    return "<think>\n" if is_open and closed is not None and closed[0].strip().startswith("</") else ""
 
 
 def split(gate: Gate, text: str, prompt_tail: str = "") -> tuple[str, str]:

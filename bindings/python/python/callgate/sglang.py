@@ -87,7 +87,7 @@ class CallgateReasoningDetector(BaseReasoningFormatDetector):  # type: ignore[mi
         self._whole = ""
 
     def detect_and_parse(self, text: str) -> Any:
-        tail = self._tail or ("<think>\n" if _engine.closes_unopened(text) else "")
+        tail = self._tail or _engine.unopened(self._gate, text)
         thought, rest = _engine.split(self._gate, text, tail)
         return ReasoningResult(normal_text=rest, reasoning_text=thought)
 

@@ -75,7 +75,8 @@ class CallgateToolParser(ToolParser):  # type: ignore[misc]
             {"id": piece.id, "type": "function", "function": {"name": piece.name, "arguments": piece.arguments}}
             for piece in pieces.calls
         ]
-        content = model_output[: len(model_output) - len(rest)] + pieces.text
+        # There is no place for a thought that comes later, so it is shown.
+        content = model_output[: len(model_output) - len(rest)] + pieces.reasoning + pieces.text
         return ExtractedToolCallInformation(tools_called=bool(calls), tool_calls=calls, content=content or None)
 
     def extract_tool_calls_streaming(
@@ -136,7 +137,12 @@ class CallgateReasoningParser(ReasoningParser):  # type: ignore[misc]
         return request
 
     def is_reasoning_end(self, input_ids: Any) -> bool:
-        return _engine.closes(self._text(input_ids))
+        return _engine.closes(self._gate, self._text(input_ids))
+
+    def is_reasoning_end_streaming(self, input_ids: Any, delta_ids: Any) -> bool:
+        # A step may have several tokens, and a closer a few of its own.
+        recent = self.model_tokenizer.decode(list(input_ids)[-(len(list(delta_ids)) + 16) :])
+        return _engine.marks(tuple(self._gate.dialects)).closer.search(recent) is not None
 
     def adjust_initial_state_from_prompt(self, prompt_token_ids: Any) -> None:
         self._tail = self._text(prompt_token_ids)
@@ -147,13 +153,13 @@ class CallgateReasoningParser(ReasoningParser):  # type: ignore[misc]
     def extract_content_ids(self, input_ids: list[int]) -> list[int]:
         # Only where a thought closes within them some are content; the text itself is handed over as text.
         for at in range(len(input_ids), 0, -1):
-            if _engine.closes(self._text(input_ids[:at])):
+            if _engine.closes(self._gate, self._text(input_ids[:at])):
                 return input_ids[at:]
         return []
 
     def extract_reasoning(self, model_output: str, request: Any) -> tuple[str | None, str | None]:
         # Nobody shows the prompt here, so a closer without its opener says that the prompt opened the thought.
-        tail = self._tail or ("<think>\n" if _engine.closes_unopened(model_output) else "")
+        tail = self._tail or _engine.unopened(self._gate, model_output)
         thought, rest = _engine.split(self._gate, model_output, tail)
         return thought or None, rest or None
 
