@@ -30,6 +30,11 @@ impl Chars {
         chars
     }
 
+    /// How many bytes have come.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
     /// Whether every byte is a character.
     pub(crate) fn is_plain(&self) -> bool {
         self.bits.is_empty()

@@ -4,7 +4,7 @@ use callgate::internal::nearest;
 use callgate::{Gate as CoreGate, Profile, Record, Registry, Response as CoreResponse};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyDict, PyString};
+use pyo3::types::{PyDict, PyString};
 use serde::{Deserialize, Serialize};
 
 use crate::chars::Chars;
@@ -14,7 +14,7 @@ use crate::json;
 use crate::many;
 use crate::pickle::{Reduced, reduced};
 use crate::response::{AllMarks, Response, all_marks};
-use crate::session::{LARGE, Session, prepared, reason};
+use crate::session::{Fed, LARGE, Session, prepared, reason};
 
 static TOOL_LIST: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 static STREAM: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
@@ -210,11 +210,7 @@ impl Gate {
         tool_calls: Option<Bound<'_, PyAny>>,
         reasoning: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Response> {
-        let bytes = match text.cast::<PyBytes>() {
-            Ok(bytes) => bytes.as_bytes(),
-            Err(_) if text.is_instance_of::<PyString>() => errors::text(text, "text")?.as_bytes(),
-            Err(_) => return Err(wrong_type(text, "text", "str or bytes")),
-        };
+        let fed = Fed::of(text, "text")?;
         let (word, reason) = self::reason(py, &finish_reason)?;
         let calls = tool_calls.map(|calls| json::encode(&calls, "tool_calls")).transpose()?;
         let thought = optional_text(&reasoning, "reasoning")?;
@@ -226,19 +222,19 @@ impl Gate {
             if let Some(thought) = thought {
                 session.reasoning(thought, &mut sink);
             }
-            session.push_bytes(bytes, &mut sink);
+            fed.feed(&mut session, &mut sink);
             if let Some(calls) = &calls {
                 session.native_calls_text(calls, &mut sink);
             }
             session.finish(reason, &mut sink);
             let mut chars = Chars::default();
-            chars.push_bytes(bytes);
+            fed.count(&mut chars);
             chars.finish();
             let response = collector.finish(reason);
             let marks = all_marks(&response, &chars);
             (response, marks)
         };
-        let (response, marks) = if bytes.len() > LARGE { py.detach(read) } else { read() };
+        let (response, marks) = if fed.len() > LARGE { py.detach(read) } else { read() };
         Ok(Response::new(response, marks))
     }
 

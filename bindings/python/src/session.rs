@@ -66,16 +66,40 @@ pub(crate) fn prepared(
 }
 
 /// What a session is given.
-enum Fed<'a> {
+#[derive(Clone, Copy)]
+pub(crate) enum Fed<'a> {
     Text(&'a str),
     Bytes(&'a [u8]),
 }
 
-impl Fed<'_> {
-    fn len(&self) -> usize {
+impl<'a> Fed<'a> {
+    /// The text or the bytes of an argument.
+    pub(crate) fn of(value: &'a Bound<'_, PyAny>, name: &str) -> PyResult<Self> {
+        match value.cast::<PyBytes>() {
+            Ok(bytes) => Ok(Fed::Bytes(bytes.as_bytes())),
+            Err(_) if value.is_instance_of::<PyString>() => text(value, name).map(Fed::Text),
+            Err(_) => Err(wrong_type(value, name, "str or bytes")),
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
         match self {
             Fed::Text(text) => text.len(),
             Fed::Bytes(bytes) => bytes.len(),
+        }
+    }
+
+    pub(crate) fn feed(self, session: &mut CoreSession, sink: &mut dyn FnMut(CoreEvent<'_>)) {
+        match self {
+            Fed::Text(text) => session.push(text, sink),
+            Fed::Bytes(bytes) => session.push_bytes(bytes, sink),
+        }
+    }
+
+    pub(crate) fn count(self, chars: &mut Chars) {
+        match self {
+            Fed::Text(text) => chars.push(text),
+            Fed::Bytes(bytes) => chars.push_bytes(bytes),
         }
     }
 }
@@ -146,33 +170,22 @@ impl Session {
     /// Reads a chunk of text or bytes, cut anywhere, even inside a character.
     #[pyo3(signature = (chunk, /))]
     fn push<'py>(&self, py: Python<'py>, chunk: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
-        let fed = match chunk.cast::<PyBytes>() {
-            Ok(bytes) => Fed::Bytes(bytes.as_bytes()),
-            Err(_) if chunk.is_instance_of::<PyString>() => Fed::Text(text(chunk, "chunk")?),
-            Err(_) => return Err(wrong_type(chunk, "chunk", "str or bytes")),
-        };
+        let fed = Fed::of(chunk, "chunk")?;
         let mut state = self.state(py)?;
         let State { session, chars } = &mut *state;
         let Some(session) = session else { return Err(closed(py)) };
-        match fed {
-            Fed::Text(text) => chars.push(text),
-            Fed::Bytes(bytes) => chars.push_bytes(bytes),
-        }
-        let read = |session: &mut CoreSession, sink: &mut dyn FnMut(CoreEvent<'_>)| match fed {
-            Fed::Text(text) => session.push(text, sink),
-            Fed::Bytes(bytes) => session.push_bytes(bytes, sink),
-        };
+        fed.count(chars);
         if fed.len() > LARGE {
             let events = py.detach(|| {
                 let mut events = Vec::new();
-                read(session, &mut |event| events.push(event.into_owned()));
+                fed.feed(session, &mut |event| events.push(event.into_owned()));
                 events
             });
             return listed(py, events, chars);
         }
         let list = PyList::empty(py);
         let mut failed = None;
-        read(session, &mut |event| keep(&list, event, chars, &mut failed));
+        fed.feed(session, &mut |event| keep(&list, event, chars, &mut failed));
         failed.map_or(Ok(list), Err)
     }
 
@@ -237,6 +250,15 @@ impl Session {
         state.chars.finish();
         let chars = std::mem::take(&mut state.chars);
         drop(state);
+        // What is judged at the end was read before.
+        if chars.len() > LARGE {
+            let events = py.detach(|| {
+                let mut events = Vec::new();
+                session.finish(reason, &mut |event| events.push(event.into_owned()));
+                events
+            });
+            return listed(py, events, &chars);
+        }
         let list = PyList::empty(py);
         let mut failed = None;
         session.finish(reason, &mut |event| keep(&list, event, &chars, &mut failed));
