@@ -74,23 +74,18 @@ _compiled: dict[tuple[str | None, str | None], Gate] = {}
 def _gate(dialect: str | None, model: str | None, tools: str | None) -> Gate:
     if tools is not None and (dialect, model) in _compiled:
         return _compiled[dialect, model].with_tools(tools)
-    if len(_compiled) > 256:
-        _compiled.clear()
-    made = _compiled[dialect, model] = _build(dialect, model, tools)
-    return made
-
-
-def _build(dialect: str | None, model: str | None, tools: str | None) -> Gate:
     # The tools of a request are somebody else's: what is wrong with one of them must not end the others. And whatever
     # can be revoked later could not leave while the response is still coming.
-    def make(dialect: str | None) -> Gate:
-        return Gate(tools, dialect=dialect, model=model, strict_tools=False, release="early")
-
     try:
-        return make(dialect)
+        made = Gate(tools, dialect=dialect, model=model, strict_tools=False, release="early")
     except Error as error:
+        # Such as a dialect whose markers are the names of tools, in a request without any.
         log.warning("%s; calls are read in every dialect whose markers are unmistakable", error)
         return Gate(tools, dialect="auto", strict_tools=False, release="early")
+    if len(_compiled) > 256:
+        _compiled.clear()
+    _compiled[dialect, model] = made
+    return made
 
 
 def gate(dialect: str | None, model: Any, tools: Any, only: str | None = None) -> Gate:

@@ -5,6 +5,7 @@ Registered by the wheel: SGLang loads it before it reads its command line, and i
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from sglang.srt.function_call.base_format_detector import BaseFormatDetector
@@ -30,8 +31,12 @@ class CallgateDetector(BaseFormatDetector):  # type: ignore[misc]
         self._stream: _engine.CallStream | None = None
 
     def has_tool_call(self, text: str) -> bool:
-        # Without tools: whether something in it is an attempt to call, whatever it calls.
-        response = _engine.gate(self.dialect, self._model, None).parse(text)
+        # Without tools: whether something in it is an attempt to call, whatever it calls. A dialect that needs the names
+        # of tools for that is not asked; then anything that looks like one is.
+        gate = _engine.gate(self.dialect, self._model, None)
+        if self.dialect is not None and self.dialect not in gate.dialects:
+            return re.search(r"<[A-Za-z_][\w.-]*>", text) is not None
+        response = gate.parse(text)
         return bool(response.calls or response.rejected)
 
     def detect_and_parse(self, text: str, tools: Any) -> Any:
