@@ -424,7 +424,7 @@ fn the_error_of_accesslint_shows_both_forms() {
     }
     let text = "<write_file>{\"content\": 7}</write_file>";
     let view = ProfileView::of(gate.profile(), &gate.parse(text), text);
-    let all = "Tool write_file parameters invalid: Missing required parameter: file_path, invalid value for content: ";
+    let all = "Tool write_file parameters invalid: Missing required parameter: file_path, Parameter content should be a string";
     assert!(view.errors[0].message.starts_with(all), "{view:?}");
     let old = said("TOOL_CALL: read_file\nINPUT: {\"file_path\": \"a\"}");
     assert!(old.contains("NO_XML_BLOCKS: ") && old.contains("<read_file>\n{\"file_path\":"), "{old}");
