@@ -155,7 +155,7 @@ fn plain_length_at_end(bytes: &[u8], plain: usize, quote: u8) -> usize {
 }
 
 /// Whether plain text ends before this byte.
-fn is_special(byte: u8, quote: u8) -> bool {
+pub(super) fn is_special(byte: u8, quote: u8) -> bool {
     // `byte ^ 2` maps the double quote (0x22) to 0x20 and control characters to each other, so that one comparison finds
     // both. The space (0x20) becomes 0x22, which is none of them.
     let is_control_or_quote = byte ^ 2 < b'!';

@@ -8,7 +8,7 @@ use super::{Advance, Cursor, Reader};
 use crate::finding::{Code, Span};
 use crate::json::repair::{RepairCode, Safety};
 use crate::json::tape::Kind;
-use crate::json::text::{escape_byte, plain_length};
+use crate::json::text::{escape_byte, is_special, plain_length};
 
 /// A string that has been opened.
 #[derive(Clone, Copy, Debug)]
@@ -199,11 +199,13 @@ impl Reader {
         };
         let rest = cursor.rest();
         let is_wide = matches!(open.style, Style::Typographic(_)) || !quote_start.is_ascii();
-        let mut plain = plain_length(rest.as_bytes(), if is_wide { b'"' } else { quote_start });
-        if is_wide {
+        let plain = match is_wide {
             // Its quotes are characters beyond ASCII.
-            plain = rest.bytes().take(plain).position(|byte| byte >= 0x80).unwrap_or(plain);
-        }
+            true => {
+                rest.bytes().position(|byte| byte >= 0x80 || is_special(byte, b'"')).unwrap_or(rest.len())
+            }
+            false => plain_length(rest.as_bytes(), quote_start),
+        };
         self.output.text.push_str(&rest[..plain]);
         cursor.at += plain;
         let Some(character) = cursor.rest().chars().next() else { return Advance::More };
