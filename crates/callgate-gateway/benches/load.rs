@@ -1,6 +1,6 @@
 //! What the gateway adds: streams of 200 tokens, straight from a scripted server and through the gateway, in one run.
 //!
-//! `cargo run --release -p callgate-gateway --example load [REQUESTS]`
+//! `cargo bench -p callgate-gateway --bench load [-- REQUESTS]`
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -24,7 +24,9 @@ const TOKENS: usize = 200;
 
 #[tokio::main]
 async fn main() -> Result<(), Failure> {
-    let requests: usize = std::env::args().nth(1).map_or(Ok(2000), |text| text.parse())?;
+    // Cargo says `--bench` besides.
+    let number = std::env::args().skip(1).find(|argument| !argument.starts_with("--"));
+    let requests: usize = number.map_or(Ok(2000), |text| text.parse())?;
     let server = scripted().await?;
     let mut settings = Settings::default();
     settings.listen = "127.0.0.1:0".to_owned();
