@@ -3,6 +3,7 @@
 use callgate::{Call, Code, Event, FinishReason, Rejected, Response};
 use callgate_agent::id::random_id;
 use callgate_agent::model::{Collected, ModelChunk, ModelChunks, ModelFault, Usage};
+use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -123,8 +124,8 @@ pub(crate) struct Shown {
     is_eager: bool,
     /// The calls that have begun, by the numbers of their attempts, with their ids.
     begun: Vec<(usize, String)>,
-    /// Whether the last of them goes on.
-    is_open: bool,
+    /// What was shown of the last one's arguments.
+    arguments: String,
 }
 
 /// Reads an answer through the gate; text and thoughts go to the client as they come.
@@ -207,20 +208,24 @@ fn leaves(event: &Event<'_>, shown: &mut Shown, choice: &ToolChoice) -> Option<O
         Event::Text { text, .. } => Some(Out::Text(text.to_string())),
         Event::Reasoning { text, .. } => Some(Out::Reasoning(text.to_string())),
         Event::CallStarted { attempt, name, .. } if shown.is_eager && *choice != ToolChoice::None => {
-            // One at a time: no API has room for two calls that are written side by side.
-            let is_first = !shown.begun.iter().any(|(known, _)| known == attempt);
-            if !is_first {
+            // One at a time: no API has room for two calls that are written side by side. The second comes whole.
+            let is_over =
+                shown.begun.is_empty() || serde_json::from_str::<IgnoredAny>(&shown.arguments).is_ok();
+            if !is_over {
                 return None;
             }
             let id = format!("call_{}", random_id());
             shown.begun.push((*attempt, id.clone()));
-            shown.is_open = true;
+            shown.arguments.clear();
             Some(Out::CallBegun { place: shown.begun.len() - 1, id, name: name.to_string() })
         }
-        Event::ArgumentsDelta { attempt, delta, .. } if shown.is_open => {
+        Event::ArgumentsDelta { attempt, delta, .. } => {
             let (last, _) = shown.begun.last()?;
-            (last == attempt)
-                .then(|| Out::CallArguments { place: shown.begun.len() - 1, delta: delta.to_string() })
+            if last != attempt {
+                return None;
+            }
+            shown.arguments.push_str(delta);
+            Some(Out::CallArguments { place: shown.begun.len() - 1, delta: delta.to_string() })
         }
         _ => None,
     }

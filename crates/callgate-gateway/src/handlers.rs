@@ -175,8 +175,8 @@ async fn asked(
     let work = Work { shared: shared.clone(), current, client, _place: place, started };
     tokio::spawn(work.exchange(face, asked, plan, seen, to));
     let mut answer = if is_stream {
-        // What fails before anything was said is an answer with a status of its own.
-        let first = from.recv().await;
+        // What fails before anything was said is an answer with a status of its own, unless that takes too long.
+        let first = tokio::time::timeout(ping, from.recv()).await.unwrap_or(Some(Out::Ping));
         if let Some(Out::Fault(fault)) = first {
             return Err(*fault);
         }

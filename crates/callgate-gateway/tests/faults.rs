@@ -265,6 +265,39 @@ async fn calls_that_are_shown_while_they_are_written_are_whole_or_void() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn two_calls_that_are_written_side_by_side_are_both_whole() {
+    let begin = |index: usize| json!({"tool_calls": [{"index": index, "id": format!("c{index}"), "function": {"name": "get_weather", "arguments": "{\"ci"}}]});
+    let end = |index: usize, city: &str| json!({"tool_calls": [{"index": index, "function": {"arguments": format!("ty\": \"{city}\"}}")}}]});
+    for face in FACES {
+        let script = Script::default();
+        script.tell(Told::stream(&[begin(0), begin(1), end(0, "Oslo"), end(1, "Rome")], "tool_calls"));
+        let mut settings = in_front_of(upstream(&script).await);
+        settings.release = ReleaseAt::Eager;
+        let running = serve(settings).await;
+        let got = ask(running.address, face, &question(face, true)).await;
+        let cities: Vec<Value> =
+            calls(&read(&got)).into_iter().map(|(_, arguments)| arguments["city"].clone()).collect();
+        assert_eq!(cities, ["Oslo", "Rome"], "{face}: {}", got.body);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_waits_hears_that_somebody_is_there() {
+    for face in FACES {
+        let address = raw(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n", true).await;
+        let mut settings = in_front_of(address);
+        settings.upstreams[0].timeouts.first_byte_ms = 500;
+        settings.limits.ping_ms = 50;
+        let running = serve(settings).await;
+        let got = ask(running.address, face, &question(face, true)).await;
+        assert_eq!(got.status, 200, "{face}: {}", got.body);
+        let sign = if face == "/api/chat" { "\"content\":\"\"" } else { "ping" };
+        assert!(got.body.matches(sign).count() > 2, "{face}: {}", got.body);
+        assert!(error(face, &got).contains("did not begin in time"), "{face}: {}", got.body);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_no_face_reads_passes_through() {
     let script = Script::default();
     let mut told = Told::rejection(200, "");
