@@ -84,10 +84,13 @@ fn other_documents_have_their_words_too() {
     let said = |profile: &str, text: &str| {
         view(profile, json!({"id": 1, "text": text}))["errors"][0]["message"].as_str().unwrap().to_owned()
     };
-    assert_eq!(said("strict-xml", "<look>{\"q\": 1}</look>"), "Parameter q should be a string, got number");
+    assert_eq!(
+        said("strict-xml", "<look>{\"q\": 1}</look>"),
+        "Tool look parameters invalid: Parameter q should be a string, got number"
+    );
     assert_eq!(
         said("strict-xml", "<look><q>a</q><n>many</n></look>"),
-        "Parameter n should be an integer, got the text \"many\""
+        "Tool look parameters invalid: Parameter n should be an integer, got the text \"many\""
     );
     // how Reploid speaks of broken JSON.
     let broken = said("labelled", "TOOL_CALL: look\nARGS: {\"q\": 'a'}");
