@@ -31,7 +31,7 @@ const COMPARED: usize = 64;
 const LOOKED_AT: usize = 4096;
 
 /// The part of a name that people remember: its letters and digits, in one case.
-fn letters(name: &str) -> impl Iterator<Item = char> {
+pub(crate) fn letters(name: &str) -> impl Iterator<Item = char> {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).take(COMPARED)
 }
 

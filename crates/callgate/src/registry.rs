@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::schema::CompiledTool;
 
+use crate::nearest::letters;
 pub use crate::nearest::nearest;
 
 /// A tool as its author describes it.
@@ -137,6 +138,8 @@ pub struct Registry {
 struct Shelf {
     tools: Vec<Arc<CompiledTool>>,
     places: BTreeMap<String, usize>,
+    /// The letters of the names, sorted, each with the first tool that has them.
+    letters: Vec<(String, usize)>,
     /// What was forgiven when they were loaded.
     notes: Vec<String>,
 }
@@ -206,6 +209,13 @@ impl Registry {
         self.shared.tools.get(place).map(Arc::as_ref)
     }
 
+    /// The tool of this name in whatever letters: case and separators aside. It is what was meant, but not what was said.
+    pub(crate) fn respelled(&self, name: &str) -> Option<&CompiledTool> {
+        let found = self.shared.letters.binary_search_by(|(other, _)| other.chars().cmp(letters(name)));
+        let (_, place) = self.shared.letters.get(found.ok()?)?;
+        self.shared.tools.get(*place).map(Arc::as_ref)
+    }
+
     /// All tools with their compiled schemas, in order.
     #[doc(hidden)]
     pub fn all_compiled(&self) -> impl ExactSizeIterator<Item = &CompiledTool> {
@@ -255,6 +265,11 @@ impl Registry {
     fn shelve(&mut self, tool: CompiledTool) {
         let shelf = Arc::make_mut(&mut self.shared);
         shelf.places.insert(tool.tool.name.clone(), shelf.tools.len());
+        let name: String = letters(&tool.tool.name).collect();
+        let place = shelf.letters.binary_search_by(|(other, _)| other.cmp(&name)).err();
+        if let Some(at) = place.filter(|_| !name.is_empty()) {
+            shelf.letters.insert(at, (name, shelf.tools.len()));
+        }
         shelf.tools.push(Arc::new(tool));
     }
 }

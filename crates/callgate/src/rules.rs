@@ -35,6 +35,12 @@ impl Rules {
         self.registry.as_ref()?.compiled(name)
     }
 
+    /// The tool of this name, or else of this name in other letters.
+    pub(crate) fn meant(&self, name: &str) -> Option<&CompiledTool> {
+        let registry = self.registry.as_ref()?;
+        registry.compiled(name).or_else(|| registry.respelled(name))
+    }
+
     /// Whether nothing may be guessed about a call of this name.
     pub(crate) fn is_dangerous(&self, name: &str) -> bool {
         self.policy.dangerous == Dangerous::All || self.tool(name).is_some_and(|tool| tool.tool.dangerous)

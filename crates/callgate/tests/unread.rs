@@ -204,3 +204,75 @@ fn no_profile_is_silent_about_a_foreign_call() {
     let faults: Vec<String> = in_parallel(&records, check).into_iter().flatten().collect();
     assert!(faults.is_empty(), "{} faults\n{}", faults.len(), faults.join("\n"));
 }
+
+/// A call of a name that no tool has, or that one has in other letters, is neither run nor lost.
+#[test]
+fn a_name_that_is_not_the_tools_own_is_said_in_every_format() {
+    let named = |name: &str| {
+        let mut tools = tools();
+        tools[0]["name"] = json!(name);
+        registry(&tools)
+    };
+    let meant = [
+        ("Book_Room", "book_room"),
+        ("book-room", "book_room"),
+        ("bookRoom", "book_room"),
+        ("cook_food", "book_room"),
+        ("Ping_All", "ping_all"),
+    ];
+    let tried = in_parallel(Record::builtin(), |record| {
+        let mut tried = 0;
+        for (written, registered) in meant {
+            let arguments = r#"{"room": "blue", "guests": 3}"#;
+            let render = |id| record.render(&[RenderCall { id, name: written, arguments }], None, None);
+            let Ok(text) = render(None).or_else(|_| render(Some("a1b2c3d4e"))) else { continue };
+            let gate = Gate::builder().profile(profile("standard")).tools(named(registered));
+            let gate = gate.dialect(&record.name).build().unwrap_or_else(|error| panic!("{error}"));
+            let response = gate.parse(&text);
+            let place = format!("{}: {}", record.name, excerpt(&text));
+            assert!(response.calls.is_empty(), "{place}: {:?}", response.calls);
+            assert!(
+                !response.rejected.is_empty() || !response.findings.is_empty(),
+                "nothing is said: {place}"
+            );
+            tried += 1;
+        }
+        tried
+    });
+    assert!(tried.into_iter().sum::<usize>() > 300);
+}
+
+/// The names of some lists have spaces, which formats cannot have whose markers they are.
+#[test]
+fn a_name_with_spaces_is_read_or_said_in_every_format() {
+    let mut tools = tools();
+    tools[0]["name"] = json!("book room");
+    in_parallel(Record::builtin(), |record| {
+        let arguments = r#"{"room": "blue", "guests": 3}"#;
+        let render = |name, id| record.render(&[RenderCall { id, name, arguments }], None, None);
+        let write = |id| {
+            render("book room", id).or_else(|_| {
+                Ok::<_, ()>(render("book_room", id).map_err(|_| ())?.replace("book_room", "book room"))
+            })
+        };
+        let Ok(text) = write(None).or_else(|()| write(Some("a1b2c3d4e"))) else { return };
+        let response = dialect_gate(&record.name, &tools).parse(&text);
+        let place = format!("{}: {}", record.name, excerpt(&text));
+        assert!(response.calls.iter().all(|call| call.name == "book room"), "{place}: {:?}", response.calls);
+        let is_said = !response.rejected.is_empty() || !response.findings.is_empty();
+        assert!(!response.calls.is_empty() || is_said, "nothing is said: {place}");
+    });
+}
+
+#[test]
+fn a_fence_without_a_line_of_its_own_is_said() {
+    let gate = dialect_gate("tool-code", &tools());
+    for text in [
+        "```tool_codebook_room(room=\"blue\")```",
+        "```tool_code book_room(room=\"blue\")\n```",
+        "```tool_codeping()```",
+        "```tool_codeĊping()Ċ```",
+    ] {
+        assert!(said(&gate, text).is_some(), "{text}");
+    }
+}

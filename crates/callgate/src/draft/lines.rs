@@ -70,6 +70,12 @@ impl LineMarks {
         self.openers.iter().chain(&self.joins).any(|mark| mark.starts_with(line))
     }
 
+    /// Whether a value ends with an opener that nothing parts from what stands before it.
+    fn is_glued_to(&self, value: &str) -> bool {
+        let rests = self.openers.iter().filter_map(|mark| value.strip_suffix(mark.as_str()));
+        rests.into_iter().any(|rest| rest.ends_with(|c: char| !c.is_whitespace()))
+    }
+
     /// Where on a line a separator begins that, with the opener behind it, the line ends with.
     fn separator_before(&self, line: &str) -> Option<usize> {
         self.openers.iter().filter(|mark| !needs_gap(mark)).find_map(|opener| {
@@ -421,6 +427,10 @@ impl LineReader {
         match value {
             LineValue::Line(value) if turn::last_token(value).is_some() => {
                 let message = "a token of the chat template ends the line, and may be no part of the value";
+                self.fail(Finding::new(Code::SuspectValueEnd).at(span).message(message), to);
+            }
+            LineValue::Line(value) if self.marks.is_glued_to(value) => {
+                let message = "a marker of the format ends the line, and may be no part of the value";
                 self.fail(Finding::new(Code::SuspectValueEnd).at(span).message(message), to);
             }
             LineValue::Line(value) => {

@@ -276,6 +276,8 @@ pub(crate) struct Program {
     pub(crate) markers: Vec<Arc<str>>,
     /// Whether a dialect that was chosen opens calls with no tag or token of its own.
     pub(crate) opens_unmarked: bool,
+    /// Whether the names of tools are the markers of calls in a format that was asked for.
+    pub(crate) opens_by_name: bool,
 }
 
 impl Program {

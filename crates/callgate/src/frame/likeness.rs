@@ -42,8 +42,9 @@ pub(super) fn is_name_character(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '-' | '.')
 }
 
-/// The tool that a word names, by itself, behind a namespace or before a method, and whether it is by itself.
-pub(super) fn named<'w>(registry: &Registry, word: &'w str) -> Option<(&'w str, bool)> {
+/// The tool that a word names, by itself, behind a namespace or before a method, and whether it is by itself. A name may
+/// be in other letters if it has several words, since one word is a word of any text; or any if names are the markers.
+pub(super) fn named<'w>(registry: &Registry, word: &'w str, are_markers: bool) -> Option<(&'w str, bool)> {
     let word = word.trim_matches(['.', '-']);
     if registry.get(word).is_some() {
         return Some((word, true));
@@ -55,7 +56,30 @@ pub(super) fn named<'w>(registry: &Registry, word: &'w str) -> Option<(&'w str, 
         Some((&word[at + next..], true))
     });
     let first = word.rsplit_once('.').map(|(first, _)| (first, false));
-    last.into_iter().chain(ascii).chain(first).find(|(name, _)| registry.get(name).is_some())
+    let part = last.into_iter().chain(ascii).chain(first).find(|(name, _)| registry.get(name).is_some());
+    part.or_else(|| {
+        let meant = registry.respelled(word)?;
+        (are_markers || has_several_words(&meant.tool.name)).then_some((word, true))
+    })
+}
+
+/// Whether a name is more than one word: `get_weather`, `getWeather`.
+fn has_several_words(name: &str) -> bool {
+    let mut inner = name.chars().skip(1);
+    name.contains(['_', '-', '.', ' ']) || inner.any(char::is_uppercase) && name.contains(char::is_lowercase)
+}
+
+/// Whether a tag in which the first tag is a parameter begins here, as in a format whose tags are the names of tools.
+pub(super) fn is_call_element(registry: &Registry, text: &str) -> bool {
+    let tag = |text: &str| {
+        let inside = text.strip_prefix('<')?;
+        let rest = inside.trim_start_matches(is_name_character);
+        let word = &inside[..inside.len() - rest.len()];
+        Some((word.to_owned(), rest.strip_prefix('>')?.trim_start().to_owned()))
+    };
+    let Some((name, rest)) = tag(text) else { return false };
+    let Some((key, _)) = tag(&rest) else { return false };
+    !name.is_empty() && registry.all_compiled().any(|tool| tool.has_key(&key))
 }
 
 /// Whether the name of a tool between these texts is that of a call. The texts may be cut at their far ends.
@@ -447,7 +471,7 @@ mod tests {
         ] {
             let words = text.split(|c: char| !is_name_character(c)).filter(|word| !word.is_empty());
             let found = words.into_iter().any(|word| {
-                named(&tools, word).is_some_and(|(name, alone)| {
+                named(&tools, word, false).is_some_and(|(name, alone)| {
                     let at = word.as_ptr() as usize - text.as_ptr() as usize;
                     let from = at + word.rfind(name).unwrap();
                     let before = if alone { from } else { at };

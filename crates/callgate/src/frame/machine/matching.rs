@@ -119,7 +119,8 @@ pub(super) fn pass(
     threads.pass(&gate.program, scratch, &rest[..character_start(rest, most)])
 }
 
-/// In formats whose tags are the tools' own names, a tag that is no parameter of the tool is not one.
+/// In formats whose tags are the tools' own names, a tag that is no parameter of the tool is not one. The name may be in
+/// other letters, which is an attempt to call that tool as soon as one of its parameters follows.
 pub(super) fn drop_unknown(gate: &Compiled, threads: &mut Threads, scratch: &Scratch) {
     threads.retain(|thread| {
         let frame = gate.program.frame_of(thread);
@@ -127,7 +128,7 @@ pub(super) fn drop_unknown(gate: &Compiled, threads: &mut Threads, scratch: &Scr
             return true;
         }
         let Some(key) = thread.key else { return true };
-        let tool = thread.name.and_then(|name| gate.rules.tool(scratch.get(name)));
+        let tool = thread.name.and_then(|name| gate.rules.meant(scratch.get(name)));
         tool.is_some_and(|tool| tool.has_key(scratch.get(key)))
     });
 }

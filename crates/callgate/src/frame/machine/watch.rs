@@ -4,10 +4,12 @@
 //! is looked at once, and what it says of a name depends on the text around the name alone, not on how that came.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use super::super::Compiled;
 use super::super::likeness::{
-    LOOK_AHEAD, LOOK_BACK, is_call_marker, is_call_object, is_called, is_name_character, named,
+    LOOK_AHEAD, LOOK_BACK, is_call_element, is_call_marker, is_call_object, is_called, is_name_character,
+    named,
 };
 use super::super::region::Surroundings;
 use crate::bytes::{ByteSet, character_start};
@@ -98,8 +100,12 @@ pub(super) struct Watch {
     anchors: VecDeque<Anchor>,
     /// Punctuation that ended what has come, so that the next byte tells whether it counts.
     undecided: Option<(u8, usize, Surroundings)>,
-    /// The bytes with which names end.
+    /// The bytes with which names end, in either case.
     name_ends: ByteSet,
+    /// Whether a name has white space in it.
+    has_spaces: bool,
+    /// Whether the names of tools are the markers of calls in a format that is asked for.
+    names_are_markers: bool,
     /// Whether the first line of the response is known to be a header, or none.
     is_begun: bool,
     /// Whether all of the response has come.
@@ -118,9 +124,20 @@ impl Watch {
     /// Looks for the tools of this gate, or for any where there is no list.
     pub(super) fn new(gate: &Compiled) -> Self {
         let registry = gate.rules.registry.clone();
+        let names = || registry.iter().flat_map(Registry::names);
         let last = |name: &str| name.bytes().next_back();
-        let name_ends = registry.iter().flat_map(Registry::names).filter_map(last).collect();
-        Watch { registry, is_on: true, name_ends, sees_dead: gate.program.opens_unmarked, ..Watch::default() }
+        let cases = |byte: u8| [byte.to_ascii_lowercase(), byte.to_ascii_uppercase()];
+        let name_ends = names().filter_map(last).flat_map(cases).collect();
+        let has_spaces = names().any(|name| name.contains(char::is_whitespace));
+        Watch {
+            is_on: true,
+            name_ends,
+            has_spaces,
+            names_are_markers: gate.program.opens_by_name,
+            sees_dead: gate.program.opens_unmarked,
+            registry,
+            ..Watch::default()
+        }
     }
 
     /// Whether a byte is punctuation that calls have, given the ones before it and after it, if that has come.
@@ -228,8 +245,17 @@ impl Watch {
 
     /// What came so far was no text after all.
     pub(super) fn forget(&mut self) {
-        let Watch { is_on, name_ends, sees_dead, .. } = *self;
-        *self = Watch { is_on, registry: self.registry.take(), name_ends, sees_dead, ..Watch::default() };
+        let Watch { is_on, name_ends, has_spaces, names_are_markers, sees_dead, .. } = *self;
+        let registry = self.registry.take();
+        *self = Watch {
+            registry,
+            is_on,
+            name_ends,
+            has_spaces,
+            names_are_markers,
+            sees_dead,
+            ..Watch::default()
+        };
     }
 
     /// What was found, once the text is over.
@@ -348,7 +374,9 @@ impl Watch {
                         return;
                     }
                     let ahead = &rest[..ahead];
-                    if if c == '{' { is_call_object(ahead) } else { is_call_marker(ahead) } {
+                    let tools = self.registry.as_ref().filter(|_| c == '<' && self.names_are_markers);
+                    let is_call = if c == '{' { is_call_object(ahead) } else { is_call_marker(ahead) };
+                    if is_call || tools.is_some_and(|tools| is_call_element(tools, ahead)) {
                         self.found(at, at + 1);
                     }
                 }
@@ -377,13 +405,15 @@ impl Watch {
         if !word.bytes().next_back().is_some_and(is_named) && !word.contains('.') {
             return;
         }
-        let Some((name, alone)) = named(registry, word) else { return };
-        let start = from + word.rfind(name).unwrap_or(0);
+        let named = named(registry, word, self.names_are_markers).map(|(name, alone)| {
+            let start = from + word.rfind(name).unwrap_or(0);
+            // A namespace belongs to the name, not to what stands before it.
+            (start..start + name.len(), alone, if alone { start } else { from })
+        });
+        let Some((name, alone, before)) = named.or_else(|| self.named_around(from, to)) else { return };
+        let Range { start, end } = name;
         let begin = character_start(&self.text, start.saturating_sub(LOOK_BACK));
-        let end = start + name.len();
         let ahead = character_start(&self.text, end + LOOK_AHEAD);
-        // A namespace belongs to the name, not to what stands before it.
-        let before = if alone { start } else { from };
         let (before, after) = (&self.text[begin.min(before)..before], &self.text[end..ahead]);
         let is_called = match self.place {
             UnreadPlace::Text | UnreadPlace::Fence => is_called(before, after, alone),
@@ -397,6 +427,18 @@ impl Watch {
         if is_called || is_header {
             self.found(start, end);
         }
+    }
+
+    /// A name that ends with this word and begins elsewhere: one with spaces in it, or one that nothing parts from the
+    /// info string of a code fence. Says where it is, that it is by itself, and where that ends which stands before it.
+    fn named_around(&self, from: usize, to: usize) -> Option<(Range<usize>, bool, usize)> {
+        let is_fence = self.text[..from].ends_with("```");
+        let registry = self.registry.as_ref().filter(|_| is_fence || self.has_spaces)?;
+        let starts = registry.names().filter_map(|name| Some(self.text[..to].strip_suffix(name)?.len()));
+        let begins = |start: &usize| !self.text[..*start].ends_with(is_name_character);
+        let start =
+            starts.into_iter().find(|start| is_fence && *start > from || *start < from && begins(start))?;
+        Some((start..to, true, start.min(from)))
     }
 
     fn found(&mut self, from: usize, to: usize) {
@@ -421,9 +463,11 @@ impl Watch {
     }
 }
 
-/// Text without the signs of a quotation and of code, which are none of a call.
+/// Text without the signs of a quotation and of code, which are none of a call, and with the white space that a tokenizer
+/// shows otherwise.
 fn bared(text: &str) -> String {
-    text.strip_prefix("> ").unwrap_or(text).replace("\n> ", "\n").replace('`', "")
+    let text = text.strip_prefix("> ").unwrap_or(text).replace("\n> ", "\n");
+    text.replace('`', "").replace('Ċ', "\n").replace('Ġ', " ")
 }
 
 impl Unread {

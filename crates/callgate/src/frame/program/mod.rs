@@ -47,6 +47,7 @@ pub(crate) fn compile(records: &[ActiveDialect]) -> Program {
             marks: Marks::new([]),
             before: 0,
             markers: Vec::new(),
+            opens_by_name: records.iter().any(|listening| listening.chosen && listening.record.known),
             opens_unmarked: records.iter().filter(|listening| listening.chosen).any(|listening| {
                 // The prompt may have had the marker.
                 let prompt = &*listening.record.prompt;
