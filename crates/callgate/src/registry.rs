@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::schema::CompiledTool;
 
+use crate::bytes::ByteSet;
 use crate::nearest::letters;
 pub use crate::nearest::nearest;
 
@@ -140,6 +141,10 @@ struct Shelf {
     places: BTreeMap<String, usize>,
     /// The letters of the names, sorted, each with the first tool that has them.
     letters: Vec<(String, usize)>,
+    /// The bytes with which names end, in either case.
+    name_ends: ByteSet,
+    /// Whether a name has white space in it.
+    has_spaces: bool,
     /// What was forgiven when they were loaded.
     notes: Vec<String>,
 }
@@ -216,6 +221,16 @@ impl Registry {
         self.shared.tools.get(*place).map(Arc::as_ref)
     }
 
+    /// Whether a name ends with this byte, in either case.
+    pub(crate) fn has_name_end(&self, byte: u8) -> bool {
+        self.shared.name_ends.has(byte)
+    }
+
+    /// Whether a name has white space in it.
+    pub(crate) fn has_spaces(&self) -> bool {
+        self.shared.has_spaces
+    }
+
     /// All tools with their compiled schemas, in order.
     #[doc(hidden)]
     pub fn all_compiled(&self) -> impl ExactSizeIterator<Item = &CompiledTool> {
@@ -265,6 +280,11 @@ impl Registry {
     fn shelve(&mut self, tool: CompiledTool) {
         let shelf = Arc::make_mut(&mut self.shared);
         shelf.places.insert(tool.tool.name.clone(), shelf.tools.len());
+        if let Some(end) = tool.tool.name.bytes().next_back() {
+            shelf.name_ends.insert(end.to_ascii_lowercase());
+            shelf.name_ends.insert(end.to_ascii_uppercase());
+        }
+        shelf.has_spaces |= tool.tool.name.contains(char::is_whitespace);
         let name: String = letters(&tool.tool.name).collect();
         let place = shelf.letters.binary_search_by(|(other, _)| other.cmp(&name)).err();
         if let Some(at) = place.filter(|_| !name.is_empty()) {

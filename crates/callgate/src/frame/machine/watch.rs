@@ -12,7 +12,7 @@ use super::super::likeness::{
     named,
 };
 use super::super::region::Surroundings;
-use crate::bytes::{ByteSet, character_start};
+use crate::bytes::character_start;
 use crate::finding::Span;
 use crate::registry::Registry;
 
@@ -100,10 +100,6 @@ pub(super) struct Watch {
     anchors: VecDeque<Anchor>,
     /// Punctuation that ended what has come, so that the next byte tells whether it counts.
     undecided: Option<(u8, usize, Surroundings)>,
-    /// The bytes with which names end, in either case.
-    name_ends: ByteSet,
-    /// Whether a name has white space in it.
-    has_spaces: bool,
     /// Whether the names of tools are the markers of calls in a format that is asked for.
     names_are_markers: bool,
     /// Whether the first line of the response is known to be a header, or none.
@@ -124,18 +120,11 @@ impl Watch {
     /// Looks for the tools of this gate, or for any where there is no list.
     pub(super) fn new(gate: &Compiled) -> Self {
         let registry = gate.rules.registry.clone();
-        let names = || registry.iter().flat_map(Registry::names);
-        let last = |name: &str| name.bytes().next_back();
-        let cases = |byte: u8| [byte.to_ascii_lowercase(), byte.to_ascii_uppercase()];
-        let name_ends = names().filter_map(last).flat_map(cases).collect();
-        let has_spaces = names().any(|name| name.contains(char::is_whitespace));
         Watch {
+            registry,
             is_on: true,
-            name_ends,
-            has_spaces,
             names_are_markers: gate.program.opens_by_name,
             sees_dead: gate.program.opens_unmarked,
-            registry,
             ..Watch::default()
         }
     }
@@ -245,17 +234,9 @@ impl Watch {
 
     /// What came so far was no text after all.
     pub(super) fn forget(&mut self) {
-        let Watch { is_on, name_ends, has_spaces, names_are_markers, sees_dead, .. } = *self;
+        let Watch { is_on, names_are_markers, sees_dead, .. } = *self;
         let registry = self.registry.take();
-        *self = Watch {
-            registry,
-            is_on,
-            name_ends,
-            has_spaces,
-            names_are_markers,
-            sees_dead,
-            ..Watch::default()
-        };
+        *self = Watch { registry, is_on, names_are_markers, sees_dead, ..Watch::default() };
     }
 
     /// What was found, once the text is over.
@@ -401,7 +382,7 @@ impl Watch {
         let Some(registry) = self.registry.as_ref().filter(|_| to - from <= LOOK_BACK) else { return };
         let word = &self.text[from..to];
         // Most words end otherwise than any name, unless a method follows the name.
-        let is_named = |byte: u8| self.name_ends.has(byte) || matches!(byte, b'.' | b'-');
+        let is_named = |byte: u8| registry.has_name_end(byte) || matches!(byte, b'.' | b'-');
         if !word.bytes().next_back().is_some_and(is_named) && !word.contains('.') {
             return;
         }
@@ -433,7 +414,7 @@ impl Watch {
     /// info string of a code fence. Says where it is, that it is by itself, and where that ends which stands before it.
     fn named_around(&self, from: usize, to: usize) -> Option<(Range<usize>, bool, usize)> {
         let is_fence = self.text[..from].ends_with("```");
-        let registry = self.registry.as_ref().filter(|_| is_fence || self.has_spaces)?;
+        let registry = self.registry.as_ref().filter(|registry| is_fence || registry.has_spaces())?;
         let starts = registry.names().filter_map(|name| Some(self.text[..to].strip_suffix(name)?.len()));
         let begins = |start: &usize| !self.text[..*start].ends_with(is_name_character);
         let start =
