@@ -79,6 +79,13 @@ pub fn gate(dialect: &str) -> Result<Gate, Box<dyn Error>> {
     Ok(Gate::builder().tools(registry).dialect(dialect).build()?)
 }
 
+/// A gate for which every dialect listens as if it had been asked for alone.
+pub fn gate_of_all() -> Result<Gate, Box<dyn Error>> {
+    let names: Vec<&str> = Record::builtin().iter().map(|record| &*record.name).collect();
+    let registry = Registry::from_json(&tools().to_string())?;
+    Ok(Gate::builder().tools(registry).dialects(&names).build()?)
+}
+
 /// A gate for which all dialects listen that do so by themselves. A format without an unmistakable marker does not, and has
 /// to be asked for as well.
 pub fn gate_auto(dialect: &str) -> Result<Gate, Box<dyn Error>> {

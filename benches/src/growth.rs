@@ -28,7 +28,7 @@ const FAMILIES: [&str; 9] = [
 ];
 
 /// Texts that make a careless reader start over: what they are, their dialect, and head, repeated part and tail.
-const HOSTILE: [(&str, &str, [&str; 3]); 10] = [
+const HOSTILE: [(&str, &str, [&str; 3]); 20] = [
     ("openers", "auto", ["", "<tool_call>", ""]),
     ("openers on lines", "auto", ["", "<tool_call>\n", ""]),
     ("less-than signs", "auto", ["", "<", ""]),
@@ -62,6 +62,32 @@ const HOSTILE: [(&str, &str, [&str; 3]); 10] = [
         ],
     ),
     ("backticks", "auto", ["", "` ", ""]),
+    ("openers in capitals", "auto", ["", "<TOOL_CALL>", ""]),
+    ("openers with spaces", "auto", ["", "< tool_call >", ""]),
+    ("closers without a call", "auto", ["", "</tool_call>", ""]),
+    ("openers of other widths", "auto", ["", "<|tool▁calls▁begin|>", ""]),
+    ("names of tools", "auto", ["", "run( ", ""]),
+    ("names of tools in tags", "cline-xml", ["", "<Run><command>", ""]),
+    ("attributes", "anthropic-xml", ["<function_calls>\n<invoke name=\"run\"", " a=\"b\"", ">"]),
+    (
+        "closers twice",
+        "qwen3-coder",
+        ["<tool_call>\n<function=run>\n<parameter=command>\nls", "</parameter>", "</function></tool_call>"],
+    ),
+    (
+        "openers in a value",
+        "qwen3-coder",
+        [
+            "<tool_call>\n<function=run>\n<parameter=command>\n",
+            "<parameter=command>x ",
+            "\n</parameter>\n</function>\n</tool_call>",
+        ],
+    ),
+    (
+        "typographic quotes",
+        "hermes",
+        ["<tool_call>\n{\"name\": \"run\", \"arguments\": {\"command\": “", "say ”x“ ", "”}}\n</tool_call>"],
+    ),
     ("quotes after a bracket", "pythonic", ["[run(command='", "\\'x\"", "')]"]),
 ];
 

@@ -111,6 +111,11 @@ impl Measured<'_> {
             alone: alone.map(|row| row.allocations as f64),
             ..Target::one("making a session, allocations".to_owned(), 0.0, None)
         });
+        let gate = session(creation::ALL);
+        let what = format!("{}, in ms", creation::ALL);
+        targets.push(Target::one(what, 20.0, gate.map(|row| row.nanoseconds / 1e6)));
+        let what = format!("{}, in MB", creation::ALL);
+        targets.push(Target::one(what, 4.0, gate.map(|row| row.peak as f64 / 1e6)));
         let text = self.between("W5", "alone, borrowed", "memmem", 3.0);
         targets.push(Target { alone: text.auto, auto: None, ..text });
         targets.push(self.between("W5", "auto, borrowed", "memchr3", 3.0));
