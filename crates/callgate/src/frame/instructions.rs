@@ -223,12 +223,10 @@ pub(crate) struct Frame {
 impl Frame {
     /// Whether this text begins with the first token of a marker that only calls have.
     pub(crate) fn is_opened_by(&self, text: &str) -> bool {
-        self.kind == FrameKind::Calls
-            && !self.unmarked
-            && self.opener.split_whitespace().next().is_some_and(|tag| {
-                // Behind the name of a tag its attributes may differ.
-                tag.len() >= SHORTEST_SIGN && text.starts_with(tag)
-            })
+        // Behind the name of a tag its attributes may differ.
+        let end = self.opener.bytes().position(|byte| byte.is_ascii_whitespace());
+        let tag = &self.opener[..end.unwrap_or(self.opener.len())];
+        tag.len() >= SHORTEST_SIGN && text.starts_with(tag) && self.kind == FrameKind::Calls && !self.unmarked
     }
 }
 

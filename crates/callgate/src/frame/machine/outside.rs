@@ -4,6 +4,7 @@ use super::super::Compiled;
 use crate::ledger::Emitter;
 use crate::shortcuts::Shortcut;
 
+use super::super::instructions::SHORTEST_SIGN;
 use super::super::marks::MarkSearch;
 use super::super::openers::{FrameFilter, Set, Walk};
 use super::super::program::Op;
@@ -185,14 +186,14 @@ impl Machine {
             let threads = &mut matching.threads;
             let goes_on = !threads.is_empty() && step(gate, threads, &mut self.scratch, c, self.position);
             if walk == Walk::Dead && !goes_on {
-                if threads.is_empty() {
-                    // All that is asked of the threads is which of them have read a marker.
+                if !threads.is_empty() {
+                    threads.add(openers.threads(opener, self.held.start));
+                } else if self.held.text.len() >= SHORTEST_SIGN {
+                    // All that is asked of the threads is which of them have read a marker, which takes its length.
                     let is_opened = |thread: &Thread| {
                         is_marker(gate, thread) || gate.program.frame_of(thread).is_opened_by(&self.held.text)
                     };
                     threads.add(openers.threads(opener, self.held.start).filter(is_opened));
-                } else {
-                    threads.add(openers.threads(opener, self.held.start));
                 }
                 let (state, read) = self.mismatch(gate, matching, c, out);
                 return (state, used + read);
