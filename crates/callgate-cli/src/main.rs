@@ -23,6 +23,7 @@ mod render;
 mod repair;
 mod replay;
 mod scan;
+mod scan_report;
 mod serve;
 mod source;
 mod trial;
