@@ -30,6 +30,7 @@ mod trial;
 mod trust;
 mod unpack;
 mod verify;
+mod verify_page;
 mod view;
 mod write_back;
 

@@ -80,7 +80,11 @@ fn cards(html: &mut Html, report: &ScanReport) {
         card("repaired", of_calls(Verdict::Repaired), "accepted after a repair");
         card("rejected", of_calls(Verdict::Rejected), "rejected");
         if report.unreadable > 0 {
-            card("rejected", grouped(report.unreadable), "lines that cannot be read");
+            card(
+                "rejected",
+                grouped(report.unreadable),
+                if report.unreadable == 1 { "line that cannot be read" } else { "lines that cannot be read" },
+            );
         }
     });
 }
@@ -119,7 +123,7 @@ fn names(html: &mut Html, id: &str, title: &str, what: &str, names: &Names) {
         let heads = [("name", ""), ("", "wide"), (what, "number"), ("rejected", "number")];
         folded(html, &heads, &rows, |html, (name, counts)| {
             html.element("th", &[("scope", "row")], name);
-            html.open("td", &[]);
+            html.open("td", &[("class", "graph")]);
             html.bar(&shades(counts), most);
             html.close("td");
             html.element("td", &[("class", "number")], &grouped(counts.total()));
@@ -146,7 +150,7 @@ fn findings(html: &mut Html, report: &ScanReport) {
             html.element("span", &[("class", &format!("word {severity}"))], severity);
             html.element("div", &[("class", "faint")], code.message());
             html.close("th");
-            html.open("td", &[]);
+            html.open("td", &[("class", "graph")]);
             let class = match code.severity() {
                 Severity::Error => "rejected",
                 Severity::Warning => "repaired",
@@ -189,7 +193,7 @@ fn repairs(html: &mut Html, report: &ScanReport) {
             html.element("span", &[("class", &format!("word {kind}"))], shown);
             html.element("div", &[("class", "faint")], about);
             html.close("th");
-            html.open("td", &[]);
+            html.open("td", &[("class", "graph")]);
             html.bar(&[Shade { class: "repaired", name: "times", count: *count }], most);
             html.close("td");
             html.element("td", &[("class", "number")], &grouped(*count));
@@ -218,7 +222,7 @@ fn code_link(html: &mut Html, report: &ScanReport, shows: &Shows, word: &str) {
 /// A table whose first rows are shown, and whose others open on demand.
 fn folded<R>(html: &mut Html, heads: &[(&str, &str)], rows: &[R], row: impl Fn(&mut Html, &R)) {
     let table = |html: &mut Html, rows: &[R]| {
-        html.within("table", &[], |html| {
+        html.within("table", &[("class", "rows")], |html| {
             html.open("thead", &[]);
             html.within("tr", &[], |html| {
                 for (name, class) in heads {
@@ -250,7 +254,12 @@ fn examples(html: &mut Html, report: &ScanReport) {
             html.element("p", &[("class", "faint")], "There is nothing to show.");
             return;
         }
-        legend(html, |kind| list.iter().any(|example| example.parts.iter().any(|part| part.kind == kind)));
+        let has_notes = list.iter().any(|example| !example.notes.is_empty());
+        legend(
+            html,
+            |kind| list.iter().any(|example| example.parts.iter().any(|part| part.kind == kind)),
+            has_notes,
+        );
         let mut order: Vec<usize> = (0..list.len()).collect();
         let rank = |verdict| match verdict {
             Verdict::Rejected => 0,
@@ -267,9 +276,8 @@ fn examples(html: &mut Html, report: &ScanReport) {
 
 fn example(html: &mut Html, number: usize, example: &Example, is_open: bool) {
     let id = format!("example-{number}");
-    let mut attributes = vec![("id", id.as_str())];
-    attributes.extend(is_open.then_some(("open", "")));
-    html.within("details", &attributes, |html| {
+    let attributes: &[(&str, &str)] = if is_open { &[("open", "")] } else { &[] };
+    html.within("details", attributes, |html| {
         html.open("summary", &[]);
         let verdict = example.verdict;
         html.element("span", &[("class", &format!("word {}", verdict.class()))], verdict.word());
@@ -278,7 +286,8 @@ fn example(html: &mut Html, number: usize, example: &Example, is_open: bool) {
         let model = example.model.as_ref().map_or_else(String::new, |model| format!(" · {model}"));
         html.element("span", &[("class", "faint")], &format!(" {}{model}", example.place));
         html.close("summary");
-        html.within("div", &[], |html| {
+        // A link that leads inside opens what is folded.
+        html.within("div", &[("id", &id)], |html| {
             let (before, behind) = example.left_out;
             let left_out = |html: &mut Html, bytes: usize, place: &str| {
                 if bytes > 0 {

@@ -23,7 +23,8 @@ pub(crate) fn tables(
     let said = one_line(&heading.files.join(", "), paint.columns().saturating_sub(30).max(20));
     writeln!(out, "{} responses, {} calls in {said}", count(&report.responses), count(&report.calls))?;
     if report.unreadable > 0 {
-        let said = format!("{} lines cannot be read", grouped(report.unreadable));
+        let lines = if report.unreadable == 1 { "line" } else { "lines" };
+        let said = format!("{} {lines} cannot be read", grouped(report.unreadable));
         writeln!(out, "{}", paint.tone(Tone::Bad, said))?;
     }
     writeln!(out)?;
@@ -103,7 +104,7 @@ fn bar(out: &mut dyn Write, paint: Paint, counts: &Verdicts, most: u64) -> io::R
         write!(out, "{}", paint.tone(tone(verdict), sign.repeat(end - reached)))?;
         reached = end;
     }
-    Ok(())
+    if reached == 0 && sum > 0 { write!(out, "▏") } else { Ok(()) }
 }
 
 fn listed(out: &mut dyn Write, paint: Paint, head: &str, rows: &[(&str, u64, &str)]) -> io::Result<()> {

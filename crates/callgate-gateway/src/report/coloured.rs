@@ -51,15 +51,16 @@ pub fn coloured(html: &mut Html, text: &str, parts: &[Part], notes: &[Note]) {
     });
 }
 
-/// What the colours mean, as far as they occur.
-pub fn legend(html: &mut Html, occurs: impl Fn(PartKind) -> bool) {
+/// What the colours mean, as far as they occur; and what notes look like, if there are any.
+pub fn legend(html: &mut Html, occurs: impl Fn(PartKind) -> bool, has_notes: bool) {
     html.within("p", &[("class", "legend")], |html| {
         for (kind, name) in PartKind::ALL.into_iter().filter(|(kind, _)| occurs(*kind)) {
             html.open("code", &[("class", "raw")]);
             html.element("span", &[("class", kind.word())], name);
             html.close("code");
         }
-        for (class, name) in [("mended", "repaired"), ("fault", "at fault")] {
+        for (class, name) in [("mended", "repaired"), ("fault", "at fault")].into_iter().filter(|_| has_notes)
+        {
             html.element("mark", &[("class", class)], name);
         }
     });
