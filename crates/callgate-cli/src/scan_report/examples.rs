@@ -215,8 +215,10 @@ fn notes(response: &Response) -> Vec<Note> {
         }));
     }
     let in_text = response.rejected.iter().filter(|rejected| rejected.span.is_some());
-    let found = in_text.flat_map(|rejected| &rejected.findings).chain(&response.findings);
-    for finding in found {
+    // A finding about a whole call says nothing about a place in it; the list beneath the text has it.
+    let of_rejected =
+        in_text.flat_map(|rejected| rejected.findings.iter().filter(|finding| finding.span != rejected.span));
+    for finding in of_rejected.chain(&response.findings) {
         let Some(span) = finding.span else { continue };
         let label = format!("{}: {}", finding.code, cut(&finding.message, WORDS));
         notes.push(Note { start: span.start, end: span.end, is_repair: false, label });

@@ -1,17 +1,43 @@
 // Reports in a real browser: they ask for nothing, nothing of a transcript runs, they fit a phone, and keys reach what
-// folds. Run by scripts/clients --all; arguments are a folder for pictures (or "") and the pages.
+// folds. Run by scripts/clients --all; arguments are the command, the address of a gateway, and a folder for pictures.
 
 import { chromium } from "playwright-core";
-import { basename } from "node:path";
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
 import { pathToFileURL } from "node:url";
 
-const [pictures, ...pages] = process.argv.slice(2);
+import { HOSTILE } from "./hostile.mjs";
+
+const [callgate, url, pictures] = process.argv.slice(2);
+const folder = mkdtempSync(join(tmpdir(), "callgate-reports-"));
+process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
 
 function fail(why) {
   console.error(`FAILED: reports: ${why}`);
   process.exit(1);
 }
 
+function run(args, input) {
+  const ended = spawnSync(callgate, args, { input });
+  if (ended.status > 1) fail(`callgate ${args[0]}: ${ended.stderr}`);
+}
+
+const tool = (name) => ({ name, parameters: { type: "object", properties: { q: { type: "string" } } } });
+const written = (name, q) => `<tool_call>{"name": ${JSON.stringify(name)}, "arguments": {"q": ${JSON.stringify(q)},}}</tool_call>`;
+const lines = HOSTILE.flatMap((text) => [
+  { id: text, model: text, text: `<think>${text}</think>${text}\n${written("look", text)}`, tools: [tool("look")] },
+  { id: text, model: text, text: `${text} ${written(text, text)}`, tools: [tool("look")] },
+]);
+const scanned = join(folder, "scan.html");
+run(["scan", "--quiet", "--report", scanned], lines.map((line) => JSON.stringify(line)).join("\n"));
+const tasks = HOSTILE.map((text) => ({ name: text, question: `call look ${JSON.stringify({ q: text })}`, tools: [tool("look")], expect: "no call" }));
+writeFileSync(join(folder, "tasks.json"), JSON.stringify(tasks));
+const verified = join(folder, "verify.html");
+run(["verify", "--endpoint", url, "--model", HOSTILE[1], "--requests", join(folder, "tasks.json"), "--report", verified]);
+
+const pages = [scanned, verified];
 const browser = await chromium.launch({ executablePath: process.env.CHROMIUM || "/usr/bin/chromium", args: ["--no-sandbox"] });
 for (const [name, options] of [
   ["light", { colorScheme: "light", viewport: { width: 1200, height: 900 } }],
