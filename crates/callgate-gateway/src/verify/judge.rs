@@ -122,7 +122,8 @@ pub(super) fn judge(
     }
     let lost: Vec<&str> = in_text.calls.iter().map(|call| call.name.as_str()).collect();
     let is_empty = tried == 0 && text.trim().is_empty() && native.reasoning.trim().is_empty();
-    let is_empty = is_empty && body.reason != FinishReason::Length;
+    // Of an answer that may hold no call, nothing may be left when the markup of one is taken out.
+    let is_empty = is_empty && body.reason != FinishReason::Length && task.choice != Some(TaskChoice::None);
     sheet.note("nothing lost", lost.is_empty() && !is_empty, || match is_empty {
         true => "neither text nor a call".to_owned(),
         false => format!("{} in the text", lost.join(", ")),
@@ -136,12 +137,13 @@ pub(super) fn judge(
         let says_called = body.reason == FinishReason::ToolCalls;
         sheet.note("finish reason", says_called == (tried > 0), ending);
     }
-    if !native.calls.is_empty() && body.kind != BodyKind::Ollama {
-        let mut ids: Vec<&str> = native.calls.iter().map(|call| call.id.as_str()).collect();
-        ids.sort_unstable();
-        ids.dedup();
-        let is_unique = ids.len() == native.calls.len() && !ids.contains(&"");
-        sheet.note("ids", is_unique, || format!("{ids:?} for {} calls", native.calls.len()));
+    let ids = ids(&body.chunks);
+    if !ids.is_empty() && body.kind != BodyKind::Ollama {
+        let mut unique = ids.clone();
+        unique.sort_unstable();
+        unique.dedup();
+        let is_unique = unique.len() == ids.len() && !ids.iter().any(String::is_empty);
+        sheet.note("ids", is_unique, || format!("the ids are {ids:?}"));
     }
     match &task.choice {
         Some(TaskChoice::Required) => sheet.note("required", tried > 0, excerpt),
@@ -183,6 +185,37 @@ pub(super) fn judge(
     let mut names: Vec<String> = native.calls.into_iter().map(|call| call.name).collect();
     names.sort_unstable();
     names
+}
+
+/// The ids of the calls as the server gave them, empty where it gave none. The gate makes them whole, so they are looked
+/// for before it.
+fn ids(chunks: &[ModelChunk]) -> Vec<String> {
+    let mut ids: Vec<(Option<usize>, String)> = Vec::new();
+    for chunk in chunks {
+        match chunk {
+            ModelChunk::Calls(list) => {
+                let list: Vec<Value> = serde_json::from_str(list).unwrap_or_default();
+                let id = |call: &Value| call["id"].as_str().unwrap_or_default().to_owned();
+                ids.extend(list.iter().map(|call| (None, id(call))));
+            }
+            ModelChunk::Delta { index, id, name, .. } => {
+                let id = id.as_deref().unwrap_or_default();
+                let known = match index {
+                    Some(_) => ids.iter_mut().find(|(known, _)| known == index),
+                    // Without a number, a name or an id begins a call.
+                    None if name.is_some() || !id.is_empty() => None,
+                    None => ids.last_mut(),
+                };
+                match known {
+                    Some((_, known)) if known.is_empty() => id.clone_into(known),
+                    Some(_) => {}
+                    None => ids.push((*index, id.to_owned())),
+                }
+            }
+            _ => {}
+        }
+    }
+    ids.into_iter().map(|(_, id)| id).collect()
 }
 
 /// What the gate makes of the text of an answer, and of its parts.
