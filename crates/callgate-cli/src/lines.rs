@@ -9,13 +9,13 @@ use callgate::internal::batch;
 use serde_json::Value;
 
 use crate::args::LineArgs;
-use crate::exit::{Outcome, Stop};
+use crate::exit::Stop;
 use crate::input;
 use crate::paint::Paint;
 use crate::pipeline::{self, Broken, Line, LineWork, MAX_LINE};
 use crate::progress::{Counting, Progress, Tally};
 
-/// Works on all lines of the files, one after the other, shows progress and a summary, and says how it went. `others` are
+/// Works on all lines of the files, one after the other, shows progress and a summary, and gives what was counted. `others` are
 /// the files that were read besides; none of them is written over either. `work` makes what is done with the lines of a
 /// file, whose name it gets where there are several.
 pub(crate) fn run<W: LineWork<Tally = Tally>>(
@@ -26,10 +26,10 @@ pub(crate) fn run<W: LineWork<Tally = Tally>>(
     work: impl Fn(Option<String>) -> W,
     paint: Paint,
     stdout: &mut dyn Write,
-) -> Result<Outcome, Stop> {
+) -> Result<Tally, Stop> {
     // A file that is not there is found before any work is done.
     files.iter().skip(1).try_for_each(|file| input::check(file))?;
-    let [first, rest @ ..] = files else { return Ok(Outcome::Fine) };
+    let [first, rest @ ..] = files else { return Ok(Tally::default()) };
     let (reader, size) = input::open(first)?;
     let mut reader = Some(reader);
     let inputs: Vec<&Path> = files.iter().map(PathBuf::as_path).chain(others.iter().copied()).collect();
@@ -69,7 +69,7 @@ pub(crate) fn run<W: LineWork<Tally = Tally>>(
         }
     }
     progress.summary(&total);
-    Ok(Outcome::rejected_if(total.errors > 0))
+    Ok(total)
 }
 
 /// A line as text, or what is wrong with a line that is none.

@@ -23,12 +23,14 @@ mod render;
 mod repair;
 mod replay;
 mod scan;
+mod scan_report;
 mod serve;
 mod source;
 mod trial;
 mod trust;
 mod unpack;
 mod verify;
+mod verify_page;
 mod view;
 mod write_back;
 

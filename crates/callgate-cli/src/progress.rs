@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::detect::flag;
 use crate::paint::{Breaks, visible};
+use crate::scan_report::ScanReport;
 
 const REFRESH: Duration = Duration::from_millis(100);
 const BAR: usize = 24;
@@ -27,6 +28,8 @@ pub(crate) struct Tally {
     pub(crate) hints: BTreeMap<String, u64>,
     /// What was forgiven in the tool lists of lines, each once.
     pub(crate) notes: BTreeSet<String>,
+    /// What a report says, where one is wanted.
+    pub(crate) report: Option<Box<ScanReport>>,
 }
 
 impl Tally {
@@ -42,6 +45,9 @@ impl Tally {
         self.notes.extend(other.notes.into_iter().take(room));
         for (dialect, count) in other.hints {
             *self.hints.entry(dialect).or_default() += count;
+        }
+        if let Some(report) = other.report {
+            self.report.get_or_insert_default().add(*report);
         }
     }
 
@@ -156,7 +162,7 @@ impl Progress {
 }
 
 /// A number with commas between groups of three digits.
-fn grouped(number: u64) -> String {
+pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
     for (index, digit) in digits.chars().enumerate() {

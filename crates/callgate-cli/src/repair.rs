@@ -40,7 +40,8 @@ pub(crate) fn run(args: &RepairArgs, paint: Paint, out: &mut dyn Write) -> Resul
     let reading = Arc::new(reading);
     if args.jsonl {
         let work = |_| RepairLines { reading: Arc::clone(&reading) };
-        return lines::run(&args.files, &[], &args.lines, Counting::Documents, work, paint, out);
+        let total = lines::run(&args.files, &[], &args.lines, Counting::Documents, work, paint, out)?;
+        return Ok(Outcome::rejected_if(total.errors > 0));
     }
     if args.inline && args.files.iter().any(|file| input::is_stdin(file)) {
         return Err(Stop::usage("--inline writes files, and standard input is none", "give a file"));

@@ -6,6 +6,8 @@
 
 #[path = "page/systems.rs"]
 mod systems;
+#[path = "page/tasks.rs"]
+mod tasks;
 #[path = "page/words.rs"]
 mod words;
 

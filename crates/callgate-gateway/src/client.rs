@@ -83,7 +83,7 @@ pub(crate) async fn about(address: &Address, key: Option<&HeaderValue>, path: &s
 /// Sends JSON to a path, and gives back the status and the whole answer; each piece of it is shown as it comes.
 pub(crate) async fn post(
     address: &Address,
-    key: Option<&HeaderValue>,
+    headers: HeaderMap,
     path: &str,
     json: String,
     show: &mut (dyn FnMut(&[u8]) + Send),
@@ -92,8 +92,9 @@ pub(crate) async fn post(
     let mut request = Request::new(Full::new(Bytes::from(json)));
     *request.method_mut() = Method::POST;
     *request.uri_mut() = format!("{}{path}", address.base).parse().map_err(unfit)?;
+    *request.headers_mut() = headers;
     request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    let answer = send(address, key, request).await?;
+    let answer = send(address, None, request).await?;
     let status = answer.status().as_u16();
     let mut body = Limited::new(answer.into_body(), ABOUT);
     let mut whole = Vec::new();

@@ -14,7 +14,8 @@ use crate::config::{OnFailure, ReleaseAt, Settings};
 use crate::fault::Fault;
 use crate::metrics::Metrics;
 use crate::plan::Plan;
-use crate::recent::{Exchange, Part, PartKind};
+use crate::recent::Exchange;
+use crate::report::Part;
 use crate::settle::{self, Outcome};
 use crate::upstream::{Upstream, is_another_worth};
 use crate::wire::{self, Manner};
@@ -232,17 +233,7 @@ fn leaves(event: &Event<'_>, shown: &mut Shown, choice: &ToolChoice) -> Option<O
 }
 
 fn note(seen: &mut Exchange, event: &Event<'_>) {
-    let kind = match event {
-        Event::Text { .. } => PartKind::Text,
-        Event::Reasoning { .. } => PartKind::Reasoning,
-        Event::Markup { .. } => PartKind::Markup,
-        Event::Call(_) => PartKind::Call,
-        Event::Rejected(_) => PartKind::Rejected,
-        _ => return,
-    };
-    if let Some(span) = event.accounts_for().filter(|span| !span.is_empty()) {
-        seen.parts.push(Part { kind, start: span.start, end: span.end });
-    }
+    Part::note(&mut seen.parts, event);
 }
 
 /// Tells the client what stands, and how the answer ends.

@@ -17,6 +17,7 @@ mod models;
 mod page;
 mod plan;
 mod recent;
+pub mod report;
 mod server;
 mod settle;
 mod unpack;

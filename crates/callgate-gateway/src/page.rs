@@ -1,5 +1,7 @@
 //! The page: one document without any other file, and what its playground asks for.
 
+use std::sync::LazyLock;
+
 use axum::body::{Body, Bytes};
 use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue};
 use axum::http::{Response, StatusCode};
@@ -7,8 +9,11 @@ use callgate::{Event, FinishReason, Gate, Registry};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// The document.
-const PAGE: &str = include_str!("page.html");
+use crate::report::STYLE;
+
+/// The document, with the looks that all pages share.
+static PAGE: LazyLock<String> =
+    LazyLock::new(|| include_str!("page.html").replacen("/* the style of all pages */", STYLE, 1));
 
 /// Nothing from elsewhere, and nothing that a model wrote runs.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; \
@@ -18,7 +23,7 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 
 const MOST: usize = 256 << 10;
 
 pub(crate) fn page() -> Response<Body> {
-    let mut answer = Response::new(PAGE.into());
+    let mut answer = Response::new(PAGE.as_str().into());
     let headers = answer.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
     headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));

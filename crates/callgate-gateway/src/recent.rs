@@ -7,6 +7,8 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::broadcast;
 
+use crate::report::Part;
+
 /// How much of what a model wrote is kept, in bytes.
 const TEXT: usize = 64 << 10;
 
@@ -37,25 +39,6 @@ pub(crate) struct Exchange {
     /// Why it failed, if it did.
     pub(crate) fault: Option<String>,
     pub(crate) millis: u64,
-}
-
-/// What became of a part of the text.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub(crate) struct Part {
-    pub(crate) kind: PartKind,
-    pub(crate) start: usize,
-    pub(crate) end: usize,
-}
-
-/// The kinds of parts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum PartKind {
-    Text,
-    Reasoning,
-    Markup,
-    Call,
-    Rejected,
 }
 
 impl Exchange {

@@ -75,9 +75,17 @@ pub(crate) enum ClientKind {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
+A file of tasks is a JSON list, an object with `tasks` and the `tools` that they share, or one task per line:
+  {\"name\"?, \"question\": str | \"messages\": [chat form], \"tools\"?, \"tool_choice\"?, \"parallel_tool_calls\"?,
+   \"max_tokens\"?, \"expect\"?: \"call\" | \"no call\" | \"cut off\" | [name | {\"name\", \"arguments\"?}]}
+
+The exit code is 1 if anything did not hold; with --baseline, if a measure got worse (its time alone does not count).
+
 Examples:
   callgate verify --endpoint http://localhost:11434 --api ollama --model qwen3
-  callgate verify --endpoint http://localhost:8642 --model qwen3 --times 3 --json")]
+  callgate verify --endpoint http://localhost:11434 --model qwen3 --json > direct.json
+  callgate verify --endpoint http://localhost:8642 --model qwen3 --baseline direct.json --report report.html
+  callgate verify --endpoint http://localhost:8642 --model qwen3 -n 3 --requests tasks.jsonl --tools tools.json")]
 pub(crate) struct VerifyArgs {
     /// The address of the server, with or without /v1
     #[arg(long, value_name = "URL")]
@@ -92,11 +100,23 @@ pub(crate) struct VerifyArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) key_env: Option<String>,
     /// How often each task is asked, plain and streamed
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, short = 'n', visible_alias = "n", value_name = "N", default_value_t = 1)]
     pub(crate) times: u32,
     /// How many seconds one answer may take
     #[arg(long, value_name = "SECONDS", default_value_t = 120)]
     pub(crate) patience: u64,
+    /// Tasks of your own instead of the ten built in; `-` is standard input
+    #[arg(long, value_name = "FILE")]
+    pub(crate) requests: Option<PathBuf>,
+    /// The tools of tasks that bring none
+    #[arg(long, value_name = "FILE", requires = "requests")]
+    pub(crate) tools: Option<PathBuf>,
+    /// An earlier report, as --json printed it: says what is better, worse and the same
+    #[arg(long, value_name = "FILE")]
+    pub(crate) baseline: Option<PathBuf>,
+    /// Write the report also to a page that needs no network
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
     /// Print one JSON object instead of the table
     #[arg(long)]
     pub(crate) json: bool,

@@ -211,7 +211,9 @@ and the run goes on; the exit code is then 1. A line may be 256 MiB long. Packed
 Examples:
   callgate scan transcripts.jsonl --tools tools.json -o judged.jsonl
   callgate scan logs/*.jsonl.zst --field response.body --jobs 8 | jq -c 'select(.rejected != [])'
-  callgate scan bodies.jsonl --output-format openai")]
+  callgate scan bodies.jsonl --output-format openai
+  callgate scan transcripts.jsonl --tools tools.json --report report.html > judged.jsonl
+  callgate scan transcripts.jsonl --report -")]
 pub(crate) struct ScanArgs {
     /// JSON lines; `-` or nothing is standard input
     #[arg(value_name = "FILE", default_value = "-", hide_default_value = true)]
@@ -229,6 +231,9 @@ pub(crate) struct ScanArgs {
     /// Add `view` to each result: the response in the words of its profile's document
     #[arg(long)]
     pub(crate) view: bool,
+    /// Write a report on all responses to a page that needs no network; `-` prints it as tables, and results only to -o
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) lines: LineArgs,
 }

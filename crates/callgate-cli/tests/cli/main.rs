@@ -6,6 +6,7 @@ mod bodies;
 mod dialects;
 mod parse;
 mod repair;
+mod reports;
 mod scan;
 mod settings;
 mod views;

@@ -3,11 +3,9 @@
 
 import { chromium } from "playwright-core";
 
+import { HOSTILE } from "./hostile.mjs";
+
 const [url, pictures] = process.argv.slice(2);
-const HOSTILE = [
-  "<img src=x onerror=window.hit=1>", "<script>window.hit=1</script>", "\"><svg onload=window.hit=1>",
-  "javascript:window.hit=1", "</pre><iframe srcdoc='<script>parent.hit=1</script>'>", "{{constructor.constructor('window.hit=1')()}}",
-];
 
 function fail(why) {
   console.error(`FAILED: page: ${why}`);

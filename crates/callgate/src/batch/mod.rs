@@ -77,8 +77,8 @@ impl<'t> BatchLine<'t> {
                 && ["content", "role"].iter().all(|key| self.get(key).is_none())
     }
 
-    /// Judges the response that it holds in the form of the contract.
-    pub fn judge(&self, gates: &mut Gates) -> Outcome {
+    /// Judges the response that it holds in the form of the contract. `see` is shown every event.
+    pub fn judge(&self, gates: &mut Gates, see: &mut dyn FnMut(&Event<'_>)) -> Outcome {
         let answer = Answer {
             feed: &|session, sink| self.feed(session, sink),
             model: self.get("model").and_then(Value::as_str),
@@ -88,12 +88,17 @@ impl<'t> BatchLine<'t> {
             untrusted: &[],
             choice: None,
         };
-        self.judge_answer(gates, answer)
+        self.judge_answer(gates, answer, see)
     }
 
-    /// Judges what somebody read out of it.
-    pub fn judge_answer(&self, gates: &mut Gates, answer: Answer<'_>) -> Outcome {
-        self.read(gates, answer).unwrap_or_else(|finding| self.failed(finding))
+    /// Judges what somebody read out of it. `see` is shown every event.
+    pub fn judge_answer(
+        &self,
+        gates: &mut Gates,
+        answer: Answer<'_>,
+        see: &mut dyn FnMut(&Event<'_>),
+    ) -> Outcome {
+        self.read(gates, answer, see).unwrap_or_else(|finding| self.failed(finding))
     }
 
     /// The outcome of a line that cannot be judged.
@@ -106,7 +111,12 @@ impl<'t> BatchLine<'t> {
         self.value.get(key).filter(|value| !value.is_null())
     }
 
-    fn read(&self, gates: &mut Gates, answer: Answer<'_>) -> Result<Outcome, Finding> {
+    fn read(
+        &self,
+        gates: &mut Gates,
+        answer: Answer<'_>,
+        see: &mut dyn FnMut(&Event<'_>),
+    ) -> Result<Outcome, Finding> {
         let gate = gates.get(Asked {
             tools: answer.tools,
             dialect: self.get("dialect"),
@@ -127,7 +137,10 @@ impl<'t> BatchLine<'t> {
         answer.untrusted.iter().for_each(|text| session.untrusted(text));
         let mut collector = Response::collector();
         collector.said(word);
-        let mut sink = |event: Event<'_>| collector.push(event);
+        let mut sink = |event: Event<'_>| {
+            see(&event);
+            collector.push(event);
+        };
         (answer.feed)(&mut session, &mut sink)?;
         session.finish(reason, &mut sink);
         let response = collector.finish(reason);
@@ -251,7 +264,7 @@ pub fn finish_reason(word: &str) -> Result<FinishReason, String> {
 /// Reads one line of the batch contract.
 pub fn scan_line(line: &str, gates: &mut Gates) -> Outcome {
     match BatchLine::parse(line) {
-        Ok(line) => line.judge(gates),
+        Ok(line) => line.judge(gates, &mut |_| {}),
         Err(finding) => failed(&Value::Null, &finding),
     }
 }
