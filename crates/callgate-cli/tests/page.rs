@@ -134,12 +134,16 @@ fn steady(text: &str) -> String {
         let moment = &rest[..length(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | ':' | '.'))];
         let is_id = word.len() == 16 && word.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
         let is_moment = moment.len() == 24 && moment.ends_with('Z') && moment.as_bytes()[10] == b'T';
-        let is_quick =
-            rest[number.len()..].starts_with(" ms") && number.parse().is_ok_and(|time: f64| time < 50.0);
-        let (there, now) = match (is_id, is_moment, is_quick) {
+        let time = number.parse().ok().filter(|_| rest[number.len()..].starts_with(" ms"));
+        // What waits shows how long, by and large; what works is quick.
+        let time = time.filter(|time| *time < 50.0 || number.contains('.')).map(|time: f64| match time {
+            ..50.0 => "0.4".to_owned(),
+            _ => format!("{:.1}", (time / 100.0).floor() * 100.0),
+        });
+        let (there, now) = match (is_id, is_moment, &time) {
             (true, ..) => (word, "6f1d0c2a9b3e4f58"),
             (_, true, _) => (moment, "2025-01-31T12:00:00.000Z"),
-            (_, _, true) => (number, "0.4"),
+            (_, _, Some(time)) => (number, &**time),
             _ => (word, word),
         };
         steady.push_str(now);
