@@ -24,6 +24,7 @@ mod repair;
 mod replay;
 mod scan;
 mod serve;
+mod serve_log;
 mod source;
 mod trial;
 mod trust;

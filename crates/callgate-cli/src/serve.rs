@@ -2,14 +2,18 @@
 
 use std::io::{self, Write};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use callgate_gateway::config::{CallsBy, ModelSettings, ReleaseAt, UpstreamSettings};
+use callgate_gateway::config::{
+    CallsBy, LogFormat, LogLevel, ModelSettings, RecordSettings, ReleaseAt, TraceSettings, UpstreamSettings,
+};
 use callgate_gateway::{Gateway, Settings, SettingsError, probe};
 
-use crate::args::{ClientKind, ServeArgs, Way};
+use crate::args::{ClientKind, LogForm, LogWorth, ServeArgs, Way};
 use crate::exit::{Outcome, Stop};
 use crate::paint::{Paint, Tone};
+use crate::serve_log::ServeLog;
 
 /// How long open answers may go on after the end was asked for.
 const GRACE: Duration = Duration::from_secs(30);
@@ -22,17 +26,31 @@ pub(crate) fn run(args: &ServeArgs, paint: Paint) -> Result<Outcome, Stop> {
         .enable_all()
         .build()
         .map_err(|error| Stop::Internal(format!("no runtime: {error}")))?;
-    let outcome = runtime.block_on(serve(args, paint));
+    let log = ServeLog::begin().map_err(|error| Stop::Internal(format!("no thread: {error}")))?;
+    let log = Arc::new(log);
+    let outcome = runtime.block_on(serve(args, paint, &log));
     runtime.shutdown_timeout(Duration::from_secs(1));
+    log.end();
     outcome
 }
 
-async fn serve(args: &ServeArgs, paint: Paint) -> Result<Outcome, Stop> {
+async fn serve(args: &ServeArgs, paint: Paint, log: &Arc<ServeLog>) -> Result<Outcome, Stop> {
     let gateway = match &args.config {
         Some(path) => Gateway::from_file(path.clone()).await,
         None => Gateway::new(settings(args)).await,
     };
     let gateway = gateway.map_err(|error| stop(&error))?;
+    let to = log.clone();
+    let format = args.log.map(|form| match form {
+        LogForm::Text => LogFormat::Text,
+        LogForm::Json => LogFormat::Json,
+    });
+    let level = args.log_level.map(|worth| match worth {
+        LogWorth::Error => LogLevel::Error,
+        LogWorth::Warn => LogLevel::Warn,
+        LogWorth::Info => LogLevel::Info,
+    });
+    gateway.log_to(format, level, move |line| to.say(line));
     for url in &args.upstream {
         let found = probe(&upstream(args, url))
             .await
@@ -76,6 +94,8 @@ fn settings(args: &ServeArgs) -> Settings {
     if args.eager {
         settings.release = ReleaseAt::Eager;
     }
+    settings.audit = args.audit.as_ref().map(RecordSettings::new);
+    settings.traces = args.traces.as_ref().map(TraceSettings::at);
     if args.calls.is_some() || args.dialect.is_some() {
         let mut every = ModelSettings::named("*");
         every.calls = match args.calls {
@@ -112,12 +132,8 @@ async fn reload(gateway: Gateway, path: std::path::PathBuf) {
             continue;
         }
         last = now;
-        let told = match gateway.reload().await {
-            Ok(()) => format!("{}: read again", path.display()),
-            Err(error) => format!("{error}\nthe old settings go on counting"),
-        };
-        // If nobody reads standard error any more, the server still serves.
-        let _ = writeln!(io::stderr(), "callgate: {told}");
+        // What is wrong stands in the log.
+        let _ = gateway.reload().await;
     }
 }
 

@@ -8,6 +8,10 @@ use callgate::{Profile, Record};
 use callgate_agent::model::{Address, Timeouts};
 use serde::Deserialize;
 
+pub use crate::audit::{KeptValues, RecordSettings, SyncAt};
+pub use crate::log::{LogFormat, LogLevel, LogSettings};
+pub use crate::spans::TraceSettings;
+
 /// Everything that can be set. What is left out is as in [`Settings::default`].
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -35,6 +39,12 @@ pub struct Settings {
     pub limits: Limits,
     /// Whether there is a page to look at.
     pub page: bool,
+    /// What is logged, and how.
+    pub log: LogSettings,
+    /// Where verdicts are recorded; nowhere without.
+    pub audit: Option<RecordSettings>,
+    /// Where traces go; nowhere without.
+    pub traces: Option<TraceSettings>,
 }
 
 impl Default for Settings {
@@ -51,6 +61,9 @@ impl Default for Settings {
             keys: Vec::new(),
             limits: Limits::default(),
             page: true,
+            log: LogSettings::default(),
+            audit: None,
+            traces: None,
         }
     }
 }
@@ -195,6 +208,19 @@ pub enum CallsBy {
     TextSglang,
     /// The server knows nothing of tools: they are written into the prompt here, and results too.
     Prompt,
+}
+
+impl CallsBy {
+    /// The stable word.
+    pub fn word(self) -> &'static str {
+        match self {
+            CallsBy::Native => "native",
+            CallsBy::TextLlamaServer => "text-llama-server",
+            CallsBy::TextVllm => "text-vllm",
+            CallsBy::TextSglang => "text-sglang",
+            CallsBy::Prompt => "prompt",
+        }
+    }
 }
 
 /// When calls leave.
@@ -374,6 +400,8 @@ impl Settings {
         if self.limits.concurrent == 0 || self.limits.connections == 0 {
             faults.push("limits: `concurrent` and `connections` must be at least 1".to_owned());
         }
+        faults.extend(self.audit.iter().flat_map(RecordSettings::faults));
+        faults.extend(self.traces.iter().flat_map(TraceSettings::faults));
         if faults.is_empty() { Ok(()) } else { Err(faults) }
     }
 }

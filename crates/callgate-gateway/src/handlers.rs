@@ -29,7 +29,9 @@ use crate::fault::Fault;
 use crate::guard::{Client, check_origin};
 use crate::models;
 use crate::recent::Exchange;
+use crate::records::Notes;
 use crate::server::{Current, Shared};
+use crate::trace::Trace;
 use crate::unpack::{too_large, unpack};
 use crate::upstream::{Upstream, in_order};
 use crate::{client, page};
@@ -105,6 +107,7 @@ pub(crate) async fn guarded(
         }
         Err(fault) => {
             shared.metrics.request(face.word(), fault.status, 0.0);
+            shared.records.refused(face.word(), &fault);
             fault_answer(face, &fault)
         }
     }
@@ -128,13 +131,28 @@ async fn body_of(current: &Current, headers: &HeaderMap, body: Body) -> Result<B
 /// Answers a request of one of the faces.
 pub(crate) async fn answer(shared: Arc<Shared>, face: Face, request: Request) -> Response<Body> {
     let started = Instant::now();
-    let told = asked(shared.clone(), face, request, started).await;
-    match told {
+    match asked(shared.clone(), face, request, started).await {
         Ok(answer) => answer,
-        Err(fault) => {
+        Err(Unanswered::Refused(fault)) => {
             shared.metrics.request(face.word(), fault.status, started.elapsed().as_secs_f64());
+            shared.records.refused(face.word(), &fault);
             fault_answer(face, &fault)
         }
+        Err(Unanswered::Failed(fault)) => fault_answer(face, &fault),
+    }
+}
+
+/// Why a request has no answer.
+enum Unanswered {
+    /// It did not become an exchange.
+    Refused(Fault),
+    /// It did, and the exchange counts itself.
+    Failed(Fault),
+}
+
+impl From<Fault> for Unanswered {
+    fn from(fault: Fault) -> Self {
+        Unanswered::Refused(fault)
     }
 }
 
@@ -143,7 +161,7 @@ async fn asked(
     face: Face,
     request: Request,
     started: Instant,
-) -> Result<Response<Body>, Fault> {
+) -> Result<Response<Body>, Unanswered> {
     let current = shared.current().ok_or_else(|| Fault::new(500, "no-settings", "there are no settings"))?;
     let client = request.extensions().get::<Asker>().map(|asker| asker.0.clone());
     let (parts, body) = request.into_parts();
@@ -157,15 +175,25 @@ async fn asked(
             |error| format!("the body is no JSON: {error}"),
         ))
     })?;
-    let Reading { asked, mut writer } = face.read(&body)?;
+    let Reading { mut asked, mut writer } = face.read(&body)?;
+    asked.trace = Trace::of(&parts.headers, shared.records.has_spans());
     let plan = shared.planner.plan(&current.settings, &asked)?;
     let place = shared.places.take().await?;
+    let began = SystemTime::now() - started.elapsed();
     let seen = Exchange {
         id: random_id(),
-        time: clock::timestamp(SystemTime::now()),
+        time: clock::timestamp(began),
         face: face.word(),
         model: asked.model.clone(),
         client: client.as_ref().map(|client| client.name.clone()).unwrap_or_default(),
+        notes: Notes {
+            began: Some(began),
+            trace: asked.trace.clone(),
+            is_stream: asked.stream,
+            manner: plan.calls.word(),
+            tools: asked.tools.len(),
+            ..Notes::default()
+        },
         ..Exchange::default()
     };
     let id = seen.id.clone();
@@ -178,7 +206,7 @@ async fn asked(
         // What fails before anything was said is an answer with a status of its own, unless that takes too long.
         let first = tokio::time::timeout(ping, from.recv()).await.unwrap_or(Some(Out::Ping));
         if let Some(Out::Fault(fault)) = first {
-            return Err(*fault);
+            return Err(Unanswered::Failed(*fault));
         }
         let mut ready = String::new();
         writer.begin(&mut ready);
@@ -192,7 +220,7 @@ async fn asked(
     } else {
         let mut whole = Answer::default();
         while let Some(out) = from.recv().await {
-            whole.push(out).map_err(|fault| *fault)?;
+            whole.push(out).map_err(|fault| Unanswered::Failed(*fault))?;
         }
         let verdict = verdict_word(&whole);
         let mut answer = response(200, "application/json", writer.whole(&whole).into());
@@ -241,16 +269,19 @@ impl Work {
         let metrics = &self.shared.metrics;
         metrics.begin();
         let upstreams = in_order(&self.current.upstreams, &asked.model, &self.shared.turn);
-        let means = Means { settings: &self.current.settings, metrics, plan: &plan, upstreams };
+        let records = &self.shared.records;
+        let means = Means { settings: &self.current.settings, metrics, records, plan: &plan, upstreams };
         let status = match run(&means, &asked, &to, &mut seen).await {
             Ok(()) => 200,
             Err(Broken::Gone) => {
                 seen.fault = Some("the client is gone".to_owned());
+                seen.notes.fault = Some("client-gone");
                 499
             }
             Err(Broken::Fault(fault)) => {
                 let status = fault.status;
                 seen.fault = Some(fault.to_string());
+                seen.notes.fault = Some(fault.code);
                 // The client may be gone by now.
                 let _ = to.send(Out::Fault(Box::new(fault))).await;
                 status
@@ -261,6 +292,8 @@ impl Work {
         metrics.request(face.word(), status, self.started.elapsed().as_secs_f64());
         metrics.served.fetch_add(1, Ordering::Relaxed);
         seen.millis = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        seen.notes.status = status;
+        records.ended(&mut seen).await;
         self.shared.recent.add(seen);
         drop(self.client);
     }

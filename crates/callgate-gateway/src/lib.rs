@@ -5,6 +5,7 @@
 
 mod answer;
 mod asked;
+mod audit;
 mod client;
 pub mod config;
 mod exchange;
@@ -12,13 +13,19 @@ mod faces;
 mod fault;
 mod guard;
 mod handlers;
+mod log;
 mod metrics;
 mod models;
+#[cfg(feature = "otlp")]
+mod otlp;
 mod page;
 mod plan;
 mod recent;
+mod records;
 mod server;
 mod settle;
+mod spans;
+mod trace;
 mod unpack;
 mod upstream;
 pub mod verify;

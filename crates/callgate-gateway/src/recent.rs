@@ -7,6 +7,9 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::broadcast;
 
+use crate::records::Notes;
+use crate::upstream::Upstream;
+
 /// How much of what a model wrote is kept, in bytes.
 const TEXT: usize = 64 << 10;
 
@@ -37,6 +40,9 @@ pub(crate) struct Exchange {
     /// Why it failed, if it did.
     pub(crate) fault: Option<String>,
     pub(crate) millis: u64,
+    /// What the log, the audit and traces are told besides.
+    #[serde(skip)]
+    pub(crate) notes: Notes,
 }
 
 /// What became of a part of the text.
@@ -59,6 +65,15 @@ pub(crate) enum PartKind {
 }
 
 impl Exchange {
+    /// Notes which server answers, and when it began to.
+    pub(crate) fn answered_by(&mut self, upstream: &Upstream) {
+        self.upstream.clone_from(&upstream.name);
+        let notes = &mut self.notes;
+        notes.provider = upstream.api();
+        notes.server = upstream.address().map(|(address, _)| (address.host.clone(), address.port));
+        notes.answered = notes.began.and_then(|began| began.elapsed().ok());
+    }
+
     /// Keeps what the model wrote.
     pub(crate) fn take_text(&mut self, text: &str) {
         self.length += text.len();

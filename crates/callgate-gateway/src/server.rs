@@ -21,11 +21,13 @@ use crate::config::{SCRIPTED, Settings, SettingsError, UpstreamSettings};
 use crate::faces::Face;
 use crate::guard::{Keys, Places};
 use crate::handlers;
+use crate::log::{LogFormat, LogLevel, LogSettings};
 use crate::metrics::Metrics;
 use crate::models;
 use crate::page;
 use crate::plan::Planner;
 use crate::recent::Recent;
+use crate::records::Records;
 use crate::upstream::Upstream;
 
 /// A gateway, ready to serve.
@@ -39,6 +41,7 @@ pub(crate) struct Shared {
     current: RwLock<Arc<Current>>,
     pub(crate) metrics: Metrics,
     pub(crate) recent: Recent,
+    pub(crate) records: Records,
     pub(crate) keys: Keys,
     pub(crate) places: Places,
     pub(crate) planner: Planner,
@@ -87,10 +90,13 @@ impl Gateway {
     async fn of(settings: Settings, path: Option<PathBuf>) -> Result<Self, SettingsError> {
         let current = Current::new(settings).await?;
         let limits = current.settings.limits;
+        let records = Records::begin(&current.settings)
+            .map_err(|fault| SettingsError { path: path.clone(), faults: vec![fault] })?;
         let shared = Shared {
             current: RwLock::new(Arc::new(current)),
             metrics: Metrics::new(),
             recent: Recent::new(limits.remembered),
+            records,
             keys: Keys::default(),
             places: Places::new(limits.concurrent, limits.queue),
             planner: Planner::default(),
@@ -101,17 +107,43 @@ impl Gateway {
         Ok(Gateway { shared: Arc::new(shared) })
     }
 
-    /// Reads the file of settings again. If it is wrong, the old ones go on counting. Where it listens, and how many
-    /// requests it works on at once, stay as they are.
+    /// Reads the file of settings again. If it is wrong, the old ones go on counting. Where it listens, how many requests it
+    /// works on at once, and where it writes records to, stay as they are.
     pub async fn reload(&self) -> Result<(), SettingsError> {
         let Some(path) = &self.shared.path else { return Ok(()) };
-        let fresh = Current::new(Settings::load(path)?)
+        let fresh = async { Current::new(Settings::load(path)?).await }
             .await
-            .map_err(|error| SettingsError { path: Some(path.clone()), faults: error.faults })?;
+            .map_err(|error| SettingsError { path: Some(path.clone()), faults: error.faults });
+        let log = &self.shared.records.log;
+        let file = path.display().to_string();
+        let fresh = fresh.inspect_err(|error| {
+            let told = "the file is wrong; the old settings go on counting";
+            log.say(LogLevel::Error, "settings", || {
+                vec![
+                    ("file", file.clone().into()),
+                    ("message", told.into()),
+                    ("faults", error.faults.clone().into()),
+                ]
+            });
+        })?;
         if let Ok(mut current) = self.shared.current.write() {
             *current = Arc::new(fresh);
         }
+        log.say(LogLevel::Info, "settings", || vec![("file", file.into()), ("message", "read again".into())]);
         Ok(())
+    }
+
+    /// Sends the lines of the log there, in the form that the settings name or in this one. The first listener stays.
+    pub fn log_to(
+        &self,
+        format: Option<LogFormat>,
+        level: Option<LogLevel>,
+        listener: impl Fn(&str) + Send + Sync + 'static,
+    ) {
+        let set = self.shared.current().map(|current| current.settings.log).unwrap_or_default();
+        let settings =
+            LogSettings { format: format.unwrap_or(set.format), level: level.unwrap_or(set.level) };
+        self.shared.records.listen(settings, Box::new(listener));
     }
 
     /// The models of all servers.
@@ -220,6 +252,7 @@ impl Serving {
         }
         drop(self.listener);
         let _ = tokio::time::timeout(grace, graceful.shutdown()).await;
+        self.gateway.shared.records.end().await;
     }
 }
 

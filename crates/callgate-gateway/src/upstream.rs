@@ -16,6 +16,7 @@ use serde_json::Value;
 use crate::asked::{text, words};
 use crate::client;
 use crate::config::{Api, SCRIPTED, UpstreamSettings, fits};
+use crate::trace::Trace;
 use crate::wire::Wire;
 
 /// For how long a server that did not answer comes last.
@@ -113,10 +114,15 @@ impl Upstream {
     }
 
     /// Sends a request.
-    pub(crate) async fn ask(&self, body: &Written) -> Result<Box<dyn ModelChunks>, ModelFault> {
+    pub(crate) async fn ask(
+        &self,
+        body: &Written,
+        trace: Option<&Trace>,
+    ) -> Result<Box<dyn ModelChunks>, ModelFault> {
+        let headers = trace.map(Trace::headers).unwrap_or_default();
         let asked = match &self.kind {
-            Kind::OpenAi(server, _) => server.ask(body.to_string().into_bytes()).await,
-            Kind::Ollama(server, _) => server.ask(body.to_string().into_bytes()).await,
+            Kind::OpenAi(server, _) => server.ask_with(body.to_string().into_bytes(), &headers).await,
+            Kind::Ollama(server, _) => server.ask_with(body.to_string().into_bytes(), &headers).await,
             Kind::Scripted => scripted(body).await,
         };
         let is_down = asked.as_ref().is_err_and(is_another_worth);
