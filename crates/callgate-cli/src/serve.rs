@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use callgate_gateway::config::{
     CallsBy, LogFormat, LogLevel, ModelSettings, RecordSettings, ReleaseAt, TraceSettings, UpstreamSettings,
 };
-use callgate_gateway::{Gateway, Settings, SettingsError, probe};
+use callgate_gateway::{Found, Gateway, Settings, SettingsError, probe};
 
 use crate::args::{ClientKind, LogForm, LogWorth, ServeArgs, Way};
 use crate::exit::{Outcome, Stop};
@@ -17,6 +17,12 @@ use crate::serve_log::ServeLog;
 
 /// How long open answers may go on after the end was asked for.
 const GRACE: Duration = Duration::from_secs(30);
+
+/// How many models are shown with how they come by their tools.
+const SHOWN: usize = 20;
+
+/// How long the start may wait for that in all.
+const PROBING: Duration = Duration::from_secs(6);
 
 /// How often a file of settings is looked at.
 const LOOK: Duration = Duration::from_secs(1);
@@ -60,6 +66,9 @@ async fn serve(args: &ServeArgs, paint: Paint, log: &Arc<ServeLog>) -> Result<Ou
             number => format!("{number} models: {}", shortened(&found.models)),
         };
         say(&format!("{url} speaks {}; {models}", found.api))?;
+        if args.calls.is_none() {
+            say_situations(&gateway, args, &found).await?;
+        }
     }
     let serving = gateway.listen().await.map_err(|error| {
         Stop::usage(
@@ -84,6 +93,38 @@ async fn serve(args: &ServeArgs, paint: Paint, log: &Arc<ServeLog>) -> Result<Ou
     Ok(Outcome::Fine)
 }
 
+/// Says how models come by their tools. Ollama says it of all; other servers are asked about one model, since a question to
+/// each could load them all.
+async fn say_situations(gateway: &Gateway, args: &ServeArgs, found: &Found) -> Result<(), Stop> {
+    let named = args.model.as_ref().filter(|model| found.models.contains(model));
+    let models: Vec<&String> = match named {
+        Some(model) => vec![model],
+        None if found.api == "ollama" => found.models.iter().take(SHOWN).collect(),
+        None if found.models.len() == 1 => found.models.iter().collect(),
+        None => Vec::new(),
+    };
+    let until = tokio::time::Instant::now() + PROBING;
+    for model in models {
+        let told = match tokio::time::timeout_at(until, gateway.situation(model)).await {
+            Ok(Some(situation)) => format!("{}: {}", way(situation.calls), situation.why),
+            _ => "not known yet; it is found out meanwhile".to_owned(),
+        };
+        say(&format!("  {model}: {told}"))?;
+    }
+    if found.models.len() > 1 && found.api != "ollama" && named.is_none() {
+        say("  how a model comes by its tools is found out when it is first asked; `--model` asks now")?;
+    }
+    Ok(())
+}
+
+fn way(calls: CallsBy) -> &'static str {
+    match calls {
+        CallsBy::Native => "structured calls",
+        CallsBy::TextLlamaServer | CallsBy::TextVllm | CallsBy::TextSglang => "calls as text",
+        CallsBy::Prompt => "tools in the prompt",
+    }
+}
+
 /// The settings of the flags.
 fn settings(args: &ServeArgs) -> Settings {
     let mut settings = Settings::default();
@@ -94,17 +135,18 @@ fn settings(args: &ServeArgs) -> Settings {
     if args.eager {
         settings.release = ReleaseAt::Eager;
     }
+    settings.probe = true;
     settings.audit = args.audit.as_ref().map(RecordSettings::new);
     settings.traces = args.traces.as_ref().map(TraceSettings::at);
     if args.calls.is_some() || args.dialect.is_some() {
         let mut every = ModelSettings::named("*");
-        every.calls = match args.calls {
-            None | Some(Way::Native) => CallsBy::Native,
-            Some(Way::Prompt) => CallsBy::Prompt,
-            Some(Way::TextLlamaServer) => CallsBy::TextLlamaServer,
-            Some(Way::TextVllm) => CallsBy::TextVllm,
-            Some(Way::TextSglang) => CallsBy::TextSglang,
-        };
+        every.calls = args.calls.map(|way| match way {
+            Way::Native => CallsBy::Native,
+            Way::Prompt => CallsBy::Prompt,
+            Way::TextLlamaServer => CallsBy::TextLlamaServer,
+            Way::TextVllm => CallsBy::TextVllm,
+            Way::TextSglang => CallsBy::TextSglang,
+        });
         every.dialect.clone_from(&args.dialect);
         settings.models.push(every);
     }

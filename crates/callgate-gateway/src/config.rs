@@ -25,6 +25,9 @@ pub struct Settings {
     pub upstreams: Vec<UpstreamSettings>,
     /// What is known of single models; the first row that fits counts.
     pub models: Vec<ModelSettings>,
+    /// Whether servers are asked how their models come by their tools, where no row says it. For other servers than Ollama
+    /// that takes two or three small questions to each model.
+    pub probe: bool,
     /// When calls leave.
     pub release: ReleaseAt,
     /// How often a rejected call is asked for again.
@@ -54,6 +57,7 @@ impl Default for Settings {
             hosts: Vec::new(),
             upstreams: Vec::new(),
             models: Vec::new(),
+            probe: false,
             release: ReleaseAt::default(),
             retries: RetryBudget::default(),
             on_failure: OnFailure::default(),
@@ -162,9 +166,9 @@ pub enum Api {
 pub struct ModelSettings {
     /// Its name, with `*` for any letters.
     pub name: String,
-    /// How it comes by its tools and writes its calls.
+    /// How it comes by its tools and writes its calls; found out without it where `probe` is set, else `native`.
     #[serde(default)]
-    pub calls: CallsBy,
+    pub calls: Option<CallsBy>,
     /// The format in which it writes calls as text; by its name without one.
     #[serde(default)]
     pub dialect: Option<String>,
@@ -184,7 +188,7 @@ impl ModelSettings {
     pub fn named(name: impl Into<String>) -> Self {
         ModelSettings {
             name: name.into(),
-            calls: CallsBy::default(),
+            calls: None,
             dialect: None,
             profile: None,
             prompt_tail: None,
@@ -211,6 +215,11 @@ pub enum CallsBy {
 }
 
 impl CallsBy {
+    /// Whether only servers with OpenAI's API can be asked so.
+    pub(crate) fn is_recipe(self) -> bool {
+        matches!(self, CallsBy::TextLlamaServer | CallsBy::TextVllm | CallsBy::TextSglang)
+    }
+
     /// The stable word.
     pub fn word(self) -> &'static str {
         match self {
@@ -302,6 +311,8 @@ pub struct Limits {
     pub head_ms: u64,
     /// How long the body of a request may take, in milliseconds.
     pub body_ms: u64,
+    /// How long a client may not take what it is sent, in milliseconds.
+    pub write_ms: u64,
     /// How long a stream may be silent before the client hears that somebody is there, in milliseconds.
     pub ping_ms: u64,
     /// How many exchanges the page remembers.
@@ -318,6 +329,7 @@ impl Default for Limits {
             connections: 16_384,
             head_ms: 15_000,
             body_ms: 60_000,
+            write_ms: 60_000,
             ping_ms: 10_000,
             remembered: 100,
         }
@@ -359,6 +371,16 @@ impl Settings {
         };
         settings.check().map_err(fault)?;
         Ok(settings)
+    }
+
+    /// What is known of a model.
+    pub(crate) fn row(&self, model: &str) -> Option<&ModelSettings> {
+        self.models.iter().find(|row| fits(&row.name, model))
+    }
+
+    /// What its server calls a model.
+    pub(crate) fn upstream_name<'n>(&'n self, model: &'n str) -> &'n str {
+        self.row(model).and_then(|row| row.upstream_name.as_deref()).unwrap_or(model)
     }
 
     /// Checks what the form alone does not say.

@@ -19,11 +19,13 @@ mod models;
 #[cfg(feature = "otlp")]
 mod otlp;
 mod page;
+mod patience;
 mod plan;
 mod recent;
 mod records;
 mod server;
 mod settle;
+mod situation;
 mod spans;
 mod trace;
 mod unpack;
@@ -33,4 +35,5 @@ mod wire;
 
 pub use config::{Settings, SettingsError};
 pub use server::{Gateway, Serving};
+pub use situation::Situation;
 pub use upstream::{Found, probe};

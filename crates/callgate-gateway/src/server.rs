@@ -25,10 +25,13 @@ use crate::log::{LogFormat, LogLevel, LogSettings};
 use crate::metrics::Metrics;
 use crate::models;
 use crate::page;
+use crate::patience::Patient;
 use crate::plan::Planner;
 use crate::recent::Recent;
 use crate::records::Records;
+use crate::situation::{Situation, Situations};
 use crate::upstream::Upstream;
+use crate::wire::Wire;
 
 /// A gateway, ready to serve.
 #[derive(Clone)]
@@ -45,6 +48,7 @@ pub(crate) struct Shared {
     pub(crate) keys: Keys,
     pub(crate) places: Places,
     pub(crate) planner: Planner,
+    pub(crate) situations: Situations,
     pub(crate) turn: AtomicUsize,
     /// Where the settings came from, to read them again.
     path: Option<PathBuf>,
@@ -72,8 +76,28 @@ impl Current {
                 Err(why) => faults.push(format!("upstreams[{at}]: {why}")),
             }
         }
+        faults.extend(unfit_recipes(&settings, &upstreams));
         if faults.is_empty() { Ok(Current { settings, upstreams }) } else { Err(wrong(faults)) }
     }
+}
+
+/// Models whose requests need members that one of their servers does not know.
+fn unfit_recipes(settings: &Settings, upstreams: &[Upstream]) -> Vec<String> {
+    let mut faults = Vec::new();
+    for (at, row) in settings.models.iter().enumerate() {
+        let Some(calls) = row.calls.filter(|calls| calls.is_recipe()) else { continue };
+        let is_unfit =
+            |upstream: &&Upstream| upstream.wire() == Wire::Ollama && upstream.may_serve(&row.name);
+        if let Some(upstream) = upstreams.iter().find(is_unfit) {
+            faults.push(format!(
+                "models[{at}].calls: {} is for servers with OpenAI's API, and {} may be asked in Ollama's; take native or \
+                 prompt, or give that server its own `models`",
+                calls.word(),
+                upstream.name
+            ));
+        }
+    }
+    faults
 }
 
 impl Gateway {
@@ -100,6 +124,7 @@ impl Gateway {
             keys: Keys::default(),
             places: Places::new(limits.concurrent, limits.queue),
             planner: Planner::default(),
+            situations: Situations::default(),
             turn: AtomicUsize::new(0),
             path,
             started: Instant::now(),
@@ -131,6 +156,12 @@ impl Gateway {
         }
         log.say(LogLevel::Info, "settings", || vec![("file", file.into()), ("message", "read again".into())]);
         Ok(())
+    }
+
+    /// How a model comes by its tools, as its server shows; nothing if that takes too long.
+    pub async fn situation(&self, model: &str) -> Option<Situation> {
+        let current = self.shared.current()?;
+        self.shared.situations.find(&self.shared, &current, model).await
     }
 
     /// Sends the lines of the log there, in the form that the settings name or in this one. The first listener stays.
@@ -243,11 +274,13 @@ impl Serving {
             // A stream of small parts is what this server is for.
             let _ = stream.set_nodelay(true);
             let service = TowerToHyperService::new(router.clone());
-            let connection = graceful.watch(builder.serve_connection(TokioIo::new(stream), service));
+            let io = Patient::new(TokioIo::new(stream), Duration::from_millis(limits.write_ms));
+            let connection = graceful.watch(builder.serve_connection(io, service));
+            let counted = self.gateway.shared.metrics.connection();
             tokio::spawn(async move {
                 // Its errors are the client's: it is gone, or it did not speak HTTP.
                 let _ = connection.await;
-                drop(place);
+                drop((place, counted));
             });
         }
         drop(self.listener);

@@ -26,7 +26,7 @@ pub(crate) struct ServeArgs {
     /// Where clients connect [default: 127.0.0.1:8642]
     #[arg(long, value_name = "ADDRESS", conflicts_with = "config")]
     pub(crate) listen: Option<String>,
-    /// How models come by their tools [default: native]
+    /// How models come by their tools [default: as their server shows]
     #[arg(long, value_name = "WAY", conflicts_with = "config")]
     pub(crate) calls: Option<Way>,
     /// The dialect in which models write calls as text [default: by the name of the model]
