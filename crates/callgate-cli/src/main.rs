@@ -23,14 +23,19 @@ mod render;
 mod repair;
 mod replay;
 mod scan;
+#[cfg(feature = "gateway")]
 mod serve;
+#[cfg(feature = "gateway")]
 mod serve_log;
 mod source;
 mod trial;
 mod trust;
 mod unpack;
+#[cfg(feature = "gateway")]
 mod verify;
 mod view;
+#[cfg(not(feature = "gateway"))]
+mod without_gateway;
 mod write_back;
 
 use std::io::{self, BufWriter, Write};
@@ -42,6 +47,8 @@ use clap::{CommandFactory, Parser};
 use args::{Cli, Command, ConfigAction};
 use exit::{Outcome, Stop};
 use paint::{Breaks, Paint, visible};
+#[cfg(not(feature = "gateway"))]
+use without_gateway::{serve, verify};
 
 fn main() -> ExitCode {
     // A panic is a fault of this program; whoever meets it needs one line to report, not a backtrace.

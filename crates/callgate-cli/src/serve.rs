@@ -135,7 +135,7 @@ fn settings(args: &ServeArgs) -> Settings {
     if args.eager {
         settings.release = ReleaseAt::Eager;
     }
-    settings.probe = true;
+    settings.probe = !args.upstream.is_empty();
     settings.audit = args.audit.as_ref().map(RecordSettings::new);
     settings.traces = args.traces.as_ref().map(TraceSettings::at);
     if args.calls.is_some() || args.dialect.is_some() {

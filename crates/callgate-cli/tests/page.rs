@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on says so by panicking")]
 
+#[cfg(feature = "gateway")]
 #[path = "page/gateway.rs"]
 mod gateway;
 #[path = "page/systems.rs"]

@@ -1,7 +1,7 @@
 //! `callgate serve` as a user runs it: what it prints, logs and records, and how it ends.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on says so by panicking")]
-#![cfg(unix)]
+#![cfg(all(unix, feature = "gateway"))]
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
