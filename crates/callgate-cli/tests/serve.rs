@@ -45,7 +45,7 @@ struct Server {
 
 impl Server {
     fn start(desk: &Desk, args: &[&str]) -> Self {
-        let mut command = desk.command(&[&["serve", "--listen", "127.0.0.1:0"], args].concat());
+        let mut command = desk.command(&[&["serve"], args].concat());
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let address = loop {
@@ -122,7 +122,7 @@ fn records(folder: &Path) -> Vec<Value> {
 #[test]
 fn verdicts_are_logged_and_recorded_and_the_record_verifies() {
     let desk = Desk::new("audit");
-    let server = Server::start(&desk, &["--audit", "records", "--log", "json"]);
+    let server = Server::start(&desk, &["--listen", "127.0.0.1:0", "--audit", "records", "--log", "json"]);
     let good = server.post("/v1/chat/completions", &question("call get_weather {\"city\": \"Oslo\",}"));
     assert!(good.contains("x-callgate-verdict: repaired"), "{good}");
     let bad = server.post("/v1/chat/completions", &question("call get_weather {\"town\": \"secret words\"}"));
@@ -161,6 +161,29 @@ fn verdicts_are_logged_and_recorded_and_the_record_verifies() {
     fs::write(&file, text).unwrap();
     let verified = desk.command(&["audit", "--folder", "records", "verify"]).output().unwrap();
     assert_eq!(verified.status.code(), Some(1), "{}", said(&verified));
+}
+
+#[test]
+fn what_cannot_be_recorded_does_not_leave() {
+    let desk = Desk::new("unrecorded");
+    let folder = desk.0.join("records");
+    let settings = "listen: 127.0.0.1:0\naudit: {folder: records, max_records: 100}\nlog: {level: error}\n";
+    fs::write(desk.0.join("gateway.yaml"), settings).unwrap();
+    let server = Server::start(&desk, &["--config", "gateway.yaml"]);
+    let ask = || server.post("/v1/chat/completions", &question("call get_weather {\"city\": \"Oslo\"}"));
+    assert!(ask().contains("\"tool_calls\":["));
+    // There is no place for the next file, once this one is full.
+    fs::remove_dir_all(&folder).unwrap();
+    fs::write(&folder, "a file").unwrap();
+    let mut answers = (0..100).map(|_| ask());
+    let refused = answers.find(|answer| !answer.starts_with("HTTP/1.1 200")).unwrap();
+    assert!(refused.starts_with("HTTP/1.1 503") && refused.contains("audit-failed"), "{refused}");
+    let after = ask();
+    for answer in [refused, after] {
+        assert!(answer.starts_with("HTTP/1.1 503") && !answer.contains("tool_calls"), "{answer}");
+    }
+    let log = server.end();
+    assert!(log.contains(" error audit ") && log.contains("records"), "{log}");
 }
 
 #[test]
