@@ -64,6 +64,7 @@ pub mod id;
 mod lock;
 pub mod model;
 mod program;
+pub mod report;
 pub mod retry;
 mod script;
 pub mod tools;

@@ -24,14 +24,21 @@ mod repair;
 mod replay;
 mod scan;
 mod scan_report;
+#[cfg(feature = "gateway")]
 mod serve;
+#[cfg(feature = "gateway")]
+mod serve_log;
 mod source;
 mod trial;
 mod trust;
 mod unpack;
+#[cfg(feature = "gateway")]
 mod verify;
+#[cfg(feature = "gateway")]
 mod verify_page;
 mod view;
+#[cfg(not(feature = "gateway"))]
+mod without_gateway;
 mod write_back;
 
 use std::io::{self, BufWriter, Write};
@@ -43,6 +50,8 @@ use clap::{CommandFactory, Parser};
 use args::{Cli, Command, ConfigAction};
 use exit::{Outcome, Stop};
 use paint::{Breaks, Paint, visible};
+#[cfg(not(feature = "gateway"))]
+use without_gateway::{serve, verify};
 
 fn main() -> ExitCode {
     // A panic is a fault of this program; whoever meets it needs one line to report, not a backtrace.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use callgate::internal::batch::{self, Answer, Form, Gates};
 use callgate::{Event, Response, Session};
 use callgate_agent::model::{Body, ModelChunk};
-use callgate_gateway::report::Part;
+use callgate_agent::report::Part;
 use serde_json::Value;
 
 use crate::args::{OutputFormat, ScanArgs, ToolLoading};

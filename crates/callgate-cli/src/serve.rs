@@ -2,17 +2,27 @@
 
 use std::io::{self, Write};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use callgate_gateway::config::{CallsBy, ModelSettings, ReleaseAt, UpstreamSettings};
-use callgate_gateway::{Gateway, Settings, SettingsError, probe};
+use callgate_gateway::config::{
+    CallsBy, LogFormat, LogLevel, ModelSettings, RecordSettings, ReleaseAt, TraceSettings, UpstreamSettings,
+};
+use callgate_gateway::{Found, Gateway, Settings, SettingsError, probe};
 
-use crate::args::{ClientKind, ServeArgs, Way};
+use crate::args::{ClientKind, LogForm, LogWorth, ServeArgs, Way};
 use crate::exit::{Outcome, Stop};
 use crate::paint::{Paint, Tone};
+use crate::serve_log::ServeLog;
 
 /// How long open answers may go on after the end was asked for.
 const GRACE: Duration = Duration::from_secs(30);
+
+/// How many models are shown with how they come by their tools.
+const SHOWN: usize = 20;
+
+/// How long the start may wait for that in all.
+const PROBING: Duration = Duration::from_secs(6);
 
 /// How often a file of settings is looked at.
 const LOOK: Duration = Duration::from_secs(1);
@@ -22,17 +32,31 @@ pub(crate) fn run(args: &ServeArgs, paint: Paint) -> Result<Outcome, Stop> {
         .enable_all()
         .build()
         .map_err(|error| Stop::Internal(format!("no runtime: {error}")))?;
-    let outcome = runtime.block_on(serve(args, paint));
+    let log = ServeLog::begin().map_err(|error| Stop::Internal(format!("no thread: {error}")))?;
+    let log = Arc::new(log);
+    let outcome = runtime.block_on(serve(args, paint, &log));
     runtime.shutdown_timeout(Duration::from_secs(1));
+    log.end();
     outcome
 }
 
-async fn serve(args: &ServeArgs, paint: Paint) -> Result<Outcome, Stop> {
+async fn serve(args: &ServeArgs, paint: Paint, log: &Arc<ServeLog>) -> Result<Outcome, Stop> {
     let gateway = match &args.config {
         Some(path) => Gateway::from_file(path.clone()).await,
         None => Gateway::new(settings(args)).await,
     };
     let gateway = gateway.map_err(|error| stop(&error))?;
+    let to = log.clone();
+    let format = args.log.map(|form| match form {
+        LogForm::Text => LogFormat::Text,
+        LogForm::Json => LogFormat::Json,
+    });
+    let level = args.log_level.map(|worth| match worth {
+        LogWorth::Error => LogLevel::Error,
+        LogWorth::Warn => LogLevel::Warn,
+        LogWorth::Info => LogLevel::Info,
+    });
+    gateway.log_to(format, level, move |line| to.say(line));
     for url in &args.upstream {
         let found = probe(&upstream(args, url))
             .await
@@ -42,6 +66,9 @@ async fn serve(args: &ServeArgs, paint: Paint) -> Result<Outcome, Stop> {
             number => format!("{number} models: {}", shortened(&found.models)),
         };
         say(&format!("{url} speaks {}; {models}", found.api))?;
+        if args.calls.is_none() {
+            say_situations(&gateway, args, &found).await?;
+        }
     }
     let serving = gateway.listen().await.map_err(|error| {
         Stop::usage(
@@ -66,6 +93,38 @@ async fn serve(args: &ServeArgs, paint: Paint) -> Result<Outcome, Stop> {
     Ok(Outcome::Fine)
 }
 
+/// Says how models come by their tools. Ollama says it of all; other servers are asked about one model, since a question to
+/// each could load them all.
+async fn say_situations(gateway: &Gateway, args: &ServeArgs, found: &Found) -> Result<(), Stop> {
+    let named = args.model.as_ref().filter(|model| found.models.contains(model));
+    let models: Vec<&String> = match named {
+        Some(model) => vec![model],
+        None if found.api == "ollama" => found.models.iter().take(SHOWN).collect(),
+        None if found.models.len() == 1 => found.models.iter().collect(),
+        None => Vec::new(),
+    };
+    let until = tokio::time::Instant::now() + PROBING;
+    for model in models {
+        let told = match tokio::time::timeout_at(until, gateway.situation(model)).await {
+            Ok(Some(situation)) => format!("{}: {}", way(situation.calls), situation.why),
+            _ => "not known yet; it is found out meanwhile".to_owned(),
+        };
+        say(&format!("  {model}: {told}"))?;
+    }
+    if found.models.len() > 1 && found.api != "ollama" && named.is_none() {
+        say("  how a model comes by its tools is found out when it is first asked; `--model` asks now")?;
+    }
+    Ok(())
+}
+
+fn way(calls: CallsBy) -> &'static str {
+    match calls {
+        CallsBy::Native => "structured calls",
+        CallsBy::TextLlamaServer | CallsBy::TextVllm | CallsBy::TextSglang => "calls as text",
+        CallsBy::Prompt => "tools in the prompt",
+    }
+}
+
 /// The settings of the flags.
 fn settings(args: &ServeArgs) -> Settings {
     let mut settings = Settings::default();
@@ -76,15 +135,18 @@ fn settings(args: &ServeArgs) -> Settings {
     if args.eager {
         settings.release = ReleaseAt::Eager;
     }
+    settings.probe = !args.upstream.is_empty();
+    settings.audit = args.audit.as_ref().map(RecordSettings::new);
+    settings.traces = args.traces.as_ref().map(TraceSettings::at);
     if args.calls.is_some() || args.dialect.is_some() {
         let mut every = ModelSettings::named("*");
-        every.calls = match args.calls {
-            None | Some(Way::Native) => CallsBy::Native,
-            Some(Way::Prompt) => CallsBy::Prompt,
-            Some(Way::TextLlamaServer) => CallsBy::TextLlamaServer,
-            Some(Way::TextVllm) => CallsBy::TextVllm,
-            Some(Way::TextSglang) => CallsBy::TextSglang,
-        };
+        every.calls = args.calls.map(|way| match way {
+            Way::Native => CallsBy::Native,
+            Way::Prompt => CallsBy::Prompt,
+            Way::TextLlamaServer => CallsBy::TextLlamaServer,
+            Way::TextVllm => CallsBy::TextVllm,
+            Way::TextSglang => CallsBy::TextSglang,
+        });
         every.dialect.clone_from(&args.dialect);
         settings.models.push(every);
     }
@@ -112,12 +174,8 @@ async fn reload(gateway: Gateway, path: std::path::PathBuf) {
             continue;
         }
         last = now;
-        let told = match gateway.reload().await {
-            Ok(()) => format!("{}: read again", path.display()),
-            Err(error) => format!("{error}\nthe old settings go on counting"),
-        };
-        // If nobody reads standard error any more, the server still serves.
-        let _ = writeln!(io::stderr(), "callgate: {told}");
+        // What is wrong stands in the log.
+        let _ = gateway.reload().await;
     }
 }
 

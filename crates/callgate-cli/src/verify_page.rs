@@ -1,6 +1,6 @@
 //! The report of `callgate verify` as a page, in the looks of all reports.
 
-use callgate_gateway::report::{Html, Shade, coloured, document, legend};
+use callgate_agent::report::{Html, Shade, coloured, document, legend};
 use callgate_gateway::verify::{
     Change, Compared, FIRST_ARGUMENT, Report, Score, SeenAnswer, SeenCall, TaskReport, meaning,
 };

@@ -4,6 +4,9 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on says so by panicking")]
 
+#[cfg(feature = "gateway")]
+#[path = "page/gateway.rs"]
+mod gateway;
 #[path = "page/systems.rs"]
 mod systems;
 #[path = "page/tasks.rs"]

@@ -3,6 +3,8 @@
 use callgate_agent::written::Written;
 use serde_json::{Value, json};
 
+use crate::trace::Trace;
+
 /// What a client asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Asked {
@@ -22,6 +24,8 @@ pub(crate) struct Asked {
     pub(crate) settings: Vec<(String, Written)>,
     /// What was left out of the request, and why.
     pub(crate) notes: Vec<String>,
+    /// The trace that the client has it in.
+    pub(crate) trace: Option<Trace>,
 }
 
 impl Asked {
@@ -36,6 +40,7 @@ impl Asked {
             stream: false,
             settings: Vec::new(),
             notes: Vec::new(),
+            trace: None,
         }
     }
 

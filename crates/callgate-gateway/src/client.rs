@@ -80,6 +80,11 @@ pub(crate) async fn about(address: &Address, key: Option<&HeaderValue>, path: &s
     tokio::time::timeout(Duration::from_secs(5), asked).await.ok().flatten()
 }
 
+/// A server's key as the header that carries it.
+pub(crate) fn keyed(key: Option<&HeaderValue>) -> HeaderMap {
+    key.map(|key| (AUTHORIZATION, key.clone())).into_iter().collect()
+}
+
 /// Sends JSON to a path, and gives back the status and the whole answer; each piece of it is shown as it comes.
 pub(crate) async fn post(
     address: &Address,

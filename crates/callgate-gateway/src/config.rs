@@ -8,6 +8,10 @@ use callgate::{Profile, Record};
 use callgate_agent::model::{Address, Timeouts};
 use serde::Deserialize;
 
+pub use crate::audit::{KeptValues, RecordSettings, SyncAt};
+pub use crate::log::{LogFormat, LogLevel, LogSettings};
+pub use crate::spans::TraceSettings;
+
 /// Everything that can be set. What is left out is as in [`Settings::default`].
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -21,6 +25,9 @@ pub struct Settings {
     pub upstreams: Vec<UpstreamSettings>,
     /// What is known of single models; the first row that fits counts.
     pub models: Vec<ModelSettings>,
+    /// Whether servers are asked how their models come by their tools, where no row says it. For other servers than Ollama
+    /// that takes two or three small questions to each model.
+    pub probe: bool,
     /// When calls leave.
     pub release: ReleaseAt,
     /// How often a rejected call is asked for again.
@@ -35,6 +42,12 @@ pub struct Settings {
     pub limits: Limits,
     /// Whether there is a page to look at.
     pub page: bool,
+    /// What is logged, and how.
+    pub log: LogSettings,
+    /// Where verdicts are recorded; nowhere without.
+    pub audit: Option<RecordSettings>,
+    /// Where traces go; nowhere without.
+    pub traces: Option<TraceSettings>,
 }
 
 impl Default for Settings {
@@ -44,6 +57,7 @@ impl Default for Settings {
             hosts: Vec::new(),
             upstreams: Vec::new(),
             models: Vec::new(),
+            probe: false,
             release: ReleaseAt::default(),
             retries: RetryBudget::default(),
             on_failure: OnFailure::default(),
@@ -51,6 +65,9 @@ impl Default for Settings {
             keys: Vec::new(),
             limits: Limits::default(),
             page: true,
+            log: LogSettings::default(),
+            audit: None,
+            traces: None,
         }
     }
 }
@@ -149,9 +166,9 @@ pub enum Api {
 pub struct ModelSettings {
     /// Its name, with `*` for any letters.
     pub name: String,
-    /// How it comes by its tools and writes its calls.
+    /// How it comes by its tools and writes its calls; found out without it where `probe` is set, else `native`.
     #[serde(default)]
-    pub calls: CallsBy,
+    pub calls: Option<CallsBy>,
     /// The format in which it writes calls as text; by its name without one.
     #[serde(default)]
     pub dialect: Option<String>,
@@ -171,7 +188,7 @@ impl ModelSettings {
     pub fn named(name: impl Into<String>) -> Self {
         ModelSettings {
             name: name.into(),
-            calls: CallsBy::default(),
+            calls: None,
             dialect: None,
             profile: None,
             prompt_tail: None,
@@ -195,6 +212,24 @@ pub enum CallsBy {
     TextSglang,
     /// The server knows nothing of tools: they are written into the prompt here, and results too.
     Prompt,
+}
+
+impl CallsBy {
+    /// Whether only servers with OpenAI's API can be asked so.
+    pub(crate) fn is_recipe(self) -> bool {
+        matches!(self, CallsBy::TextLlamaServer | CallsBy::TextVllm | CallsBy::TextSglang)
+    }
+
+    /// The stable word.
+    pub fn word(self) -> &'static str {
+        match self {
+            CallsBy::Native => "native",
+            CallsBy::TextLlamaServer => "text-llama-server",
+            CallsBy::TextVllm => "text-vllm",
+            CallsBy::TextSglang => "text-sglang",
+            CallsBy::Prompt => "prompt",
+        }
+    }
 }
 
 /// When calls leave.
@@ -276,6 +311,8 @@ pub struct Limits {
     pub head_ms: u64,
     /// How long the body of a request may take, in milliseconds.
     pub body_ms: u64,
+    /// How long a client may not take what it is sent, in milliseconds.
+    pub write_ms: u64,
     /// How long a stream may be silent before the client hears that somebody is there, in milliseconds.
     pub ping_ms: u64,
     /// How many exchanges the page remembers.
@@ -292,6 +329,7 @@ impl Default for Limits {
             connections: 16_384,
             head_ms: 15_000,
             body_ms: 60_000,
+            write_ms: 60_000,
             ping_ms: 10_000,
             remembered: 100,
         }
@@ -335,6 +373,16 @@ impl Settings {
         Ok(settings)
     }
 
+    /// What is known of a model.
+    pub(crate) fn row(&self, model: &str) -> Option<&ModelSettings> {
+        self.models.iter().find(|row| fits(&row.name, model))
+    }
+
+    /// What its server calls a model.
+    pub(crate) fn upstream_name<'n>(&'n self, model: &'n str) -> &'n str {
+        self.row(model).and_then(|row| row.upstream_name.as_deref()).unwrap_or(model)
+    }
+
     /// Checks what the form alone does not say.
     pub fn check(&self) -> Result<(), Vec<String>> {
         let mut faults = Vec::new();
@@ -374,6 +422,8 @@ impl Settings {
         if self.limits.concurrent == 0 || self.limits.connections == 0 {
             faults.push("limits: `concurrent` and `connections` must be at least 1".to_owned());
         }
+        faults.extend(self.audit.iter().flat_map(RecordSettings::faults));
+        faults.extend(self.traces.iter().flat_map(TraceSettings::faults));
         if faults.is_empty() { Ok(()) } else { Err(faults) }
     }
 }

@@ -15,10 +15,11 @@ use crate::fault::Fault;
 use crate::metrics::Metrics;
 use crate::plan::Plan;
 use crate::recent::Exchange;
-use crate::report::Part;
+use crate::records::Records;
 use crate::settle::{self, Outcome};
 use crate::upstream::{Upstream, is_another_worth};
 use crate::wire::{self, Manner};
+use callgate_agent::report::Part;
 
 /// Where the answer goes. Sending fails when the client is gone.
 pub(crate) type ToClient = mpsc::Sender<Out>;
@@ -27,6 +28,7 @@ pub(crate) type ToClient = mpsc::Sender<Out>;
 pub(crate) struct Means<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) metrics: &'a Metrics,
+    pub(crate) records: &'a Records,
     pub(crate) plan: &'a Plan,
     /// The servers of the model in the order in which they are tried.
     pub(crate) upstreams: Vec<&'a Upstream>,
@@ -69,13 +71,15 @@ pub(crate) async fn run(
         () = to.closed() => return Err(Broken::Gone),
         asked = ask(means, asked) => asked?,
     };
-    seen.upstream.clone_from(&upstream.name);
+    seen.answered_by(upstream);
     let mut shown = Shown { is_eager: means.settings.release == ReleaseAt::Eager, ..Shown::default() };
     let judged = read(means.plan, asked, chunks, Some((to, &mut shown)), Some(seen)).await?;
     for finding in judged.response.all_findings() {
         means.metrics.finding(&asked.model, finding.code.word());
     }
+    means.records.first(means.plan, &judged.response, seen);
     let outcome = settle::settle(means, asked, upstream, judged, to).await?;
+    means.records.judged(means.plan, &outcome, seen).await?;
     finish(means, asked, outcome, &shown, to, seen).await
 }
 
@@ -116,7 +120,7 @@ pub(crate) async fn send(
 ) -> Result<Box<dyn ModelChunks>, ModelFault> {
     let manner =
         Manner { calls: plan.calls, model: &plan.model, record: plan.record, registry: plan.gate.registry() };
-    upstream.ask(&wire::body(asked, &manner, upstream.wire())).await
+    upstream.ask(&wire::body(asked, &manner, upstream.wire()), asked.trace.as_ref()).await
 }
 
 /// What of the calls was shown while they were written.

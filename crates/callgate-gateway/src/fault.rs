@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use callgate_agent::audit::Redaction;
 use callgate_agent::model::{FaultCode, ModelFault};
 
 /// A fault as a client is told of it.
@@ -54,7 +55,9 @@ impl Fault {
             FaultCode::BadRequest => 400,
             _ => 502,
         };
-        let message = format!("the model's server: {} ({})", fault.message, fault.code.help());
+        // Servers quote keys when they reject them.
+        let said = Redaction::default().text(&fault.message);
+        let message = format!("the model's server: {said} ({})", fault.code.help());
         Fault {
             retry_after: fault.retry_after.map(u64::from),
             ..Fault::new(status, fault.code.word(), message)

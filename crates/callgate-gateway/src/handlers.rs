@@ -10,7 +10,9 @@ use std::time::{Duration, Instant, SystemTime};
 
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, Request, State};
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER,
+};
 use axum::http::{Method, Response, StatusCode};
 use axum::middleware::Next;
 use callgate_agent::clock;
@@ -28,10 +30,13 @@ use crate::faces::{Face, Reading, Writer};
 use crate::fault::Fault;
 use crate::guard::{Client, check_origin};
 use crate::models;
+use crate::patience::Passing;
 use crate::recent::Exchange;
+use crate::records::Notes;
 use crate::server::{Current, Shared};
+use crate::trace::Trace;
 use crate::unpack::{too_large, unpack};
-use crate::upstream::{Upstream, in_order};
+use crate::upstream::in_order;
 use crate::{client, page};
 
 /// How much of an answer may wait for a slow client, in parts.
@@ -58,7 +63,7 @@ fn json_answer(status: u16, value: &Value) -> Response<Body> {
     response(status, "application/json", value.to_string().into())
 }
 
-fn fault_answer(face: Face, fault: &Fault) -> Response<Body> {
+pub(crate) fn fault_answer(face: Face, fault: &Fault) -> Response<Body> {
     let mut answer = response(fault.status, "application/json", face.fault(fault).into());
     if let Some(seconds) = fault.retry_after {
         answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
@@ -105,36 +110,68 @@ pub(crate) async fn guarded(
         }
         Err(fault) => {
             shared.metrics.request(face.word(), fault.status, 0.0);
+            shared.records.refused(face.word(), &fault);
             fault_answer(face, &fault)
         }
     }
 }
 
+/// The body of a request that no face reads.
+pub(crate) async fn request_body(shared: &Shared, request: Request) -> Result<Bytes, Fault> {
+    let current = shared.current().ok_or_else(|| Fault::new(500, "no-settings", "there are no settings"))?;
+    let (parts, body) = request.into_parts();
+    body_of(&current, &parts.headers, body).await
+}
+
 /// The body of a request, unpacked, within its limits of size and time.
 async fn body_of(current: &Current, headers: &HeaderMap, body: Body) -> Result<Bytes, Fault> {
+    let bytes = body_of_packed(current, headers, body).await?;
+    Ok(unpack(headers, &bytes, current.settings.limits.body)?.map_or(bytes, Bytes::from))
+}
+
+/// The body of a request as it was sent.
+async fn body_of_packed(current: &Current, headers: &HeaderMap, body: Body) -> Result<Bytes, Fault> {
     let limits = current.settings.limits;
+    // Who says beforehand that it is too large need not send it.
+    let said = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+    if said.is_some_and(|said| said > limits.body as u64) {
+        return Err(too_large(limits.body));
+    }
     let collecting = Limited::new(body, limits.body).collect();
     let collected = tokio::time::timeout(Duration::from_millis(limits.body_ms), collecting)
         .await
         .map_err(|_| Fault::new(408, "slow-body", "the body of the request did not come in time"))?;
-    let bytes = collected.map_err(|error| {
+    collected.map(|body| body.to_bytes()).map_err(|error| {
         let is_large = error.downcast_ref::<http_body_util::LengthLimitError>().is_some();
         if is_large { too_large(limits.body) } else { Fault::bad_request("the body broke off") }
-    })?;
-    let bytes = bytes.to_bytes();
-    Ok(unpack(headers, &bytes, limits.body)?.map_or(bytes, Bytes::from))
+    })
 }
 
 /// Answers a request of one of the faces.
 pub(crate) async fn answer(shared: Arc<Shared>, face: Face, request: Request) -> Response<Body> {
     let started = Instant::now();
-    let told = asked(shared.clone(), face, request, started).await;
-    match told {
+    match asked(shared.clone(), face, request, started).await {
         Ok(answer) => answer,
-        Err(fault) => {
+        Err(Unanswered::Refused(fault)) => {
             shared.metrics.request(face.word(), fault.status, started.elapsed().as_secs_f64());
+            shared.records.refused(face.word(), &fault);
             fault_answer(face, &fault)
         }
+        Err(Unanswered::Failed(fault)) => fault_answer(face, &fault),
+    }
+}
+
+/// Why a request has no answer.
+enum Unanswered {
+    /// It did not become an exchange.
+    Refused(Fault),
+    /// It did, and the exchange counts itself.
+    Failed(Fault),
+}
+
+impl From<Fault> for Unanswered {
+    fn from(fault: Fault) -> Self {
+        Unanswered::Refused(fault)
     }
 }
 
@@ -143,7 +180,7 @@ async fn asked(
     face: Face,
     request: Request,
     started: Instant,
-) -> Result<Response<Body>, Fault> {
+) -> Result<Response<Body>, Unanswered> {
     let current = shared.current().ok_or_else(|| Fault::new(500, "no-settings", "there are no settings"))?;
     let client = request.extensions().get::<Asker>().map(|asker| asker.0.clone());
     let (parts, body) = request.into_parts();
@@ -157,15 +194,26 @@ async fn asked(
             |error| format!("the body is no JSON: {error}"),
         ))
     })?;
-    let Reading { asked, mut writer } = face.read(&body)?;
-    let plan = shared.planner.plan(&current.settings, &asked)?;
+    let Reading { mut asked, mut writer } = face.read(&body)?;
+    asked.trace = Trace::of(&parts.headers, shared.records.has_spans());
     let place = shared.places.take().await?;
+    let calls = shared.situations.calls(&shared, &current, &asked).await;
+    let plan = shared.planner.plan(&current.settings, &asked, calls)?;
+    let began = SystemTime::now() - started.elapsed();
     let seen = Exchange {
         id: random_id(),
-        time: clock::timestamp(SystemTime::now()),
+        time: clock::timestamp(began),
         face: face.word(),
         model: asked.model.clone(),
         client: client.as_ref().map(|client| client.name.clone()).unwrap_or_default(),
+        notes: Notes {
+            began: Some(began),
+            trace: asked.trace.clone(),
+            is_stream: asked.stream,
+            manner: plan.calls.word(),
+            tools: asked.tools.len(),
+            ..Notes::default()
+        },
         ..Exchange::default()
     };
     let id = seen.id.clone();
@@ -178,7 +226,7 @@ async fn asked(
         // What fails before anything was said is an answer with a status of its own, unless that takes too long.
         let first = tokio::time::timeout(ping, from.recv()).await.unwrap_or(Some(Out::Ping));
         if let Some(Out::Fault(fault)) = first {
-            return Err(*fault);
+            return Err(Unanswered::Failed(*fault));
         }
         let mut ready = String::new();
         writer.begin(&mut ready);
@@ -192,7 +240,7 @@ async fn asked(
     } else {
         let mut whole = Answer::default();
         while let Some(out) = from.recv().await {
-            whole.push(out).map_err(|fault| *fault)?;
+            whole.push(out).map_err(|fault| Unanswered::Failed(*fault))?;
         }
         let verdict = verdict_word(&whole);
         let mut answer = response(200, "application/json", writer.whole(&whole).into());
@@ -241,16 +289,19 @@ impl Work {
         let metrics = &self.shared.metrics;
         metrics.begin();
         let upstreams = in_order(&self.current.upstreams, &asked.model, &self.shared.turn);
-        let means = Means { settings: &self.current.settings, metrics, plan: &plan, upstreams };
+        let records = &self.shared.records;
+        let means = Means { settings: &self.current.settings, metrics, records, plan: &plan, upstreams };
         let status = match run(&means, &asked, &to, &mut seen).await {
             Ok(()) => 200,
             Err(Broken::Gone) => {
                 seen.fault = Some("the client is gone".to_owned());
+                seen.notes.fault = Some("client-gone");
                 499
             }
             Err(Broken::Fault(fault)) => {
                 let status = fault.status;
                 seen.fault = Some(fault.to_string());
+                seen.notes.fault = Some(fault.code);
                 // The client may be gone by now.
                 let _ = to.send(Out::Fault(Box::new(fault))).await;
                 status
@@ -261,6 +312,8 @@ impl Work {
         metrics.request(face.word(), status, self.started.elapsed().as_secs_f64());
         metrics.served.fetch_add(1, Ordering::Relaxed);
         seen.millis = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        seen.notes.status = status;
+        records.ended(&mut seen).await;
         self.shared.recent.add(seen);
         drop(self.client);
     }
@@ -310,20 +363,34 @@ pub(crate) async fn pass_through(State(shared): State<Arc<Shared>>, request: Req
     let passed = async {
         let current =
             shared.current().ok_or_else(|| Fault::new(500, "no-settings", "there are no settings"))?;
-        let found = current.upstreams.iter().find_map(Upstream::address);
+        let found = current.upstreams.iter().find_map(|upstream| {
+            let (address, key) = upstream.address()?;
+            Some((address, key, upstream.timeouts()))
+        });
         let unknown = || Fault::new(404, "no-such-path", format!("there is nothing at {path}"));
-        let (address, key) = found.ok_or_else(unknown)?;
+        let (address, key, timeouts) = found.ok_or_else(unknown)?;
         // An address that ends with the version has it in its own paths already.
         let version = address.base.ends_with("/v1");
         let path = path.strip_prefix("/v1").filter(|_| version).unwrap_or(&path);
-        let answer = client::pass(address, key, request, path).await?;
-        let (parts, body) = answer.into_parts();
-        let mut passed = Response::new(Body::new(body));
+        let client = request.extensions().get::<Asker>().cloned();
+        let place = shared.places.take().await?;
+        let (parts, body) = request.into_parts();
+        let body = body_of_packed(&current, &parts.headers, body).await?;
+        let request = Request::from_parts(parts, Body::from(body));
+        let sending = client::pass(address, key, request, path);
+        let answer = tokio::time::timeout(Duration::from_millis(timeouts.first_byte_ms), sending);
+        let late = |_| Fault::new(504, "first-byte-timeout", "the model's server did not answer in time");
+        let (parts, body) = answer.await.map_err(late)??.into_parts();
+        let idle = Duration::from_millis(timeouts.idle_ms);
+        let mut passed = Response::new(Body::new(Passing::new(body, idle, (client, place))));
         *passed.status_mut() = parts.status;
         *passed.headers_mut() = client::passed_back(&parts.headers);
         Ok::<_, Fault>(passed)
     };
-    passed.await.unwrap_or_else(|fault| fault_answer(face, &fault))
+    passed.await.unwrap_or_else(|fault| {
+        shared.records.refused(face.word(), &fault);
+        fault_answer(face, &fault)
+    })
 }
 
 pub(crate) async fn list_models(State(shared): State<Arc<Shared>>) -> Response<Body> {
@@ -352,10 +419,7 @@ pub(crate) async fn tags(State(shared): State<Arc<Shared>>) -> Response<Body> {
 
 pub(crate) async fn show(State(shared): State<Arc<Shared>>, request: Request) -> Response<Body> {
     let shown = async {
-        let current =
-            shared.current().ok_or_else(|| Fault::new(500, "no-settings", "there are no settings"))?;
-        let (parts, body) = request.into_parts();
-        let bytes = body_of(&current, &parts.headers, body).await?;
+        let bytes = request_body(&shared, request).await?;
         let body: Value =
             serde_json::from_slice(&bytes).map_err(|error| Fault::bad_request(error.to_string()))?;
         let name = body["model"].as_str().or_else(|| body["name"].as_str()).unwrap_or_default().to_owned();
@@ -367,10 +431,7 @@ pub(crate) async fn show(State(shared): State<Arc<Shared>>, request: Request) ->
 /// How many tokens a request has, about: only the model's own server knows exactly.
 pub(crate) async fn count_tokens(State(shared): State<Arc<Shared>>, request: Request) -> Response<Body> {
     let counted = async {
-        let current =
-            shared.current().ok_or_else(|| Fault::new(500, "no-settings", "there are no settings"))?;
-        let (parts, body) = request.into_parts();
-        let bytes = body_of(&current, &parts.headers, body).await?;
+        let bytes = request_body(&shared, request).await?;
         serde_json::from_slice::<serde::de::IgnoredAny>(&bytes)
             .map_err(|error| Fault::bad_request(error.to_string()))?;
         Ok::<_, Fault>(json_answer(200, &json!({"input_tokens": bytes.len().div_ceil(4)})))

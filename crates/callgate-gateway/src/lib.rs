@@ -5,6 +5,7 @@
 
 mod answer;
 mod asked;
+mod audit;
 mod client;
 pub mod config;
 mod exchange;
@@ -12,14 +13,21 @@ mod faces;
 mod fault;
 mod guard;
 mod handlers;
+mod log;
 mod metrics;
 mod models;
+#[cfg(feature = "otlp")]
+mod otlp;
 mod page;
+mod patience;
 mod plan;
 mod recent;
-pub mod report;
+mod records;
 mod server;
 mod settle;
+mod situation;
+mod spans;
+mod trace;
 mod unpack;
 mod upstream;
 pub mod verify;
@@ -27,4 +35,5 @@ mod wire;
 
 pub use config::{Settings, SettingsError};
 pub use server::{Gateway, Serving};
+pub use situation::Situation;
 pub use upstream::{Found, probe};

@@ -42,6 +42,13 @@ struct ModelLabel {
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct SituationLabels {
+    model: String,
+    upstream: String,
+    calls: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct FaultLabels {
     upstream: String,
     code: &'static str,
@@ -55,12 +62,23 @@ pub(crate) struct Metrics {
     findings: Family<FindingLabels, Counter>,
     retries: Family<ModelLabel, Counter>,
     faults: Family<FaultLabels, Counter>,
+    situations: Family<SituationLabels, Gauge>,
     active: Gauge,
+    connections: Gauge,
     seconds: Histogram,
     /// The models that are counted apart.
     models: std::sync::Mutex<Vec<String>>,
     /// How many requests there have been, for whoever has no Prometheus.
     pub(crate) served: AtomicU64,
+}
+
+/// A connection that is counted.
+pub(crate) struct OneConnection(Gauge);
+
+impl Drop for OneConnection {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
 }
 
 impl Metrics {
@@ -71,14 +89,18 @@ impl Metrics {
         let findings = Family::default();
         let retries = Family::default();
         let faults = Family::default();
+        let situations = Family::default();
         let active = Gauge::default();
+        let connections = Gauge::default();
         let seconds = Histogram::new(exponential_buckets(0.001, 2.0, 18));
         registry.register("requests", "Requests by API and status", requests.clone());
         registry.register("calls", "Calls by model, dialect and verdict", calls.clone());
         registry.register("findings", "Findings by model and code", findings.clone());
         registry.register("retries", "How often a model was asked again", retries.clone());
         registry.register("upstream_faults", "What servers of models did wrong", faults.clone());
+        registry.register("model_calls", "How models come by their tools, as found out", situations.clone());
         registry.register("active_requests", "Requests that are worked on", active.clone());
+        registry.register("connections", "Connections of clients", connections.clone());
         registry.register("request_seconds", "How long requests took", seconds.clone());
         Metrics {
             registry,
@@ -87,7 +109,9 @@ impl Metrics {
             findings,
             retries,
             faults,
+            situations,
             active,
+            connections,
             seconds,
             models: std::sync::Mutex::default(),
             served: AtomicU64::new(0),
@@ -105,6 +129,12 @@ impl Metrics {
 
     pub(crate) fn end(&self) {
         self.active.dec();
+    }
+
+    /// Counts a connection for as long as what this gives is kept.
+    pub(crate) fn connection(&self) -> OneConnection {
+        self.connections.inc();
+        OneConnection(self.connections.clone())
     }
 
     pub(crate) fn call(&self, model: &str, dialect: &str, is_repaired: bool) {
@@ -133,6 +163,11 @@ impl Metrics {
 
     pub(crate) fn upstream_fault(&self, upstream: &str, code: &'static str) {
         self.faults.get_or_create(&FaultLabels { upstream: upstream.to_owned(), code }).inc();
+    }
+
+    pub(crate) fn situation(&self, model: &str, upstream: &str, calls: &'static str) {
+        let labels = SituationLabels { model: self.model(model), upstream: upstream.to_owned(), calls };
+        self.situations.get_or_create(&labels).set(1);
     }
 
     /// The label of a model.

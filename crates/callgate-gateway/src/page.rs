@@ -1,15 +1,19 @@
 //! The page: one document without any other file, and what its playground asks for.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
-use axum::body::{Body, Bytes};
+use axum::body::Body;
+use axum::extract::{Request, State};
 use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue};
 use axum::http::{Response, StatusCode};
 use callgate::{Event, FinishReason, Gate, Registry};
+use callgate_agent::report::STYLE;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::report::STYLE;
+use crate::faces::Face;
+use crate::handlers;
+use crate::server::Shared;
 
 /// The document, with the looks that all pages share.
 static PAGE: LazyLock<String> =
@@ -46,8 +50,11 @@ struct Tried {
 }
 
 /// Reads a text as the gate does, and says after which chunk each event came.
-pub(crate) async fn parse(body: Bytes) -> Response<Body> {
-    let told = tried(&body);
+pub(crate) async fn parse(State(shared): State<Arc<Shared>>, request: Request) -> Response<Body> {
+    let told = match handlers::request_body(&shared, request).await {
+        Ok(body) => tried(&body),
+        Err(fault) => return handlers::fault_answer(Face::Chat, &fault),
+    };
     let (status, value) = match told {
         Ok(value) => (StatusCode::OK, value),
         Err(why) => (StatusCode::BAD_REQUEST, json!({"error": why})),

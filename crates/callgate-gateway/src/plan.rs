@@ -8,7 +8,7 @@ use callgate::{Gate, Profile, Record, Registry};
 use callgate_agent::written::Written;
 
 use crate::asked::{Asked, ToolChoice, text};
-use crate::config::{CallsBy, ModelSettings, Settings, fits};
+use crate::config::{CallsBy, Settings};
 use crate::fault::Fault;
 
 /// How many gates are kept: a client sends the same tools with every request.
@@ -81,24 +81,22 @@ impl<K: PartialEq> Kept<K> {
 
 impl Planner {
     /// The plan for a request.
-    pub(crate) fn plan(&self, settings: &Settings, asked: &Asked) -> Result<Plan, Fault> {
-        let known = settings.models.iter().find(|row| fits(&row.name, &asked.model));
+    pub(crate) fn plan(&self, settings: &Settings, asked: &Asked, calls: CallsBy) -> Result<Plan, Fault> {
+        let known = settings.row(&asked.model);
         let profile = known.and_then(|row| row.profile.as_deref()).and_then(Profile::named);
         let by_name = Record::for_model(&asked.model);
         let dialect = known.and_then(|row| row.dialect.as_deref()).and_then(Record::named).or(by_name);
-        let calls = known.map_or(CallsBy::default(), |row| row.calls);
         let profile = profile.unwrap_or_else(Profile::standard);
         let taught = dialect.or_else(|| profile.teaches()).or_else(|| Record::builtin().first());
         let record = taught.ok_or_else(|| Fault::new(500, "no-dialect", "there is no dialect at all"))?;
         let named = if calls == CallsBy::Prompt { Some(record) } else { dialect };
         let gate = self.gate(asked, &profile, named)?;
-        let upstream_name = |row: &ModelSettings| row.upstream_name.clone();
         Ok(Plan {
             gate,
             calls,
             record,
             prompt_tail: known.and_then(|row| row.prompt_tail.clone()),
-            model: known.and_then(upstream_name).unwrap_or_else(|| asked.model.clone()),
+            model: settings.upstream_name(&asked.model).to_owned(),
         })
     }
 

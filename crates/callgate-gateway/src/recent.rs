@@ -7,7 +7,9 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::broadcast;
 
-use crate::report::Part;
+use crate::records::Notes;
+use crate::upstream::Upstream;
+use callgate_agent::report::Part;
 
 /// How much of what a model wrote is kept, in bytes.
 const TEXT: usize = 64 << 10;
@@ -39,9 +41,21 @@ pub(crate) struct Exchange {
     /// Why it failed, if it did.
     pub(crate) fault: Option<String>,
     pub(crate) millis: u64,
+    /// What the log, the audit and traces are told besides.
+    #[serde(skip)]
+    pub(crate) notes: Notes,
 }
 
 impl Exchange {
+    /// Notes which server answers, and when it began to.
+    pub(crate) fn answered_by(&mut self, upstream: &Upstream) {
+        self.upstream.clone_from(&upstream.name);
+        let notes = &mut self.notes;
+        notes.provider = upstream.api();
+        notes.server = upstream.address().map(|(address, _)| (address.host.clone(), address.port));
+        notes.answered = notes.began.and_then(|began| began.elapsed().ok());
+    }
+
     /// Keeps what the model wrote.
     pub(crate) fn take_text(&mut self, text: &str) {
         self.length += text.len();

@@ -21,12 +21,17 @@ use crate::config::{SCRIPTED, Settings, SettingsError, UpstreamSettings};
 use crate::faces::Face;
 use crate::guard::{Keys, Places};
 use crate::handlers;
+use crate::log::{LogFormat, LogLevel, LogSettings};
 use crate::metrics::Metrics;
 use crate::models;
 use crate::page;
+use crate::patience::Patient;
 use crate::plan::Planner;
 use crate::recent::Recent;
+use crate::records::Records;
+use crate::situation::{Situation, Situations};
 use crate::upstream::Upstream;
+use crate::wire::Wire;
 
 /// A gateway, ready to serve.
 #[derive(Clone)]
@@ -39,9 +44,11 @@ pub(crate) struct Shared {
     current: RwLock<Arc<Current>>,
     pub(crate) metrics: Metrics,
     pub(crate) recent: Recent,
+    pub(crate) records: Records,
     pub(crate) keys: Keys,
     pub(crate) places: Places,
     pub(crate) planner: Planner,
+    pub(crate) situations: Situations,
     pub(crate) turn: AtomicUsize,
     /// Where the settings came from, to read them again.
     path: Option<PathBuf>,
@@ -69,8 +76,28 @@ impl Current {
                 Err(why) => faults.push(format!("upstreams[{at}]: {why}")),
             }
         }
+        faults.extend(unfit_recipes(&settings, &upstreams));
         if faults.is_empty() { Ok(Current { settings, upstreams }) } else { Err(wrong(faults)) }
     }
+}
+
+/// Models whose requests need members that one of their servers does not know.
+fn unfit_recipes(settings: &Settings, upstreams: &[Upstream]) -> Vec<String> {
+    let mut faults = Vec::new();
+    for (at, row) in settings.models.iter().enumerate() {
+        let Some(calls) = row.calls.filter(|calls| calls.is_recipe()) else { continue };
+        let is_unfit =
+            |upstream: &&Upstream| upstream.wire() == Wire::Ollama && upstream.may_serve(&row.name);
+        if let Some(upstream) = upstreams.iter().find(is_unfit) {
+            faults.push(format!(
+                "models[{at}].calls: {} is for servers with OpenAI's API, and {} may be asked in Ollama's; take native or \
+                 prompt, or give that server its own `models`",
+                calls.word(),
+                upstream.name
+            ));
+        }
+    }
+    faults
 }
 
 impl Gateway {
@@ -87,13 +114,17 @@ impl Gateway {
     async fn of(settings: Settings, path: Option<PathBuf>) -> Result<Self, SettingsError> {
         let current = Current::new(settings).await?;
         let limits = current.settings.limits;
+        let records = Records::begin(&current.settings)
+            .map_err(|fault| SettingsError { path: path.clone(), faults: vec![fault] })?;
         let shared = Shared {
             current: RwLock::new(Arc::new(current)),
             metrics: Metrics::new(),
             recent: Recent::new(limits.remembered),
+            records,
             keys: Keys::default(),
             places: Places::new(limits.concurrent, limits.queue),
             planner: Planner::default(),
+            situations: Situations::default(),
             turn: AtomicUsize::new(0),
             path,
             started: Instant::now(),
@@ -101,17 +132,49 @@ impl Gateway {
         Ok(Gateway { shared: Arc::new(shared) })
     }
 
-    /// Reads the file of settings again. If it is wrong, the old ones go on counting. Where it listens, and how many
-    /// requests it works on at once, stay as they are.
+    /// Reads the file of settings again. If it is wrong, the old ones go on counting. Where it listens, how many requests it
+    /// works on at once, and where it writes records to, stay as they are.
     pub async fn reload(&self) -> Result<(), SettingsError> {
         let Some(path) = &self.shared.path else { return Ok(()) };
-        let fresh = Current::new(Settings::load(path)?)
+        let fresh = async { Current::new(Settings::load(path)?).await }
             .await
-            .map_err(|error| SettingsError { path: Some(path.clone()), faults: error.faults })?;
+            .map_err(|error| SettingsError { path: Some(path.clone()), faults: error.faults });
+        let log = &self.shared.records.log;
+        let file = path.display().to_string();
+        let fresh = fresh.inspect_err(|error| {
+            let told = "the file is wrong; the old settings go on counting";
+            log.say(LogLevel::Error, "settings", || {
+                vec![
+                    ("file", file.clone().into()),
+                    ("message", told.into()),
+                    ("faults", error.faults.clone().into()),
+                ]
+            });
+        })?;
         if let Ok(mut current) = self.shared.current.write() {
             *current = Arc::new(fresh);
         }
+        log.say(LogLevel::Info, "settings", || vec![("file", file.into()), ("message", "read again".into())]);
         Ok(())
+    }
+
+    /// How a model comes by its tools, as its server shows; nothing if that takes too long.
+    pub async fn situation(&self, model: &str) -> Option<Situation> {
+        let current = self.shared.current()?;
+        self.shared.situations.find(&self.shared, &current, model).await
+    }
+
+    /// Sends the lines of the log there, in the form that the settings name or in this one. The first listener stays.
+    pub fn log_to(
+        &self,
+        format: Option<LogFormat>,
+        level: Option<LogLevel>,
+        listener: impl Fn(&str) + Send + Sync + 'static,
+    ) {
+        let set = self.shared.current().map(|current| current.settings.log).unwrap_or_default();
+        let settings =
+            LogSettings { format: format.unwrap_or(set.format), level: level.unwrap_or(set.level) };
+        self.shared.records.listen(settings, Box::new(listener));
     }
 
     /// The models of all servers.
@@ -211,15 +274,18 @@ impl Serving {
             // A stream of small parts is what this server is for.
             let _ = stream.set_nodelay(true);
             let service = TowerToHyperService::new(router.clone());
-            let connection = graceful.watch(builder.serve_connection(TokioIo::new(stream), service));
+            let io = Patient::new(TokioIo::new(stream), Duration::from_millis(limits.write_ms));
+            let connection = graceful.watch(builder.serve_connection(io, service));
+            let counted = self.gateway.shared.metrics.connection();
             tokio::spawn(async move {
                 // Its errors are the client's: it is gone, or it did not speak HTTP.
                 let _ = connection.await;
-                drop(place);
+                drop((place, counted));
             });
         }
         drop(self.listener);
         let _ = tokio::time::timeout(grace, graceful.shutdown()).await;
+        self.gateway.shared.records.end().await;
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use axum::http::HeaderValue;
 use callgate::Registry;
+use callgate_agent::audit::REDACTED;
 use callgate_agent::history::{CallStyle, Message};
 use callgate_agent::model::{
     Address, ChatRequest, FaultCode, Model, ModelChunks, ModelFault, Ollama, OpenAi, Parameters, RuleModel,
@@ -15,7 +16,8 @@ use serde_json::Value;
 
 use crate::asked::{text, words};
 use crate::client;
-use crate::config::{Api, SCRIPTED, UpstreamSettings, fits};
+use crate::config::{Api, SCRIPTED, TimeoutSettings, UpstreamSettings, fits};
+use crate::trace::Trace;
 use crate::wire::Wire;
 
 /// For how long a server that did not answer comes last.
@@ -107,22 +109,48 @@ impl Upstream {
         }
     }
 
+    /// How long each part of its answers may take.
+    pub(crate) fn timeouts(&self) -> TimeoutSettings {
+        self.settings.timeouts
+    }
+
     /// Whether it serves this model.
     pub(crate) fn serves(&self, model: &str) -> bool {
         self.settings.models.is_empty() || self.settings.models.iter().any(|pattern| fits(pattern, model))
     }
 
+    /// Whether it may be asked for models of this pattern.
+    pub(crate) fn may_serve(&self, pattern: &str) -> bool {
+        let both = |own: &String| fits(own, pattern) || fits(pattern, own);
+        self.settings.models.is_empty() || self.settings.models.iter().any(both)
+    }
+
     /// Sends a request.
-    pub(crate) async fn ask(&self, body: &Written) -> Result<Box<dyn ModelChunks>, ModelFault> {
+    pub(crate) async fn ask(
+        &self,
+        body: &Written,
+        trace: Option<&Trace>,
+    ) -> Result<Box<dyn ModelChunks>, ModelFault> {
+        let headers = trace.map(Trace::headers).unwrap_or_default();
         let asked = match &self.kind {
-            Kind::OpenAi(server, _) => server.ask(body.to_string().into_bytes()).await,
-            Kind::Ollama(server, _) => server.ask(body.to_string().into_bytes()).await,
+            Kind::OpenAi(server, _) => server.ask_with(body.to_string().into_bytes(), &headers).await,
+            Kind::Ollama(server, _) => server.ask_with(body.to_string().into_bytes(), &headers).await,
             Kind::Scripted => scripted(body).await,
         };
+        let asked = asked.map_err(|fault| self.without_key(fault));
         let is_down = asked.as_ref().is_err_and(is_another_worth);
         let since = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX).max(1);
         self.failed.store(if is_down { since } else { 0 }, Ordering::Relaxed);
         asked
+    }
+
+    /// A fault whose message does not hold the key, whatever the server says.
+    fn without_key(&self, mut fault: ModelFault) -> ModelFault {
+        let key = self.key.as_ref().and_then(|key| key.to_str().ok()?.strip_prefix("Bearer "));
+        if let Some(key) = key.filter(|key| !key.is_empty()) {
+            fault.message = fault.message.replace(key, REDACTED);
+        }
+        fault
     }
 
     fn is_resting(&self) -> bool {

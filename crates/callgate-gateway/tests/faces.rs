@@ -197,7 +197,7 @@ async fn servers_without_tools_are_taught_and_results_go_back_as_text() {
         ));
         let mut settings = in_front_of(upstream(&script).await);
         let mut model = ModelSettings::named("*");
-        model.calls = CallsBy::Prompt;
+        model.calls = Some(CallsBy::Prompt);
         settings.models.push(model);
         let running = serve(settings).await;
         let got = ask(running.address, face, &question(face, true)).await;

@@ -168,9 +168,19 @@ impl std::fmt::Debug for Http {
 impl Http {
     /// Sends JSON to a path and waits for the head of the answer. A status other than success is a fault.
     pub(crate) async fn post(&self, path: &str, json: Vec<u8>) -> Result<HttpAnswer, ModelFault> {
+        self.post_with(path, json, &[]).await
+    }
+
+    /// The same with further headers.
+    pub(crate) async fn post_with(
+        &self,
+        path: &str,
+        json: Vec<u8>,
+        headers: &[(&'static str, String)],
+    ) -> Result<HttpAnswer, ModelFault> {
         let started = Instant::now();
         let end = started + self.timeouts.total;
-        let sent = self.send(path, json, started, end).await;
+        let sent = self.send(path, json, headers, started, end).await;
         let (response, driver, first) = sent.map_err(|fault| self.named(fault))?;
         let status = response.status();
         let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
@@ -205,10 +215,17 @@ impl Http {
         &self,
         path: &str,
         json: Vec<u8>,
+        headers: &[(&'static str, String)],
         started: Instant,
         end: Instant,
     ) -> Result<(Response<Incoming>, Driver, Instant), ModelFault> {
-        let request = self.request(path, json)?;
+        let mut request = self.request(path, json)?;
+        for (name, value) in headers {
+            // What cannot be a header is not worth the request.
+            if let Ok(value) = HeaderValue::from_str(value) {
+                request.headers_mut().insert(*name, value);
+            }
+        }
         let until = (started + self.timeouts.connect).min(end);
         let stream = match timeout_at(until, self.connect.connect(&self.address)).await {
             Ok(Ok(stream)) => stream,

@@ -36,7 +36,17 @@ impl Ollama {
 
     /// Sends the body of a request for a stream as it stands; the answer comes in chunks.
     pub async fn ask(&self, json: Vec<u8>) -> Result<Box<dyn ModelChunks>, ModelFault> {
-        self.post(json, Framing::Lines).await
+        self.ask_with(json, &[]).await
+    }
+
+    /// The same with further headers: those of a trace.
+    pub async fn ask_with(
+        &self,
+        json: Vec<u8>,
+        headers: &[(&'static str, String)],
+    ) -> Result<Box<dyn ModelChunks>, ModelFault> {
+        let answer = self.http.post_with(CHAT, json, headers).await?;
+        Ok(Box::new(Reading::new(answer, Framing::Lines, OllamaFormat::default())))
     }
 
     async fn post(&self, json: Vec<u8>, framing: Framing) -> Result<Box<dyn ModelChunks>, ModelFault> {

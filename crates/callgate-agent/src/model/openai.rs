@@ -39,7 +39,16 @@ impl OpenAi {
 
     /// Sends the body of a request as it stands; the answer comes in chunks.
     pub async fn ask(&self, json: Vec<u8>) -> Result<Box<dyn ModelChunks>, ModelFault> {
-        let answer = self.http.post(CHAT, json).await?;
+        self.ask_with(json, &[]).await
+    }
+
+    /// The same with further headers: those of a trace.
+    pub async fn ask_with(
+        &self,
+        json: Vec<u8>,
+        headers: &[(&'static str, String)],
+    ) -> Result<Box<dyn ModelChunks>, ModelFault> {
+        let answer = self.http.post_with(CHAT, json, headers).await?;
         // A server that was asked for a stream may still answer with one document, and says so.
         let framing = if answer.is_event_stream { Framing::Events } else { Framing::Whole };
         Ok(Box::new(Reading::new(answer, framing, OpenAiFormat::default())))

@@ -26,7 +26,7 @@ pub(crate) struct ServeArgs {
     /// Where clients connect [default: 127.0.0.1:8642]
     #[arg(long, value_name = "ADDRESS", conflicts_with = "config")]
     pub(crate) listen: Option<String>,
-    /// How models come by their tools [default: native]
+    /// How models come by their tools [default: as their server shows]
     #[arg(long, value_name = "WAY", conflicts_with = "config")]
     pub(crate) calls: Option<Way>,
     /// The dialect in which models write calls as text [default: by the name of the model]
@@ -35,12 +35,44 @@ pub(crate) struct ServeArgs {
     /// Show calls to clients while they are written, before they are judged
     #[arg(long, conflicts_with = "config")]
     pub(crate) eager: bool,
+    /// The form of the log on standard error [default: text]
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) log: Option<LogForm>,
+    /// What is worth a line of the log, besides what is worse [default: info]
+    #[arg(long, value_name = "LEVEL")]
+    pub(crate) log_level: Option<LogWorth>,
+    /// Record every verdict in this folder; see `callgate audit --folder`
+    #[arg(long, value_name = "FOLDER", conflicts_with = "config")]
+    pub(crate) audit: Option<PathBuf>,
+    /// Send traces to this collector, as OTLP over HTTP
+    #[arg(long, value_name = "URL", conflicts_with = "config")]
+    pub(crate) traces: Option<String>,
     /// Print what this client needs to be told
     #[arg(long = "for", value_name = "CLIENT")]
     pub(crate) client: Option<ClientKind>,
     /// The model to name in these lines [default: the first that is served]
     #[arg(long, value_name = "NAME")]
     pub(crate) model: Option<String>,
+}
+
+/// The form of the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogForm {
+    /// Words and `key=value`
+    Text,
+    /// A JSON object in each line
+    Json,
+}
+
+/// What is worth a line of the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogWorth {
+    /// What this server or a model's server did wrong
+    Error,
+    /// What a client or a model did wrong
+    Warn,
+    /// Every exchange
+    Info,
 }
 
 /// How models come by their tools.

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 pub(crate) use agent::*;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-pub(crate) use gateway::{ApiKind, ClientKind, ServeArgs, VerifyArgs, Way};
+pub(crate) use gateway::*;
 
 const EXIT_CODES: &str = "\
 Exit codes:

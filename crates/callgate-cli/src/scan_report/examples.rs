@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use callgate::{Finding, Response, Severity};
-use callgate_gateway::report::{Note, Part, PartKind};
+use callgate_agent::report::{Note, Part, PartKind};
 
 use super::Verdict;
 

@@ -1,7 +1,7 @@
 //! The report as a page: no other file, no script, and nothing of a transcript is anything but text.
 
 use callgate::{RepairCode, Severity};
-use callgate_gateway::report::{Html, Shade, coloured, document, legend};
+use callgate_agent::report::{Html, Shade, coloured, document, legend};
 
 use super::examples::{ShownCall, Shows};
 use super::{Example, Heading, Names, ScanReport, Verdict, Verdicts, percent, ranked};

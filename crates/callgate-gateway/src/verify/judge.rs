@@ -9,7 +9,7 @@ use super::request::can_forbid_parallel;
 use super::{
     EndpointApi, Expectation, Score, SeenAnswer, SeenCall, TEXT, Task, TaskChoice, TaskReport, Waits,
 };
-use crate::report::Part;
+use callgate_agent::report::Part;
 
 /// How many failures of a measure are kept.
 const KEPT: usize = 5;

@@ -12,7 +12,7 @@ use callgate::Gate;
 use callgate_agent::model::Address;
 use serde::Serialize;
 
-use crate::report::Part;
+use callgate_agent::report::Part;
 
 pub use baseline::{Baseline, Change, Compared, FIRST_ARGUMENT};
 pub use tasks::{Expectation, Task, TaskChoice, TaskFault};

@@ -1,6 +1,8 @@
 //! A model's server that says what a test tells it to, a gateway in front of it, and a client.
 #![allow(dead_code, clippy::unwrap_used, clippy::panic)] // Each test uses its part; a test may panic.
 
+pub(crate) mod watched;
+
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};

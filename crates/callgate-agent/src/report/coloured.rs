@@ -1,6 +1,6 @@
 //! A model's text with every part in the colour of what it became, and marks on what was changed or found wrong.
 
-use callgate_agent::visible::{Breaks, visible};
+use crate::visible::{Breaks, visible};
 
 use super::{Html, Part, PartKind};
 

@@ -1,6 +1,6 @@
 //! HTML that is written safely: markup is part of this program, and everything else goes in as text.
 
-use callgate_agent::visible::{Breaks, visible};
+use crate::visible::{Breaks, visible};
 
 use super::STYLE;
 
