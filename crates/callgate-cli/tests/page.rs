@@ -4,6 +4,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on says so by panicking")]
 
+#[path = "page/sidecar.rs"]
+mod sidecar;
 #[path = "page/systems.rs"]
 mod systems;
 #[path = "page/words.rs"]
