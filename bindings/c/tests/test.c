@@ -1,13 +1,15 @@
 /* The C interface as a C program uses it: whole responses, pieces, structured calls, repairs, feedback, and every way to
  * use it wrongly. `scripts/c` compiles and runs it, plainly and with the sanitizers. */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "callgate.h"
 
-static int checks = 0;
+/* Threads count here as well. */
+static atomic_int checks = 0;
 
 /* Ends the program with the line and the text where something is not as it should be. */
 #define CHECK(what, text)                                                        \
