@@ -189,6 +189,21 @@ impl Session {
         failed.map_or(Ok(list), Err)
     }
 
+    /// Reads text that came as special tokens of the model's vocabulary. With `special="required"` markers that are such
+    /// tokens count only here.
+    #[pyo3(signature = (text, /))]
+    fn push_special<'py>(&self, py: Python<'py>, text: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
+        let text = errors::text(text, "text")?;
+        let mut state = self.state(py)?;
+        let State { session, chars } = &mut *state;
+        let Some(session) = session else { return Err(closed(py)) };
+        chars.push(text);
+        let list = PyList::empty(py);
+        let mut failed = None;
+        session.push_special(text, &mut |event| keep(&list, event, chars, &mut failed));
+        failed.map_or(Ok(list), Err)
+    }
+
     /// Reads one delta of a structured provider call: by keywords, or as OpenAI writes it.
     #[pyo3(signature = (delta=None, /, *, index=None, id=None, name=None, arguments=None, done=false))]
     #[allow(clippy::too_many_arguments)] // They are the keywords of the method.

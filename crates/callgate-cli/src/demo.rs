@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use callgate::internal::batch::join;
 use callgate::{Call, Code, Event, FinishReason, Gate, NativeDelta, Registry, Response};
 
 use crate::exit::{Outcome, Stop};
@@ -9,7 +10,7 @@ use crate::input;
 use crate::json_text::{Strings, on_one_line};
 use crate::paint::{Breaks, Paint, Tone, padded, visible};
 use crate::source::Source;
-use crate::view::{self, Observer, counted, join};
+use crate::view::{self, Observer, counted};
 
 /// The tools that the examples may call.
 const TOOLS: &str = r#"[

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, IsTerminal, Read, Write};
 use std::path::Path;
 
+use callgate::internal::batch::Gates;
 use callgate::{FinishReason, Gate, Profile, Record, Registry, Schema};
 use serde_json::Value;
 
@@ -221,6 +222,24 @@ pub(crate) fn gate(args: &GateArgs, about: About<'_>, loading: ToolLoading) -> R
         }
     }
     builder.build().map_err(|error| Stop::usage(error.message, error.help))
+}
+
+/// The gates of many lines, of which this is the one that the flags describe.
+pub(crate) fn gates(args: &GateArgs, gate: &Gate) -> Result<Gates, Stop> {
+    let mut gates =
+        Gates::new(*gate.profile()).with_dialects(args.dialect.clone()).with_knobs(args.set.clone());
+    if let Some(model) = &args.model {
+        gates = gates.with_model(model);
+    }
+    if let Some(tools) = gate.registry() {
+        gates = gates.with_tools(tools.clone());
+    }
+    for path in &args.dialect_file {
+        for record in records(path)? {
+            gates = gates.with_record(record);
+        }
+    }
+    Ok(gates)
 }
 
 /// The reason that a flag's word stands for.

@@ -28,6 +28,7 @@ mod scan_report;
 mod serve;
 #[cfg(feature = "gateway")]
 mod serve_log;
+mod session;
 mod source;
 mod trial;
 mod trust;
@@ -89,6 +90,7 @@ fn run() -> Result<Outcome, Stop> {
         Command::Demo => demo::run(paint, out),
         Command::Parse(args) => parse::run(args, paint, out),
         Command::Scan(args) => scan::run(args, paint, out),
+        Command::Session(args) => session::run(args, out),
         Command::Detect(args) => detect::run(args, paint, out),
         Command::Repair(args) => repair::run(args, paint, out),
         Command::Dialects(args) => dialects::run(args, paint, out),

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use callgate::internal::batch::Form;
+use callgate::internal::batch::{Form, event_line, finish_event, join};
 use callgate::internal::detect::{Candidate, Detector};
 use callgate::internal::profile::ProfileView;
 use callgate::{Choice, Code, Event, FinishReason, Gate, Response, Session};
@@ -18,7 +18,7 @@ use crate::input;
 use crate::json_text::{Strings, on_one_line};
 use crate::paint::{Breaks, Paint, Tone, one_line, padded, visible};
 use crate::source::Source;
-use crate::view::{self, Observer, Reading, join};
+use crate::view::{self, Observer, Reading};
 
 pub(crate) fn run(args: &ParseArgs, paint: Paint, out: &mut dyn Write) -> Result<Outcome, Stop> {
     input::finish_reason(&args.finish_reason)?;
@@ -246,9 +246,7 @@ impl Watch<'_> {
     }
 
     fn json_line(&mut self, event: &Event<'_>) -> Result<(), Stop> {
-        let line = serde_json::to_string(event).map_err(|error| Stop::Internal(error.to_string()))?;
-        // The arguments are written as the model wrote them, and a line break between two of them is only white space.
-        let line = line.replace(['\n', '\r'], " ");
+        let line = event_line(event).map_err(Stop::Internal)?;
         writeln!(self.out, "{}", self.paint.json(&line))?;
         Ok(())
     }
@@ -298,12 +296,7 @@ fn stream_line(out: &mut dyn Write, paint: Paint, event: &Event<'_>) -> Result<(
 
 /// The last line of the JSON output: how the response as a whole ended.
 fn finish_line(name: Option<&str>, response: &Response, hint: Option<&Candidate>) -> Value {
-    let mut line = serde_json::json!({
-        "event": "finish",
-        "finish_reason": response.finish_word(),
-        "calls": response.calls.len(),
-        "rejected": response.rejected.len(),
-    });
+    let mut line = finish_event(response);
     if let Some(name) = name {
         line["file"] = Value::from(name);
     }

@@ -24,22 +24,9 @@ pub(crate) fn run(args: &ScanArgs, paint: Paint, out: &mut dyn Write) -> Result<
     input::note_unknown_model(&args.gate);
     let form =
         Form { openai: args.output_format == OutputFormat::Openai, feedback: args.feedback, view: args.view };
-    let mut gates =
-        Gates::new(*gate.profile()).with_dialects(args.gate.dialect.clone()).with_form(form).with_hints();
-    gates = gates.with_knobs(args.gate.set.clone());
+    let mut gates = input::gates(&args.gate, &gate)?.with_form(form).with_hints();
     if args.gate.tool_loading == Some(ToolLoading::Strict) {
         gates = gates.with_strict_tools();
-    }
-    if let Some(model) = &args.gate.model {
-        gates = gates.with_model(model);
-    }
-    if let Some(tools) = gate.registry() {
-        gates = gates.with_tools(tools.clone());
-    }
-    for path in &args.gate.dialect_file {
-        for record in input::records(path)? {
-            gates = gates.with_record(record);
-        }
     }
     // The flags were checked before, so an error here belongs to the line that asks for this gate.
     let _ = gates.prepare();

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::Path;
 
+use callgate::internal::batch::join;
 use callgate::internal::dialect::Miss;
 use callgate::{Event, FinishReason, Gate, Record, Response};
 
@@ -53,7 +54,7 @@ pub(crate) fn run(
     let mut events = Vec::new();
     let mut session = gate.session();
     let mut see = |event: Event<'_>| {
-        view::join(&mut events, event.clone().into_owned());
+        join(&mut events, event.clone().into_owned());
         observer.see(event);
     };
     session.push_bytes(&bytes, &mut see);

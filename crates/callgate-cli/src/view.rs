@@ -47,27 +47,6 @@ impl Observer {
     }
 }
 
-/// Appends an event, or joins it to the last one if it only continues that: what is left does not depend on the chunks.
-pub(crate) fn join(events: &mut Vec<Event<'static>>, event: Event<'static>) {
-    match (events.last_mut(), event) {
-        (Some(Event::Text { text, span, .. }), Event::Text { text: more, span: next, .. })
-        | (Some(Event::Reasoning { text, span, .. }), Event::Reasoning { text: more, span: next, .. })
-            if span.end == next.start =>
-        {
-            text.to_mut().push_str(&more);
-            span.end = next.end;
-        }
-        (Some(Event::Markup { span, .. }), Event::Markup { span: next, .. }) if span.end == next.start => {
-            span.end = next.end
-        }
-        (
-            Some(Event::ArgumentsDelta { attempt, delta, .. }),
-            Event::ArgumentsDelta { attempt: same, delta: more, .. },
-        ) if *attempt == same => delta.to_mut().push_str(&more),
-        (_, event) => events.push(event),
-    }
-}
-
 /// The colour of what an event says.
 pub(crate) fn tone_of(event: &Event<'_>) -> Tone {
     match event {

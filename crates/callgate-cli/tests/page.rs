@@ -7,6 +7,8 @@
 #[cfg(feature = "gateway")]
 #[path = "page/gateway.rs"]
 mod gateway;
+#[path = "page/sidecar.rs"]
+mod sidecar;
 #[path = "page/systems.rs"]
 mod systems;
 #[path = "page/tasks.rs"]

@@ -15,6 +15,8 @@ use crate::session::Session;
 pub enum Chunk<'a> {
     /// Text.
     Text(Cow<'a, str>),
+    /// Text that came as special tokens of the model's vocabulary; see [`Session::push_special`].
+    Special(Cow<'a, str>),
     /// Text as bytes, cut even inside of characters.
     Bytes(Cow<'a, [u8]>),
     /// Reasoning that the provider sends apart from the text.
@@ -189,6 +191,7 @@ impl Pump {
         let sink = &mut |event: Event<'_>| events.push_back(event.into_owned());
         match chunk {
             Some(Chunk::Text(text)) => session.push(&text, sink),
+            Some(Chunk::Special(text)) => session.push_special(&text, sink),
             Some(Chunk::Bytes(bytes)) => session.push_bytes(&bytes, sink),
             Some(Chunk::Reasoning(text)) => session.reasoning(&text, sink),
             Some(Chunk::Native { index, id, name, arguments, done }) => {

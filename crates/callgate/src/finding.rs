@@ -530,6 +530,26 @@ codes! {
         "a line of the batch could not be read"
         "Write one JSON object per line, with `text`, `chunks` or `tool_calls`."
         "" "";
+    BadRequest "bad-request" "bad_request" Error
+        "a request could not be used"
+        "Write one JSON object per line, with `op`, `id` and what the operation needs."
+        "" "";
+    UnknownSession "unknown-session" "unknown_session" Error
+        "no conversation with this id is open"
+        "Open it first, or check the id."
+        "" "";
+    SessionOpen "session-open" "session_open" Error
+        "a conversation with this id is open already"
+        "Close it first, or take another id."
+        "" "";
+    TooManySessions "too-many-sessions" "too_many_sessions" Error
+        "as many conversations are open as may be"
+        "Close those that are over, or allow more with --max-sessions."
+        "" "";
+    NoResponse "no-response" "no_response" Error
+        "no response of this conversation has ended yet"
+        "End one with `finish` first."
+        "" "";
     MaxMistakes "max-mistakes" "max_mistakes" Error
         "the limit of rejected responses was reached"
         "Follow the format that was asked for; a correct response starts the count anew."

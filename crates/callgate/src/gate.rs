@@ -7,7 +7,7 @@ use crate::dialect::Record;
 use crate::ending::FinishReason;
 use crate::frame::Compiled;
 use crate::frame::openers::Openers;
-use crate::frame::program::compile;
+use crate::frame::program::compile_with;
 use crate::policy::{Endings, Excess, Partial, Policy, Position, Release};
 use crate::profile::Profile;
 use crate::registry::{Registry, nearest};
@@ -56,7 +56,7 @@ impl Gate {
         registry: Option<Registry>,
         records: Vec<ActiveDialect>,
     ) -> Gate {
-        let program = Arc::new(compile(&records));
+        let program = Arc::new(compile_with(&records, policy.special));
         let openers = Arc::new(Openers::new(&program));
         let rules = Rules {
             registry,

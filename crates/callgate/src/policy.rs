@@ -321,9 +321,24 @@ pub struct Policy {
     /// What a text value is of which no schema says the type.
     #[doc(hidden)]
     pub untyped: Untyped,
+    /// How a marker must come that is a special token of the model's vocabulary: between bars (`<|call|>`), as a label
+    /// (`[TOOL_CALLS]`), or named by the dialect (`<tool_call>` of Qwen). Marks inside of a body, as private quotes are, count however they came.
+    #[doc(hidden)]
+    pub special: Special,
     /// Limits.
     #[doc(hidden)]
     pub limits: Limits,
+}
+
+/// How the marker of a call must come, where it is a special token of the model's vocabulary.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Special {
+    /// As special tokens or as text with the same letters.
+    #[default]
+    Either,
+    /// As special tokens: the same letters in text are text.
+    Required,
 }
 
 /// What a key that stands twice in one object means.
@@ -388,6 +403,7 @@ impl Default for Policy {
             echo: Echo::Report,
             duplicate_keys: DuplicateKeys::Reject,
             untyped: Untyped::Json,
+            special: Special::Either,
             limits: Limits::default(),
         }
     }

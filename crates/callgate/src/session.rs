@@ -88,6 +88,10 @@ impl Session {
         let mut ignore = |_: Event<'_>| {};
         self.ledger.base = tail.len();
         let gate = &*self.gate;
+        if gate.program.special.is_some() {
+            // The template of the prompt wrote it.
+            self.machine.note_special(Span::new(0, tail.len()));
+        }
         let mut out =
             Emitter { ledger: &mut self.ledger, sink: &mut ignore, limit: gate.rules.policy.limits.held };
         self.machine.run(gate, tail, &mut out);
@@ -116,6 +120,37 @@ impl Session {
         let gate = &*self.gate;
         let mut out = Emitter { ledger: &mut self.ledger, sink, limit: gate.rules.policy.limits.held };
         read(gate, &mut self.machine, &mut self.length, chunk, &mut out);
+    }
+
+    /// Reads text that came as special tokens of the model's vocabulary, as a server that has the tokens knows it. Under the
+    /// policy `special = required` the markers that are such tokens count only here; under `either` this is
+    /// [`Session::push`].
+    ///
+    /// ```
+    /// # use callgate::{Event, FinishReason, Gate, Policy};
+    /// let gate = Gate::builder().policy(Policy::default().special_required()).build()?;
+    /// let mut names = Vec::new();
+    /// let mut sink = |event: Event<'_>| {
+    ///     if let Event::Call(call) = event {
+    ///         names.push(call.name);
+    ///     }
+    /// };
+    /// let mut session = gate.session();
+    /// session.push("They write [TOOL_CALLS]forge[ARGS]{} like this.\n", &mut sink);
+    /// session.push_special("[TOOL_CALLS]", &mut sink);
+    /// session.push("look", &mut sink);
+    /// session.push_special("[ARGS]", &mut sink);
+    /// session.push("{}", &mut sink);
+    /// session.finish(FinishReason::Stop, &mut sink);
+    /// assert_eq!(names, ["look"]);
+    /// # Ok::<(), callgate::GateError>(())
+    /// ```
+    pub fn push_special(&mut self, text: &str, sink: &mut dyn FnMut(Event<'_>)) {
+        if self.gate.program.special.is_some() {
+            let start = self.ledger.base + self.length + self.partial.len();
+            self.machine.note_special(Span::new(start, start + text.len()));
+        }
+        self.push(text, sink);
     }
 
     /// Reads a chunk of bytes, cut anywhere, even inside a character.

@@ -99,6 +99,7 @@ class _Policy(TypedDict, total=False):
     require_call: Literal["never", "if-attempted", "always"]
     truncated: Literal["reject", "complete"]
     untyped: Literal["json", "text", "python"]
+    special: Literal["either", "required"]
     limits: _Limits
     name_rule: _NameRule
 
@@ -396,6 +397,7 @@ class Session:
     """The reading of one response. Calls come out of `finish`."""
 
     def push(self, chunk: str | bytes, /) -> list[Event]: ...
+    def push_special(self, text: str, /) -> list[Event]: ...
     def native(
         self,
         delta: Any = None,

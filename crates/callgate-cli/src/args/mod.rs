@@ -48,6 +48,8 @@ pub(crate) enum Command {
     Parse(ParseArgs),
     /// Judge many responses: JSON lines in, one JSON line out for each, in order
     Scan(ScanArgs),
+    /// Read many responses at once for a program in any language: JSON requests in, an answer out for each
+    Session(SessionArgs),
     /// Say in which dialect a text is written, and which flag reads it
     Detect(DetectArgs),
     /// Repair any JSON: the repaired text on standard output, the repairs on standard error
@@ -236,6 +238,26 @@ pub(crate) struct ScanArgs {
     pub(crate) report: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) lines: LineArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Each line of standard input is a request with `op` (open, push, push_special, reasoning, native, finish, feedback,
+strikes, close) and `id`, the name of a conversation; the answer carries both. The flags hold for conversations that do
+not say otherwise when they are opened. A bad request is answered with an error and changes nothing. The end of the
+input ends the run. docs/sidecar.md has the protocol, and clients in Go and C#.
+
+Example:
+  printf '%s\\n' '{\"op\":\"open\",\"id\":1}' '{\"op\":\"push\",\"id\":1,\"text\":\"Hello\"}' | callgate session")]
+pub(crate) struct SessionArgs {
+    #[command(flatten)]
+    pub(crate) gate: GateArgs,
+    /// The most conversations that are open at once
+    #[arg(long, value_name = "COUNT", default_value = "1024")]
+    pub(crate) max_sessions: usize,
+    /// The longest request, in bytes
+    #[arg(long, value_name = "BYTES", default_value = "16777216")]
+    pub(crate) max_line: usize,
 }
 
 #[derive(Debug, Args)]

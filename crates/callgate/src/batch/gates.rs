@@ -163,7 +163,7 @@ impl Gates {
     fn dialects(&mut self, asked: Asked<'_>) -> Result<Vec<String>, Finding> {
         match asked.dialect {
             Some(Value::String(name)) => return Ok(vec![name.clone()]),
-            Some(other) => return Err(bad(format!("`dialect` must be a name, not {other}"))),
+            Some(other) => return Err(bad(format!("`dialect` must be a name, not {other}")).path("/dialect")),
             None if !self.dialects.is_empty() => return Ok(self.dialects.clone()),
             None => {}
         }
@@ -188,7 +188,7 @@ impl Gates {
     /// The tools that a line brings.
     fn own_tools(&self, tools: &Value) -> Result<Registry, Finding> {
         let read = if self.strict_tools { Registry::from_value } else { Registry::tolerant };
-        read(tools).map_err(|error| bad(error.to_string()))
+        read(tools).map_err(|error| bad(error.to_string()).path("/tools"))
     }
 
     fn build(&self, asked: Asked<'_>, dialects: &[String]) -> Result<Gate, Finding> {
@@ -196,12 +196,13 @@ impl Gates {
             None => self.profile,
             Some(name) => name.as_str().and_then(Profile::named).ok_or_else(|| {
                 bad(format!("there is no profile {name}; known are {}", Profile::NAMES.join(", ")))
+                    .path("/profile")
             })?,
         };
         let mut policy = profile.policy();
         self.knobs.iter().try_for_each(|flag| policy.set_flag(flag)).map_err(bad)?;
         if let Some(knobs) = asked.policy {
-            policy.set_all(knobs).map_err(|problem| bad(format!("`policy`: {problem}")))?;
+            policy.set_all(knobs).map_err(|problem| bad(format!("`policy`: {problem}")).path("/policy"))?;
         }
         let mut builder = Gate::builder().profile(profile).policy(policy);
         for record in &self.records {
@@ -218,7 +219,8 @@ impl Gates {
                 }
             }
         }
-        builder.build().map_err(|error| bad(error.to_string()))
+        // All that is left to be wrong is what listens.
+        builder.build().map_err(|error| bad(error.to_string()).path("/dialect"))
     }
 }
 

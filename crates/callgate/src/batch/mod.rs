@@ -6,6 +6,7 @@
 
 mod form;
 mod gates;
+mod sessions;
 
 use serde_json::{Value, json};
 
@@ -21,6 +22,7 @@ use crate::session::Session;
 
 pub use form::Form;
 pub use gates::Gates;
+pub use sessions::{Conversation, Desk, OPERATIONS, event_line, finish_event, join, unusable};
 
 use form::one_line;
 use gates::Asked;

@@ -2,6 +2,7 @@
 
 use super::record::Record;
 use super::shape::{Content, Shape};
+use super::spelling::tokens;
 use super::steps::{Unit, units};
 use super::template::{Part, Slot, Template, is_word_character};
 use crate::json::Syntax;
@@ -46,6 +47,7 @@ fn lists_are_short(record: &Record) -> Result<(), Problem> {
         ("error", record.error.len()),
         ("also", record.also.iter().map(|(_, others)| 1 + others.len()).sum()),
         ("bare", record.bare.len()),
+        ("special", record.special.len()),
         ("types", record.types.len()),
     ];
     match templates.chain(others).find(|(_, length)| *length > MOST_ENTRIES) {
@@ -322,12 +324,17 @@ fn texts_hold_text(record: &Record) -> Result<(), Problem> {
             list.iter().any(|template| template.literals().any(|literal| literal.contains(opener.as_str())))
         })
     };
-    match record.bare.iter().position(|opener| opener.len() < 4 || !inner_heads(opener)) {
+    if let Some(entry) = record.bare.iter().position(|opener| opener.len() < 4 || !inner_heads(opener)) {
+        let message = format!("`{}` is no inner opener of this dialect", record.bare[entry]);
+        let help = "Copy at least four bytes of a literal that opens a call inside its wrapper.";
+        return Err(problem("bare", entry, message, help));
+    }
+    let is_tag = |tag: &String| tag.starts_with('<') && tag.ends_with('>') && tokens(tag).len() <= 2;
+    match record.special.iter().position(|tag| !is_tag(tag) || !inner_heads(tag)) {
         None => Ok(()),
         Some(entry) => {
-            let message = format!("`{}` is no inner opener of this dialect", record.bare[entry]);
-            let help = "Copy at least four bytes of a literal that opens a call inside its wrapper.";
-            Err(problem("bare", entry, message, help))
+            let message = format!("`{}` is no tag of this dialect", record.special[entry]);
+            Err(problem("special", entry, message, "Copy a whole tag, as in `<tool_call>`."))
         }
     }
 }

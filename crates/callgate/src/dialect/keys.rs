@@ -47,7 +47,7 @@ impl Record {
         literals.chain(self.bare.iter().map(String::as_str))
     }
 
-    fn all_keys(&self) -> [(&'static str, Value); 30] {
+    fn all_keys(&self) -> [(&'static str, Value); 31] {
         let templates = |list: &[Template]| match list {
             [one] => json!(one.to_string()),
             many => many.iter().map(|template| json!(template.to_string())).collect(),
@@ -99,6 +99,7 @@ impl Record {
             ("ends_thought", json!(self.ends_thought)),
             ("noise", templates(&self.noise)),
             ("bare", json!(self.bare)),
+            ("special", json!(self.special)),
         ]
     }
 }

@@ -69,6 +69,7 @@ pub(super) const KEYS: &[&str] = &[
     "ends_thought",
     "noise",
     "bare",
+    "special",
 ];
 
 const DEFAULT_OBJECT: &str = r#"{"name": "{name}", "arguments": {arguments}}"#;
@@ -207,6 +208,7 @@ impl<'t> Loader<'t> {
             ends_thought: self.flag("ends_thought")?.unwrap_or(false),
             noise: self.templates("noise")?.unwrap_or_default(),
             bare: self.strings("bare")?.unwrap_or_default(),
+            special: self.strings("special")?.unwrap_or_default(),
         };
         // A record that says nothing about `auto` listens if it can; one that asks for it must be able to.
         if record.auto && (record.known || !record.openers().into_iter().any(Record::is_unmistakable)) {

@@ -109,6 +109,9 @@ pub struct Record {
     /// Inner openers that are unmistakable even without their wrapper.
     #[doc(hidden)]
     pub bare: Vec<String>,
+    /// Its tags that are special tokens of its models' vocabularies, besides those that are told by bars and capitals.
+    #[doc(hidden)]
+    pub special: Vec<String>,
 }
 
 impl Record {

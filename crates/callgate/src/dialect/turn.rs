@@ -1,6 +1,8 @@
 //! Turns: what ends the turn of a model, how others begin to speak, which other tokens a prompt is made of, and the names
 //! of thoughts, for all dialects alike.
 
+use std::ops::Range;
+
 use super::record::Record;
 use super::template::Template;
 
@@ -116,6 +118,22 @@ pub(crate) fn is_token(literal: &str) -> bool {
         label.len() >= 3 && label.bytes().all(|byte| byte.is_ascii_uppercase() || b"_/".contains(&byte));
     let is_one = !literal.contains(char::is_whitespace) && literal.rfind(['<', '[']) == Some(0);
     is_one && (has_bar || is_label)
+}
+
+/// The part of a token of a literal that is a special token by itself: `<|call|>` and `[ARGS]` are as wholes, and in
+/// `<｜DSML｜invoke` the word between the bars is. Tags are if they are among the named ones. Nothing if all of it is
+/// letters that any text may have.
+pub(crate) fn special_part(token: &str, named: &[String]) -> Option<Range<usize>> {
+    let is_bar = |c: char| matches!(c, '|' | '｜');
+    let bars = token.strip_prefix('<').and_then(|_| Some((token.find(is_bar)?, token.rfind(is_bar)?)));
+    let Some((first, last)) = bars else {
+        // The end of a tag is a token by itself.
+        let is_named = named.iter().any(|tag| tag == token || tag.strip_suffix('>') == Some(token));
+        return (is_named || is_token(token)).then_some(0..token.len());
+    };
+    let end = last + token[last..].chars().next().map_or(0, char::len_utf8);
+    let is_inner = first < last && matches!(&token[..first], "<" | "</") && !token[end..].starts_with('>');
+    Some(if is_inner { first..end } else { 0..token.len() })
 }
 
 impl Record {

@@ -141,7 +141,7 @@ fn may_spread(ops: &[Op], space: Pc) -> bool {
 
 /// Whether what can be reached from an instruction depends on what the thread has read.
 pub(super) fn needs_thread(op: Op) -> bool {
-    matches!(op, Op::Suffix | Op::Repeat(_) | Op::Return | Op::Bound(_))
+    matches!(op, Op::Suffix | Op::Repeat(_) | Op::Return | Op::Bound(_) | Op::Special(_))
 }
 
 /// Whether a thread stays at an instruction, at least for now.

@@ -30,6 +30,8 @@ pub(crate) enum Op {
     Reopened,
     /// Goes on only where this slot is bound.
     Bound(Slot),
+    /// Goes on only where so many bytes before it came as special tokens.
+    Special(u16),
     /// Any white space, or none.
     Space,
     /// Some white space.
@@ -221,6 +223,11 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
+    /// Whether it is one of calls, with a marker that says so.
+    pub(crate) fn is_marked_call(&self) -> bool {
+        matches!(self.kind, FrameKind::Calls | FrameKind::Wrapperless) && !self.unmarked
+    }
+
     /// Whether this text begins with the first token of a marker that only calls have.
     pub(crate) fn is_opened_by(&self, text: &str) -> bool {
         // Behind the name of a tag its attributes may differ.
@@ -272,6 +279,9 @@ pub(crate) struct Program {
     pub(crate) before: usize,
     /// The first tokens of the markers of all frames of calls, the shortest first.
     pub(crate) markers: Vec<Arc<str>>,
+    /// Whether markers that are special tokens count only where they came as such; then it holds the tags that are such
+    /// tokens, besides those that are told by bars and capitals.
+    pub(crate) special: Option<Arc<[String]>>,
     /// Whether a dialect that was chosen opens calls with no tag or token of its own.
     pub(crate) opens_unmarked: bool,
     /// Whether the names of tools are the markers of calls in a format that was asked for.
@@ -297,7 +307,7 @@ impl Program {
         let byte = |at: usize| match ops.get(at) {
             Some(Op::Byte(byte)) => Some(Some(*byte)),
             Some(Op::Loose(character)) => Some(Some(character.first())),
-            Some(Op::Space) => Some(None),
+            Some(Op::Space | Op::Special(_)) => Some(None),
             _ => None,
         };
         let ends = |byte: Option<u8>| matches!(byte, Some(b'>' | b']'));

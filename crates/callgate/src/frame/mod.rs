@@ -9,6 +9,7 @@ pub(crate) mod openers;
 pub(crate) mod program;
 mod region;
 mod slips;
+mod specials;
 mod stops;
 mod thread;
 pub(crate) mod threads;

@@ -246,7 +246,10 @@ impl Builder<'_> {
             |thread: &Thread| matches!(op(thread), Op::Byte(_) | Op::Space | Op::Space1 | Op::Line);
         // At the very start nothing can come before a call, so that it begins there is certain.
         let hands_over = threads.iter().any(|thread| {
-            thread.depends_on_response(depth == 0) || !is_literal(thread) && !may_begin_word(op(thread))
+            thread.depends_on_response(depth == 0)
+                || !is_literal(thread) && !may_begin_word(op(thread))
+                // Whether a marker came as special tokens differs from response to response.
+                || matches!(self.program.ops.get(thread.pc as usize + 1), Some(Op::Special(_)))
         });
         let is_closed = !hands_over && depth < LONGEST && threads.iter().all(is_literal);
         self.openers.sets.push(ThreadSet { threads, edges: Vec::new(), hands_over, is_closed });

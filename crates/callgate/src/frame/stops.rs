@@ -130,7 +130,7 @@ fn literal(program: &Program, from: Pc) -> Vec<u8> {
     let bytes = program.ops[from as usize..].iter().map_while(|op| match op {
         Op::Byte(byte) => Some(Some(*byte)),
         Op::Loose(character) => Some(Some(character.first())),
-        Op::Space => Some(None),
+        Op::Space | Op::Special(_) => Some(None),
         _ => None,
     });
     bytes.flatten().take(ENOUGH).collect()

@@ -2,8 +2,8 @@
 
 use super::{
     BlankArgs, Coerce, Dangerous, DuplicateKeys, Echo, Endings, Excess, ExtraArgs, Foreign, Members,
-    NameRule, Partial, Policy, Position, Quote, Region, Release, RepairPolicy, RequireCall, TruncatedPolicy,
-    Untyped,
+    NameRule, Partial, Policy, Position, Quote, Region, Release, RepairPolicy, RequireCall, Special,
+    TruncatedPolicy, Untyped,
 };
 
 macro_rules! positions {
@@ -79,6 +79,8 @@ positions! {
     untyped_json untyped Untyped::Json "Text of which no schema says the type is JSON if it reads as such, else text.";
     untyped_text untyped Untyped::Text "It is text, whatever it looks like.";
     untyped_python untyped Untyped::Python "It is JSON or a Python literal if it reads as such, else text.";
+    special_either special Special::Either "A marker that is a special token counts however it came.";
+    special_required special Special::Required "It counts only if it came as a special token, by `push_special`.";
 }
 
 /// Counts, names and limits.

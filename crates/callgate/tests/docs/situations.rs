@@ -1,6 +1,6 @@
 //! Situations: how to come to the codes that no text alone can show, each a few lines that do it.
 
-use callgate::internal::batch::{Gates, scan_line};
+use callgate::internal::batch::{Desk, Gates, scan_line};
 use callgate::internal::policy::Echo;
 use callgate::internal::profile::Strikes;
 use callgate::{Code, Event, FinishReason, Gate, Policy, Response, Session, Tools};
@@ -30,6 +30,14 @@ fn echoed(change: impl FnOnce(&mut Policy)) -> Vec<Code> {
         session.untrusted(CALL);
         session.push(CALL, sink);
     })
+}
+
+/// The error with which the last of these requests is answered, where one conversation may be open.
+fn requests(lines: &[&str]) -> Vec<Code> {
+    let mut desk = Desk::new(Gates::default(), 1);
+    let answer = lines.iter().map(|line| desk.answer(line)).last();
+    let answer: Value = serde_json::from_str(&answer.unwrap_or_default()).unwrap_or_default();
+    answer["error"]["code"].as_str().and_then(Code::from_word).into_iter().collect()
 }
 
 /// Every situation.
@@ -147,6 +155,31 @@ pub(crate) const ALL: &[Situation] = &[
                 session.push(after, sink);
             })
         },
+    },
+    Situation {
+        code: Code::BadRequest,
+        words: "a line for `callgate session` that is not a JSON object",
+        codes: || requests(&["not JSON"]),
+    },
+    Situation {
+        code: Code::UnknownSession,
+        words: "a request to `callgate session` about a conversation that was never opened",
+        codes: || requests(&[r#"{"op": "push", "id": 1, "text": "a"}"#]),
+    },
+    Situation {
+        code: Code::SessionOpen,
+        words: "two requests to `callgate session` that open a conversation of the same id",
+        codes: || requests(&[r#"{"op": "open", "id": 1}"#, r#"{"op": "open", "id": 1}"#]),
+    },
+    Situation {
+        code: Code::TooManySessions,
+        words: "one conversation more than `callgate session` may have open",
+        codes: || requests(&[r#"{"op": "open", "id": 1}"#, r#"{"op": "open", "id": 2}"#]),
+    },
+    Situation {
+        code: Code::NoResponse,
+        words: "a request to `callgate session` for feedback before a response has ended",
+        codes: || requests(&[r#"{"op": "open", "id": 1}"#, r#"{"op": "feedback", "id": 1}"#]),
     },
     Situation {
         code: Code::BadLine,

@@ -140,6 +140,12 @@ pub(super) const POLICY: &[Row] = &[
         "what a text value is of which no schema says the type",
     ),
     knob(
+        "policy.special",
+        ranked("required < either"),
+        Kind::Word(&["either", "required"]),
+        "how a marker must come that is a special token",
+    ),
+    knob(
         "policy.limits.arguments",
         LIMIT,
         Kind::Count(1, 1 << 30),

@@ -12,6 +12,7 @@ use crate::ledger::{Emitter, Pending};
 use super::super::marks::Marks;
 use super::super::program::Body;
 use super::super::region::{Change, Regions, Surroundings};
+use super::super::specials::has_special;
 use super::super::stops::Stops;
 use super::literals::{LiteralMatcher, Resync};
 use super::matching::Waiting;
@@ -72,6 +73,9 @@ pub(super) struct Context {
 #[derive(Debug)]
 pub(super) struct StrayClosers {
     closers: LiteralMatcher,
+    /// Whether those that are special tokens count only where they came as such, which makes them no text; then the tags
+    /// that are.
+    special: Option<Arc<[String]>>,
     /// How many calls have begun since that are not made but shown, and whose closers are still to come.
     pub(super) shown: usize,
     /// What the frame ended with. Right behind it, it is the same closer twice.
@@ -81,15 +85,18 @@ pub(super) struct StrayClosers {
 }
 
 impl StrayClosers {
-    pub(super) fn new(literals: Vec<(String, Resync)>, last: String) -> Self {
-        StrayClosers { closers: LiteralMatcher::new(literals), shown: 0, last, since: 0 }
+    pub(super) fn new(literals: Vec<(String, Resync)>, last: String, special: Option<Arc<[String]>>) -> Self {
+        StrayClosers { closers: LiteralMatcher::new(literals), special, shown: 0, last, since: 0 }
     }
 
     /// The place in this text, which begins at `start`, of a closer that belongs to no call.
-    fn find(&mut self, text: &str, start: usize) -> Option<usize> {
+    fn find(&mut self, text: &str, start: usize, is_token: bool) -> Option<usize> {
         (start..).zip(text.bytes()).find_map(|(at, byte)| {
             self.since += usize::from(!byte.is_ascii_whitespace());
             let (closer, resync) = self.closers.read(byte)?;
+            if !is_token && self.special.as_ref().is_some_and(|named| has_special(closer, named)) {
+                return None;
+            }
             if closer == self.last && self.since == closer.len() {
                 self.since = 0;
                 return None;
@@ -243,7 +250,7 @@ impl AroundFrames {
             _ => {}
         }
         self.claim_space(0, start, out);
-        self.look_for_closers(token, start, out);
+        self.look_for_closers(token, start, true, out);
         let span = Span::new(start, start + token.len());
         out.markup(span);
         out.finding_once(Finding::new(Code::ControlToken).at(span));
@@ -266,7 +273,7 @@ impl AroundFrames {
     /// Hands out text as what the open context makes of it. Every character of text comes by here in its order, white
     /// space included, so the cuts between chunks do not matter to what looks at it.
     fn give(&mut self, text: &str, start: usize, out: &mut Emitter<'_, '_>) {
-        self.look_for_closers(text, start, out);
+        self.look_for_closers(text, start, false, out);
         let span = Span::new(start, start + text.len());
         match self.context.as_ref().map(|context| &context.kind) {
             Some(Body::Skip) => out.markup(span),
@@ -279,9 +286,9 @@ impl AroundFrames {
     }
 
     /// A closer of the last call behind it shows that a value of it was cut.
-    fn look_for_closers(&mut self, text: &str, start: usize, out: &mut Emitter<'_, '_>) {
+    fn look_for_closers(&mut self, text: &str, start: usize, is_token: bool, out: &mut Emitter<'_, '_>) {
         if let Some(closers) = &mut self.stray_closers
-            && let Some(at) = closers.find(text, start)
+            && let Some(at) = closers.find(text, start, is_token)
         {
             out.revoke_last(Finding::new(Code::SuspectValueEnd).at(Span::new(at, at + 1)));
             self.stray_closers = None;

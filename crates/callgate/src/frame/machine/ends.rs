@@ -116,7 +116,7 @@ impl Machine {
             }
             self.pool.keep_matching(matching);
             out.markup(Span::new(self.calls.accounted, end));
-            self.pass_calls(frame, out);
+            self.pass_calls(gate, frame, out);
         } else {
             self.pool.keep_matching(matching);
             if self.is_text_after_all(frame) {
@@ -137,7 +137,7 @@ impl Machine {
     }
 
     /// After a frame of calls: what follows may show that it was none, or that a value was cut.
-    fn pass_calls(&mut self, frame: &Frame, out: &mut Emitter<'_, '_>) {
+    fn pass_calls(&mut self, gate: &Compiled, frame: &Frame, out: &mut Emitter<'_, '_>) {
         let around = &mut self.around;
         let change = around.regions.pass_frame(self.held.text.ends_with('\n'));
         around.apply(change, out);
@@ -150,7 +150,7 @@ impl Machine {
         let last = frame.closers.iter().find(|closer| held.ends_with(closer.as_str()));
         around.stray_closers = (!frame.closers.is_empty()).then(|| {
             let last = last.cloned().unwrap_or_default();
-            StrayClosers::new(frame.closers.iter().map(closer).collect(), last)
+            StrayClosers::new(frame.closers.iter().map(closer).collect(), last, gate.program.special.clone())
         });
     }
 

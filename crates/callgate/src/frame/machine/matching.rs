@@ -513,6 +513,10 @@ impl Machine {
         } else if gate.program.markers.iter().any(|marker| self.held.text.starts_with(&**marker)) {
             // The threads that read the opener may be gone before those that went on with it.
             out.finding_once(Finding::new(Code::StrayMarker).at(span));
+        } else if let Some(end) = self.scratch.marker_as_text.take() {
+            let message = "the marker of a call came as text and not as special tokens, and was left as text";
+            let finding = Finding::new(Code::StrayMarker).message(message.to_owned());
+            out.finding_once(finding.at(Span::new(self.held.start, end)));
         }
         self.pool.keep_matching(matching);
         let held = std::mem::take(&mut self.held.text);

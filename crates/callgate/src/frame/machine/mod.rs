@@ -184,6 +184,14 @@ impl Machine {
         self.around.watch.forget();
     }
 
+    /// Notes that the next bytes to come, which are these, are special tokens.
+    pub(crate) fn note_special(&mut self, span: Span) {
+        if matches!(self.state, State::Outside) {
+            self.scratch.specials.forget_before(self.position);
+        }
+        self.scratch.specials.add(span);
+    }
+
     /// The text that looks like calls, once the response is over.
     pub(crate) fn unread(&mut self) -> Option<Box<Unread>> {
         self.around.watch.finish()

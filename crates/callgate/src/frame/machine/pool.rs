@@ -125,7 +125,9 @@ impl Machine {
         let spare = SPARE.try_with(|spare| spare.borrow_mut().pop()).ok().flatten();
         if let Some(Spare { pool, scratch, held }) = spare {
             self.pool = pool;
+            let specials = take(&mut self.scratch.specials);
             self.scratch = scratch;
+            self.scratch.specials = specials;
             self.held.text = held;
         }
         self.pool.is_open = true;

@@ -81,7 +81,11 @@ impl Machine {
             let mut buffer = [0; 4];
             let mut reached = None;
             for byte in c.encode_utf8(&mut buffer).bytes() {
-                if let Some((literal, resync)) = skip.ends.read(byte) {
+                if let Some((literal, resync)) = skip.ends.read(byte)
+                    && gate.program.special.as_deref().is_none_or(|named| {
+                        self.scratch.specials.cover_literal(literal, named, self.position + c.len_utf8())
+                    })
+                {
                     reached = Some((literal.to_owned(), resync));
                 }
             }

@@ -2,6 +2,7 @@
 
 use super::super::slips::Loose;
 use super::{Compiler, Mark, Op, SHORTEST_SIGN};
+use crate::dialect::turn::special_part;
 use crate::dialect::{Record, pieces, tokens};
 
 impl Compiler {
@@ -109,9 +110,13 @@ impl Compiler {
 
     /// A token: byte by byte, or in the twin of a frame in any spelling, its first character aside.
     fn token_bytes(&mut self, token: &str) {
+        let special = self.program.special.as_ref().and_then(|named| special_part(token, named));
         if !self.forgiving {
-            for byte in token.bytes() {
+            for (at, byte) in token.bytes().enumerate() {
                 self.byte(byte);
+                if let Some(part) = special.as_ref().filter(|part| part.end == at + 1) {
+                    self.emit(Op::Special(part.len() as u16));
+                }
             }
             return;
         }
@@ -128,6 +133,10 @@ impl Compiler {
             }
             if matches!(&token[..at + c.len_utf8()], "<" | "</") {
                 self.emit(Op::Space);
+            }
+            // In other spellings the token may have other bytes, but hardly fewer than it has characters.
+            if let Some(part) = special.as_ref().filter(|part| part.end == at + c.len_utf8()) {
+                self.emit(Op::Special(token[part.clone()].chars().count() as u16));
             }
         }
     }

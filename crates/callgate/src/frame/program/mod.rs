@@ -15,6 +15,7 @@ use std::sync::Arc;
 use crate::bytes::ByteSet;
 use crate::dialect::{Part, Record, Template, turn};
 use crate::draft::lines::LineMarks;
+use crate::policy::Special;
 use crate::rules::ActiveDialect;
 
 use self::calls::{Section, can_be_bare, without_wrapper};
@@ -28,6 +29,11 @@ use super::stops::Stops;
 
 /// Compiles the records that listen.
 pub(crate) fn compile(records: &[ActiveDialect]) -> Program {
+    compile_with(records, Special::Either)
+}
+
+/// The same, where it is said how markers that are special tokens must come.
+pub(crate) fn compile_with(records: &[ActiveDialect], special: Special) -> Program {
     let mut compiler = Compiler {
         program: Program {
             ops: Vec::new(),
@@ -48,6 +54,7 @@ pub(crate) fn compile(records: &[ActiveDialect]) -> Program {
             before: 0,
             markers: Vec::new(),
             opens_by_name: records.iter().any(|listening| listening.chosen && listening.record.known),
+            special: (special == Special::Required).then(|| named_tokens(records)),
             opens_unmarked: records.iter().filter(|listening| listening.chosen).any(|listening| {
                 // The prompt may have had the marker.
                 let prompt = &*listening.record.prompt;
@@ -82,6 +89,13 @@ pub(crate) fn compile(records: &[ActiveDialect]) -> Program {
     program.to_space = distances_to_space(&program.ops);
     program.stops = Stops::of_program(&program);
     program
+}
+
+/// The tags that are special tokens in the dialects that were chosen, or in all if none was.
+fn named_tokens(records: &[ActiveDialect]) -> Arc<[String]> {
+    let some_chosen = records.iter().any(|listening| listening.chosen);
+    let asked = records.iter().filter(|listening| listening.chosen || !some_chosen);
+    asked.flat_map(|listening| listening.record.special.iter().cloned()).collect()
 }
 
 /// Per instruction, how far the next free white space is.

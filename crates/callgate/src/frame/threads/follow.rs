@@ -114,6 +114,14 @@ fn expand(program: &Program, scratch: &mut Scratch, list: &mut Vec<Thread>, posi
                     scratch.worklist.push(WorkItem { thread, expanded: false });
                 }
             }
+            Op::Special(bytes) => {
+                if scratch.specials.cover(position.saturating_sub(bytes as usize), position) {
+                    thread.pc += 1;
+                    scratch.worklist.push(WorkItem { thread, expanded: false });
+                } else if program.frame_of(&thread).is_marked_call() {
+                    scratch.marker_as_text = Some(position);
+                }
+            }
             Op::Return => {
                 let Some(holder) = scratch.outer_values.get((thread.level as usize).wrapping_sub(1)) else {
                     continue;

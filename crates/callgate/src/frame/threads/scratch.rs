@@ -1,6 +1,7 @@
 //! Scratch: what the threads of a set have in common while they read, and lists that each step uses again.
 
 use super::super::instructions::{Pc, Program};
+use super::super::specials::Specials;
 use super::super::thread::{Thread, Words};
 
 /// What the threads of a set have in common: the words they have read, and stamps for keeping the set small.
@@ -17,6 +18,10 @@ pub(crate) struct Scratch {
     pub(super) worklist: Vec<WorkItem>,
     /// The values that hold the elements that are being read, the outermost first.
     pub(super) outer_values: Vec<OuterValue>,
+    /// Which bytes came as special tokens, where that is asked.
+    pub(crate) specials: Specials,
+    /// Where the marker of a call ended that came as text, and had to come as special tokens.
+    pub(crate) marker_as_text: Option<usize>,
 }
 
 /// A thread whose closure is still to be added.
@@ -46,6 +51,7 @@ impl Scratch {
     pub(crate) fn reset(&mut self) {
         self.words.clear();
         self.outer_values.clear();
+        self.marker_as_text = None;
     }
 
     /// A character that threads have read as part of a word.
@@ -56,6 +62,7 @@ impl Scratch {
     /// Leaves the lists with nothing in them.
     pub(crate) fn empty(&mut self) {
         self.reset();
+        self.specials = Specials::default();
         self.forget_visits();
     }
 

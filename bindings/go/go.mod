@@ -1,0 +1,3 @@
+module github.com/callgate/callgate/bindings/go
+
+go 1.19
