@@ -39,7 +39,7 @@ function failed(thrown) {
 }
 
 /** Puts another instance of the core in the place of this one. */
-export function restart() {
+function restart() {
   generation += 1;
   glue.__wbg_reset_state();
 }

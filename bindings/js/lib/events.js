@@ -12,21 +12,21 @@ export class Event {
     this.charSpan = charSpan;
   }
 
-  /** The event of this line, as `toLine` writes it. */
-  static fromLine(line) {
-    return event(JSON.parse(cross((core) => core.load_event(text(line, 'line')))));
+  /** The event of this JSON, as `toJsonText` writes it. */
+  static fromJsonText(json) {
+    return event(JSON.parse(cross((core) => core.load_event(text(json, 'json')))));
   }
 
-  /** The event as one line of JSON, as the command and the crate write it. */
-  toLine() {
+  /** The event as JSON, as the command and the crate write it: all digits of arguments are there. */
+  toJsonText() {
     return JSON.stringify(this.toJSON());
   }
 }
 
 class Text extends Event {
-  constructor(type, written, units) {
-    super(type, written.span, units === undefined ? written.span : units[0]);
-    this.text = written.text;
+  constructor(type, text, span, charSpan) {
+    super(type, span, charSpan);
+    this.text = text;
   }
 
   toJSON() {
@@ -63,10 +63,10 @@ class CallStarted extends Event {
 }
 
 class ArgumentsDelta extends Event {
-  constructor(written) {
+  constructor(attempt, delta) {
     super('arguments_delta', null, null);
-    this.attempt = written.attempt;
-    this.delta = written.delta;
+    this.attempt = attempt;
+    this.delta = delta;
   }
 
   toJSON() {
@@ -119,11 +119,11 @@ function findings(written, units, from, isText) {
 
 /** An accepted call. Only this authorises execution. */
 export class Call extends Event {
-  #line;
+  #json;
   #arguments;
 
-  constructor(line, argumentsJson, units) {
-    const { attempt, call } = JSON.parse(line);
+  constructor(json, argumentsJson, units) {
+    const { attempt, call } = JSON.parse(json);
     const isText = call.span !== null;
     super('call', call.span, units === undefined ? call.span : units[0]);
     this.attempt = attempt;
@@ -140,7 +140,7 @@ export class Call extends Event {
     this.coercions = call.coercions.map(({ code, path, from, to }) => ({ code, path, before: from, after: to }));
     this.findings = findings(call.findings, units, 1 + call.repairs.length, isText);
     this.after = call.after ?? [];
-    this.#line = line;
+    this.#json = json;
   }
 
   /** The arguments, decoded when they are first asked for. An integer that a number cannot hold is a BigInt. */
@@ -148,12 +148,12 @@ export class Call extends Event {
     return (this.#arguments ??= decode(this.argumentsJson));
   }
 
-  toLine() {
-    return this.#line;
+  toJsonText() {
+    return this.#json;
   }
 
   toJSON() {
-    return JSON.parse(this.#line);
+    return JSON.parse(this.#json);
   }
 }
 
@@ -190,19 +190,32 @@ export function repaired(repair, charSpan) {
 
 /** An event from what crossed the border. */
 export function event(written) {
-  if (written.line !== undefined) return new Call(written.line, written.arguments, written.units);
+  if (Array.isArray(written)) return short(written);
+  if (written.json !== undefined) return new Call(written.json, written.arguments, written.units);
   if (written.of !== undefined) return made(written.of, written.units);
   return made(written, undefined);
+}
+
+/** What comes with almost every chunk. */
+function short(written) {
+  switch (written[0]) {
+    case 0:
+      return new Text('text', written[1], written[2], written[3]);
+    case 1:
+      return new Reasoning('reasoning', written[1], written[2], written[3]);
+    default:
+      return new ArgumentsDelta(written[1], written[2]);
+  }
 }
 
 function made(written, units) {
   switch (written.event) {
     case 'text':
-      return new Text('text', written, units);
+      return new Text('text', written.text, written.span, written.span);
     case 'arguments_delta':
-      return new ArgumentsDelta(written);
+      return new ArgumentsDelta(written.attempt, written.delta);
     case 'reasoning':
-      return new Reasoning('reasoning', written, units);
+      return new Reasoning('reasoning', written.text, written.span, written.span);
     case 'markup':
       return new Markup(written, units);
     case 'call_started':
@@ -249,9 +262,9 @@ export class Response {
     if (typeof list?.[Symbol.iterator] !== 'function' || typeof list === 'string') throw wrongType(list, 'events', 'a list of events');
     const kept = [...list];
     for (const one of kept) if (!(one instanceof Event)) throw wrongType(one, 'an event', 'an Event');
-    const lines = kept.map((one) => one.toLine()).join('\n');
-    const response = new Response(cross((core) => core.collect(text(lines, 'events'), optionalText(finishReason, 'finishReason') ?? '')));
-    // The events know where they stand in characters; their lines do not say it.
+    const json = `[${kept.map((one) => one.toJsonText()).join(',')}]`;
+    const response = new Response(cross((core) => core.collect(text(json, 'events'), optionalText(finishReason, 'finishReason') ?? '')));
+    // The events know where they stand in characters; their JSON does not say it.
     const own = (type) => kept.filter((one) => one.type === type);
     for (const [name, type] of [['calls', 'call'], ['rejected', 'rejected'], ['findings', 'finding']]) {
       if (own(type).length === response[name].length) response[name] = own(type);
@@ -259,9 +272,9 @@ export class Response {
     return response;
   }
 
-  /** The response of this line, as `toLine` and the command's `scan` write it. */
-  static fromLine(line) {
-    return new Response(cross((core) => core.load_response(text(line, 'line'))));
+  /** The response of this JSON, as `toJsonText` and the command's `scan` write it. */
+  static fromJsonText(json) {
+    return new Response(cross((core) => core.load_response(text(json, 'json'))));
   }
 
   /** Every finding: those of the response, of its calls and of its rejections. */
@@ -269,10 +282,10 @@ export class Response {
     return [...this.findings, ...[...this.calls, ...this.rejected].flatMap((part) => part.findings)];
   }
 
-  /** The response as one line of JSON, as the command's `scan` writes it. */
-  toLine() {
+  /** The response as JSON, as the command's `scan` writes it. */
+  toJsonText() {
     const parts = (list, member) => list.map((one) => member(one)).join(',');
-    const calls = parts(this.calls, (call) => callOf(call.toLine()));
+    const calls = parts(this.calls, (call) => callOf(call.toJsonText()));
     const rejected = parts(this.rejected, (one) => JSON.stringify(one.toJSON().rejected));
     const found = parts(this.findings, (one) => JSON.stringify(one.toJSON().finding));
     const error = this.modelError === null ? 'null' : JSON.stringify(this.modelError.toJSON().error);
@@ -282,18 +295,18 @@ export class Response {
   }
 
   toJSON() {
-    return JSON.parse(this.toLine());
+    return JSON.parse(this.toJsonText());
   }
 
-  /** A response as the core takes it back: its line, and whether anybody said how it ended, which the line does not say. */
+  /** A response as the core takes it back: its JSON, and whether anybody said how it ended, which that does not say. */
   static given(response) {
     if (!(response instanceof Response)) throw wrongType(response, 'response', 'a Response');
-    return [response.toLine(), response.#isKnown];
+    return [response.toJsonText(), response.#isKnown];
   }
 }
 
-/** The call in the line of its event, as it stands there. */
-function callOf(line) {
+/** The call in the JSON of its event, as it stands there. */
+function callOf(json) {
   const key = '"call":';
-  return line.slice(line.indexOf(key) + key.length, -1);
+  return json.slice(json.indexOf(key) + key.length, -1);
 }

@@ -45,8 +45,9 @@ export class Gate {
 
   /** Reads a whole response: text, or bytes. */
   parse(value, given) {
-    const held = this.#held();
     const json = given === undefined ? undefined : setting(options(given, [...GIVEN, 'toolCalls', 'reasoning']));
+    // Only now: what was looked at may have freed it.
+    const held = this.#held();
     if (typeof value === 'string') return new Response(cross(() => held.parse(text(value, 'text'), json)));
     if (value instanceof Uint8Array) return new Response(cross(() => held.parse_bytes(bytes(value, 'text'), json)));
     throw wrongType(value, 'text', 'a string or Uint8Array');
@@ -94,31 +95,32 @@ export class Gate {
 
   /** The message that tells the model what to correct; `undefined` if there is nothing. */
   feedback(response) {
+    const [json, isKnown] = Response.given(response);
     const held = this.#held();
-    const [line, isKnown] = Response.given(response);
-    return cross(() => held.feedback(line, isKnown));
+    return cross(() => held.feedback(json, isKnown));
   }
 
   /** Whether the model says that it is done, in a profile that has words for it. */
   isDone(response) {
+    const [json, isKnown] = Response.given(response);
     const held = this.#held();
-    const [line, isKnown] = Response.given(response);
-    return cross(() => held.is_done(line, isKnown));
+    return cross(() => held.is_done(json, isKnown));
   }
 
   /** Writes calls as a model would: in this dialect, else in the one that the gate was given, else in the profile's. */
   render(calls, dialect, given) {
-    const held = this.#held();
     const { text: said, reasoning } = options(given, ['text', 'reasoning']);
-    const json = callsJson(calls);
+    const [json, named] = [callsJson(calls), which(dialect)];
     const [words, thought] = [optionalText(said, 'text'), optionalText(reasoning, 'reasoning')];
-    return cross(() => held.render(json, which(dialect), words, thought));
+    const held = this.#held();
+    return cross(() => held.render(json, named, words, thought));
   }
 
   /** The section of a system prompt that teaches a model these tools. */
   prompt(dialect) {
+    const named = which(dialect);
     const held = this.#held();
-    return cross(() => held.prompt(which(dialect)));
+    return cross(() => held.prompt(named));
   }
 
   /** Whether nothing may be guessed about calls of this tool, and a host should ask before it runs one. */
@@ -288,15 +290,16 @@ export class Session {
 
   /** Reads one delta of a structured provider call: as OpenAI writes it, or flat. */
   native(delta) {
-    const held = this.#held();
     const json = deltaJson(delta);
+    // Only now: what was looked at may have finished it.
+    const held = this.#held();
     return events(cross(() => held.native(json)));
   }
 
   /** Reads a whole list of structured provider calls, as OpenAI and Ollama write it: a list, or its JSON text. */
   nativeCalls(calls) {
-    const held = this.#held();
     const json = encode(calls, 'calls');
+    const held = this.#held();
     return events(cross(() => held.native_calls(json)));
   }
 

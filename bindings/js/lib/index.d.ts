@@ -1,5 +1,8 @@
 // The types of callgate.
 
+// Only what is exported here is.
+export {};
+
 /** A place: the first, and one past the last. */
 export type Span = [start: number, end: number];
 
@@ -199,36 +202,36 @@ export type AnyEvent =
 /** What became of a part of the input. */
 export abstract class Event {
   protected constructor();
-  /** The event of this line, as `toLine` writes it. */
-  static fromLine(line: string): AnyEvent;
+  /** The event of this JSON, as `toJsonText` writes it. */
+  static fromJsonText(json: string): AnyEvent;
   readonly type: string;
   /** The bytes of the input that it is about; `null` for structured calls and for events that only comment. */
   readonly span: Span | null;
   /** The same place as JavaScript counts: `text.slice(...event.charSpan)`. */
   readonly charSpan: Span | null;
-  /** The event as one line of JSON, as the command and the crate write it. */
-  toLine(): string;
+  /** The event as JSON, as the command and the crate write it: all digits of arguments are there. */
+  toJsonText(): string;
   /** The same as an object, for `JSON.stringify`. Numbers in it have the digits that a number has. */
   toJSON(): object;
 }
 
 export namespace Event {
   /** Text for the reader, untrimmed. */
-  class Text extends Event {
+  export class Text extends Event {
     readonly type: 'text';
     readonly text: string;
   }
   /** What the model thought before it answered. */
-  class Reasoning extends Event {
+  export class Reasoning extends Event {
     readonly type: 'reasoning';
     readonly text: string;
   }
   /** Bytes that only hold the format together: section tags, end tokens, the white space a template writes. */
-  class Markup extends Event {
+  export class Markup extends Event {
     readonly type: 'markup';
   }
   /** A call has begun and its name is known. For display: nothing is judged yet. */
-  class CallStarted extends Event {
+  export class CallStarted extends Event {
     readonly type: 'call_started';
     /** The number of the attempt in this response. */
     readonly attempt: number;
@@ -241,19 +244,19 @@ export namespace Event {
     readonly marker: string | null;
   }
   /** More of a call's arguments, as JSON text. For display: nothing is judged yet. */
-  class ArgumentsDelta extends Event {
+  export class ArgumentsDelta extends Event {
     readonly type: 'arguments_delta';
     readonly attempt: number;
     readonly delta: string;
   }
   /** What the model itself reported as an error. */
-  class ModelError extends Event {
+  export class ModelError extends Event {
     readonly type: 'model_error';
     readonly code: string;
     readonly message: string;
   }
   /** One thing the gate noticed: what, where, and what to do about it. */
-  class Finding extends Event {
+  export class Finding extends Event {
     readonly type: 'finding';
     /** The stable word for what kind of thing this is. */
     readonly code: string;
@@ -350,8 +353,8 @@ export class Response {
   private constructor();
   /** The response that events come to, as a session gave them. `finishReason` is what the provider said. */
   static collect(events: Iterable<AnyEvent>, finishReason?: string | null): Response;
-  /** The response of this line, as `toLine` and the command's `scan` write it. */
-  static fromLine(line: string): Response;
+  /** The response of this JSON, as `toJsonText` and the command's `scan` write it. */
+  static fromJsonText(json: string): Response;
   /** All text, untrimmed. */
   readonly text: string;
   /** All reasoning, untrimmed. */
@@ -370,8 +373,8 @@ export class Response {
   readonly finishReason: string;
   /** Whether anything was rejected or missing. */
   readonly hasErrors: boolean;
-  /** The response as one line of JSON, as the command's `scan` writes it. */
-  toLine(): string;
+  /** The response as JSON, as the command's `scan` writes it. */
+  toJsonText(): string;
   toJSON(): object;
 }
 

@@ -71,7 +71,9 @@ function readDelta(session, delta) {
   const thought = delta.reasoning_content || delta.reasoning;
   if (typeof thought === 'string' && thought) list.push(...session.reasoning(thought));
   if (delta.content) list.push(...session.push(delta.content));
-  for (const call of delta.tool_calls ?? []) list.push(...session.native(call));
+  const calls = delta.tool_calls ?? [];
+  if (!Array.isArray(calls)) throw wrongType(calls, 'tool_calls', 'a list of deltas');
+  for (const call of calls) list.push(...session.native(call));
   return list;
 }
 

@@ -25,10 +25,10 @@ pub fn knobs() -> String {
     wire::text(&callgate::Policy::knobs())
 }
 
-/// The response that events come to, each given as a line.
+/// The response that events come to, given as a list.
 #[wasm_bindgen]
-pub fn collect(lines: &str, finish_reason: &str) -> Result<String, JsValue> {
-    wire::collect(lines, finish_reason).map_err(Told::thrown)
+pub fn collect(events: &str, finish_reason: &str) -> Result<String, JsValue> {
+    wire::collect(events, finish_reason).map_err(Told::thrown)
 }
 
 /// Whether a provider's word for the end of a response is known.
@@ -37,14 +37,14 @@ pub fn check_reason(word: &str) -> Result<(), JsValue> {
     wire::reason(word).map(drop).map_err(Told::thrown)
 }
 
-/// An event from its line.
+/// An event from its JSON.
 #[wasm_bindgen]
-pub fn load_event(line: &str) -> Result<String, JsValue> {
-    wire::load_event(line).map_err(Told::thrown)
+pub fn load_event(json: &str) -> Result<String, JsValue> {
+    wire::load_event(json).map_err(Told::thrown)
 }
 
-/// A response from its line.
+/// A response from its JSON.
 #[wasm_bindgen]
-pub fn load_response(line: &str) -> Result<String, JsValue> {
-    wire::load_response(line).map_err(Told::thrown)
+pub fn load_response(json: &str) -> Result<String, JsValue> {
+    wire::load_response(json).map_err(Told::thrown)
 }

@@ -1,7 +1,8 @@
 //! Wire: events and responses as they cross the border, one JSON text for all that a chunk gave.
 //!
-//! An event is what the crate writes, `{"event": …}`. Where its places are other numbers in UTF-16 than in bytes it is
-//! `{"of": event, "units": places}`, and a call is `{"line": its event as text, "arguments": their text}`, since
+//! What comes with almost every chunk is short: text is `[0, text, span, place in UTF-16]`, reasoning `[1, …]` and a delta of arguments
+//! `[2, attempt, delta]`. Any other event is what the crate writes, `{"event": …}`. Where its places are other numbers in UTF-16 than in bytes it is
+//! `{"of": event, "units": places}`, and a call is `{"json": its event as text, "arguments": their text}`, since
 //! JavaScript would lose digits of what it decodes.
 
 use callgate::internal::batch;
@@ -13,24 +14,37 @@ use crate::units::{Pair, Units};
 
 /// The events of one crossing.
 pub(crate) struct Events {
-    out: String,
+    out: Vec<u8>,
 }
 
 impl Events {
     pub(crate) fn new() -> Self {
-        Events { out: "[".to_owned() }
+        let mut out = Vec::with_capacity(128);
+        out.push(b'[');
+        Events { out }
     }
 
     pub(crate) fn push(&mut self, event: &Event<'_>, units: &Units) {
         if self.out.len() > 1 {
-            self.out.push(',');
+            self.out.push(b',');
         }
-        self.out.push_str(&element(event, units));
+        let place = || event.accounts_for().map(|span| units.pair(span));
+        match event {
+            Event::Text { text, span, .. } => self.put(&(0, text, span, place())),
+            Event::Reasoning { text, span, .. } => self.put(&(1, text, span, place())),
+            Event::ArgumentsDelta { attempt, delta, .. } => self.put(&(2, attempt, delta)),
+            event => self.out.extend_from_slice(element(event, units).as_bytes()),
+        }
+    }
+
+    fn put<T: Serialize>(&mut self, value: &T) {
+        // Nothing here can fail: there is memory to write to, and no key that is not a string.
+        let _ = serde_json::to_writer(&mut self.out, value);
     }
 
     pub(crate) fn finish(mut self) -> String {
-        self.out.push(']');
-        self.out
+        self.out.push(b']');
+        String::from_utf8(self.out).unwrap_or_default()
     }
 }
 
@@ -42,7 +56,7 @@ struct Placed<'a> {
 
 #[derive(Serialize)]
 struct WrittenCall<'a> {
-    line: String,
+    json: String,
     arguments: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     units: Option<Vec<Option<Pair>>>,
@@ -51,7 +65,7 @@ struct WrittenCall<'a> {
 fn element(event: &Event<'_>, units: &Units) -> String {
     match (event, units.is_plain()) {
         (Event::Call(call), is_plain) => text(&WrittenCall {
-            line: text(event),
+            json: text(event),
             arguments: &call.arguments,
             units: (!is_plain).then(|| places(event, units)),
         }),
@@ -110,33 +124,30 @@ pub(crate) fn reason(word: &str) -> Result<FinishReason, Told> {
     batch::finish_reason(word).map_err(|said| Told::setting("unknown-finish-reason", &said))
 }
 
-pub(crate) fn collect(lines: &str, finish_reason: &str) -> Result<String, Told> {
+pub(crate) fn collect(events: &str, finish_reason: &str) -> Result<String, Told> {
     let reason = reason(finish_reason)?;
+    let events: Vec<Event<'static>> =
+        serde_json::from_str(events).map_err(|error| Told::not_json("list of events", &error))?;
     let mut collector = Response::collector();
-    for line in lines.split('\n').filter(|line| !line.is_empty()) {
-        collector.push(event(line)?);
-    }
+    events.into_iter().for_each(|event| collector.push(event));
     collector.said(finish_reason);
     Ok(response(&collector.finish(reason), &Units::default()))
 }
 
-pub(crate) fn load_event(line: &str) -> Result<String, Told> {
-    let event = event(line)?;
+pub(crate) fn load_event(json: &str) -> Result<String, Told> {
+    let event: Event<'static> =
+        serde_json::from_str(json).map_err(|error| Told::not_json("event", &error))?;
     Ok(element(&event, &Units::default()))
 }
 
-fn event(line: &str) -> Result<Event<'static>, Told> {
-    serde_json::from_str(line).map_err(|error| Told::not_json("event", &error))
+pub(crate) fn load_response(json: &str) -> Result<String, Told> {
+    Ok(response(&read_response(json, true)?, &Units::default()))
 }
 
-pub(crate) fn load_response(line: &str) -> Result<String, Told> {
-    Ok(response(&read_response(line, true)?, &Units::default()))
-}
-
-/// A response from its line. One that nobody ended is written as `stop`.
-pub(crate) fn read_response(line: &str, is_known: bool) -> Result<Response, Told> {
+/// A response from its JSON. One that nobody ended is written as `stop`.
+pub(crate) fn read_response(json: &str, is_known: bool) -> Result<Response, Told> {
     let mut response: Response =
-        serde_json::from_str(line).map_err(|error| Told::not_json("response", &error))?;
+        serde_json::from_str(json).map_err(|error| Told::not_json("response", &error))?;
     if !is_known {
         response.finish_reason = FinishReason::Unknown;
     }

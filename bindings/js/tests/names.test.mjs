@@ -195,7 +195,7 @@ test('streams are read, awaited or not', async () => {
   for (const source of streams) {
     const events = [];
     for await (const event of gate.stream(source, { finishReason: 'stop' })) events.push(event);
-    assert.equal(Response.collect(events, 'stop').toLine(), Response.collect(plain, 'stop').toLine());
+    assert.equal(Response.collect(events, 'stop').toJsonText(), Response.collect(plain, 'stop').toJsonText());
   }
 });
 

@@ -34,7 +34,7 @@ test('events are the same, whole and in pieces', () => {
   for (const { gate, dialect, row, ...wanted } of rows) {
     const forms = { whole: [row.text], pieces: characters(row.text), bytes: cut(new TextEncoder().encode(row.text), BYTES) };
     for (const [form, pieces] of Object.entries(forms)) {
-      const got = read(gate, row, pieces).map((event) => event.toLine());
+      const got = read(gate, row, pieces).map((event) => event.toJsonText());
       assert.deepEqual(got, wanted[form], `${dialect} ${row.case} ${form}`);
     }
   }
@@ -47,7 +47,7 @@ test('a text that is cut inside its characters is read like one that is not', ()
     if (units.length === [...row.text].length) continue;
     halves += 1;
     const collected = Response.collect(read(gate, row, units), 'stop');
-    assert.equal(collected.toLine(), gate.parse(row.text, { promptTail: row.prompt_tail, finishReason: 'stop' }).toLine());
+    assert.equal(collected.toJsonText(), gate.parse(row.text, { promptTail: row.prompt_tail, finishReason: 'stop' }).toJsonText());
   }
   assert(halves > 3);
 });
@@ -55,12 +55,12 @@ test('a text that is cut inside its characters is read like one that is not', ()
 test('responses and feedback are the same', () => {
   for (const { gate, dialect, row, response, feedback } of rows) {
     const whole = gate.parse(row.text, { promptTail: row.prompt_tail, finishReason: 'stop' });
-    assert.equal(whole.toLine(), response, `${dialect} ${row.case}`);
+    assert.equal(whole.toJsonText(), response, `${dialect} ${row.case}`);
     assert.equal(gate.feedback(whole) ?? null, feedback);
-    assert.equal(gate.parse(new TextEncoder().encode(row.text), { promptTail: row.prompt_tail, finishReason: 'stop' }).toLine(), response);
+    assert.equal(gate.parse(new TextEncoder().encode(row.text), { promptTail: row.prompt_tail, finishReason: 'stop' }).toJsonText(), response);
     const streamed = Response.collect(read(gate, row, characters(row.text)), 'stop');
-    assert.equal(streamed.toLine(), response);
-    assert.equal(Response.fromLine(response).toLine(), response);
+    assert.equal(streamed.toJsonText(), response);
+    assert.equal(Response.fromJsonText(response).toJsonText(), response);
   }
 });
 
@@ -76,15 +76,15 @@ test('batches are the same', () => {
     const texts = group.map(({ row }) => row.text);
     const wanted = group.map(({ response }) => response);
     const given = { promptTail: group.map(({ row }) => row.prompt_tail), finishReason: 'stop' };
-    assert.deepEqual(gate.parseMany(texts, given).map((one) => one.toLine()), wanted);
+    assert.deepEqual(gate.parseMany(texts, given).map((one) => one.toJsonText()), wanted);
     if (given.promptTail.some(Boolean)) continue;
-    assert.deepEqual(Array.from(gate.parseMany(texts.values(), { finishReason: 'stop' }), (one) => one.toLine()), wanted);
+    assert.deepEqual(Array.from(gate.parseMany(texts.values(), { finishReason: 'stop' }), (one) => one.toJsonText()), wanted);
   }
 });
 
-test('a line that is written is read back', () => {
+test('JSON that is written is read back', () => {
   for (const { whole } of rows) {
-    for (const line of whole) assert.equal(Event.fromLine(line).toLine(), line);
+    for (const line of whole) assert.equal(Event.fromJsonText(line).toJsonText(), line);
   }
 });
 
