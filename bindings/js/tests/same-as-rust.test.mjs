@@ -12,12 +12,14 @@ const rows = [];
 before(() => {
   const gates = new Map();
   for (const line of reference()) {
-    const { dialect, row } = line;
-    const gate = gates.get(dialect)?.withTools(row.tools) ?? new Gate(row.tools, { dialect });
-    gates.set(dialect, gate);
-    rows.push({ ...line, gate });
+    const key = JSON.stringify(line.options);
+    const gate = gates.get(key)?.withTools(line.tools) ?? new Gate(line.tools, { ...line.options, strictTools: false });
+    gates.set(key, gate);
+    const name = `${key} ${line.case}`;
+    rows.push({ ...line, name, gate, promptTail: line.promptTail ?? undefined, toolCalls: line.toolCalls ?? undefined });
   }
-  assert(rows.length > 800);
+  assert(rows.filter(({ options }) => options.profile).length > 200);
+  assert(rows.length > 1100, `${rows.length}`);
 });
 
 /** Pieces of characters, as the crate cuts them. */
@@ -25,57 +27,60 @@ function characters(text) {
   return cut([...text], CHARS).map((piece) => piece.join(''));
 }
 
-function read(gate, row, pieces) {
-  const session = gate.session({ promptTail: row.prompt_tail });
-  return [...pieces.flatMap((piece) => session.push(piece)), ...session.finish('stop')];
+function read({ gate, promptTail, toolCalls }, pieces) {
+  const session = gate.session({ promptTail });
+  const events = pieces.flatMap((piece) => session.push(piece));
+  if (toolCalls) events.push(...session.nativeCalls(toolCalls));
+  return [...events, ...session.finish('stop')];
+}
+
+function parse({ gate, text, promptTail, toolCalls }) {
+  return gate.parse(text, { promptTail, toolCalls, finishReason: 'stop' });
 }
 
 test('events are the same, whole and in pieces', () => {
-  for (const { gate, dialect, row, ...wanted } of rows) {
+  for (const row of rows) {
     const forms = { whole: [row.text], pieces: characters(row.text), bytes: cut(new TextEncoder().encode(row.text), BYTES) };
     for (const [form, pieces] of Object.entries(forms)) {
-      const got = read(gate, row, pieces).map((event) => event.toJsonText());
-      assert.deepEqual(got, wanted[form], `${dialect} ${row.case} ${form}`);
+      assert.deepEqual(read(row, pieces).map((event) => event.toJsonText()), row[form], `${row.name} ${form}`);
     }
   }
 });
 
 test('a text that is cut inside its characters is read like one that is not', () => {
   let halves = 0;
-  for (const { gate, row } of rows) {
+  for (const row of rows) {
     const units = row.text.split('');
     if (units.length === [...row.text].length) continue;
     halves += 1;
-    const collected = Response.collect(read(gate, row, units), 'stop');
-    assert.equal(collected.toJsonText(), gate.parse(row.text, { promptTail: row.prompt_tail, finishReason: 'stop' }).toJsonText());
+    assert.equal(Response.collect(read(row, units), 'stop').toJsonText(), parse(row).toJsonText());
   }
   assert(halves > 3);
 });
 
 test('responses and feedback are the same', () => {
-  for (const { gate, dialect, row, response, feedback } of rows) {
-    const whole = gate.parse(row.text, { promptTail: row.prompt_tail, finishReason: 'stop' });
-    assert.equal(whole.toJsonText(), response, `${dialect} ${row.case}`);
-    assert.equal(gate.feedback(whole) ?? null, feedback);
-    assert.equal(gate.parse(new TextEncoder().encode(row.text), { promptTail: row.prompt_tail, finishReason: 'stop' }).toJsonText(), response);
-    const streamed = Response.collect(read(gate, row, characters(row.text)), 'stop');
-    assert.equal(streamed.toJsonText(), response);
-    assert.equal(Response.fromJsonText(response).toJsonText(), response);
+  for (const row of rows) {
+    const whole = parse(row);
+    assert.equal(whole.toJsonText(), row.response, row.name);
+    assert.equal(row.gate.feedback(whole) ?? null, row.feedback);
+    assert.equal(parse({ ...row, text: new TextEncoder().encode(row.text) }).toJsonText(), row.response);
+    assert.equal(Response.collect(read(row, characters(row.text)), 'stop').toJsonText(), row.response);
+    assert.equal(Response.fromJsonText(row.response).toJsonText(), row.response);
   }
 });
 
 test('batches are the same', () => {
   const groups = new Map();
-  for (const line of rows) {
-    const key = line.dialect + JSON.stringify(line.row.tools);
-    groups.set(key, [...(groups.get(key) ?? []), line]);
+  for (const row of rows.filter(({ toolCalls }) => !toolCalls)) {
+    const key = JSON.stringify([row.options, row.tools]);
+    groups.set(key, [...(groups.get(key) ?? []), row]);
   }
   assert(groups.size < rows.length);
   for (const group of groups.values()) {
     const [{ gate }] = group;
-    const texts = group.map(({ row }) => row.text);
+    const texts = group.map(({ text }) => text);
     const wanted = group.map(({ response }) => response);
-    const given = { promptTail: group.map(({ row }) => row.prompt_tail), finishReason: 'stop' };
+    const given = { promptTail: group.map(({ promptTail }) => promptTail), finishReason: 'stop' };
     assert.deepEqual(gate.parseMany(texts, given).map((one) => one.toJsonText()), wanted);
     if (given.promptTail.some(Boolean)) continue;
     assert.deepEqual(Array.from(gate.parseMany(texts.values(), { finishReason: 'stop' }), (one) => one.toJsonText()), wanted);
@@ -84,19 +89,19 @@ test('batches are the same', () => {
 
 test('JSON that is written is read back', () => {
   for (const { whole } of rows) {
-    for (const line of whole) assert.equal(Event.fromJsonText(line).toJsonText(), line);
+    for (const json of whole) assert.equal(Event.fromJsonText(json).toJsonText(), json);
   }
 });
 
 test('places in characters cut the text where places in bytes cut the bytes', () => {
-  for (const { gate, dialect, row } of rows) {
+  for (const row of rows) {
     const raw = Buffer.from(row.text);
     const same = (part) => {
       if (part.span === null || part.charSpan === null) return assert.equal(part.charSpan, null);
-      assert.equal(raw.subarray(...part.span).toString(), row.text.slice(...part.charSpan), `${dialect} ${row.case}`);
+      assert.equal(raw.subarray(...part.span).toString(), row.text.slice(...part.charSpan), row.name);
     };
-    for (const pieces of [[row.text], characters(row.text), cut(raw, BYTES)]) read(gate, row, pieces).forEach(same);
-    const response = gate.parse(row.text, { promptTail: row.prompt_tail });
+    for (const pieces of [[row.text], characters(row.text), cut(raw, BYTES)]) read(row, pieces).forEach(same);
+    const response = parse(row);
     [...response.allFindings, ...response.calls.flatMap((call) => call.repairs)].forEach(same);
   }
 });

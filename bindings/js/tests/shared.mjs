@@ -20,11 +20,11 @@ export function hermes(name, json) {
   return `<tool_call>\n{"name": "${name}", "arguments": ${json}}\n</tool_call>`;
 }
 
-/** What the crate says about every fixture, from the program in `bindings/python/reference`. */
+/** What the crate says about every fixture, from the program `reference.rs`. */
 export function reference() {
   const { CALLGATE_REFERENCE: program, CALLGATE_ROOT: root } = process.env;
   if (!program || !root) throw new Error('CALLGATE_REFERENCE and CALLGATE_ROOT must be set; scripts/js sets them');
-  const out = execFileSync(program, [`${root}/crates/callgate/fixtures/dialects`], { encoding: 'utf8', maxBuffer: 1 << 30 });
+  const out = execFileSync(program, [`${root}/crates/callgate/fixtures`], { encoding: 'utf8', maxBuffer: 1 << 30 });
   return out.split('\n').filter(Boolean).map((line) => JSON.parse(line));
 }
 
