@@ -3,6 +3,7 @@
 mod arrow;
 mod call;
 mod chars;
+mod command;
 mod dialect;
 mod errors;
 mod event;
@@ -32,6 +33,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<session::Session>()?;
     module.add_function(wrap_pyfunction!(call::load_coercion, module)?)?;
     module.add_function(wrap_pyfunction!(call::load_repair, module)?)?;
+    module.add_function(wrap_pyfunction!(command::command, module)?)?;
     module.add_function(wrap_pyfunction!(dialect::detect, module)?)?;
     module.add_function(wrap_pyfunction!(dialect::for_model, module)?)?;
     module.add_function(wrap_pyfunction!(dialect::load_dialect, module)?)?;

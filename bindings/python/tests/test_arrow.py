@@ -104,3 +104,16 @@ def test_polars() -> None:
     check(made.to_list())
     frame = pl.DataFrame(GATE.parse_many(pl.Series(TEXTS)))
     assert frame["finish_reason"].to_list()[3] == "tool_calls"
+
+
+def test_duckdb() -> None:
+    duckdb = pytest.importorskip("duckdb")
+    transcripts = pa.table({"id": range(len(TEXTS)), "output": TEXTS})  # noqa: F841 # Named in the query.
+    column = pa.table(duckdb.sql("select output from transcripts order by id"))["output"]
+    # DuckDB reads what Python has under this name, through the same interface.
+    judged = GATE.parse_many(column)  # noqa: F841
+    rows = duckdb.sql("select * from judged").fetchall()
+    names = [field[0] for field in duckdb.sql("select * from judged").description]
+    check([dict(zip(names, row)) for row in rows])
+    found = duckdb.sql("select name, count(*) from (select unnest(calls).name as name from judged) group by name").fetchall()
+    assert found == [("weather", 2)]

@@ -75,6 +75,16 @@ def test_required_and_named_are_read_in_the_models_own_format() -> None:
     assert detector.has_tool_call(TEXT) and not detector.has_tool_call("Sure.")
 
 
+def test_required_calls_are_constrained() -> None:
+    pytest.importorskip("xgrammar")
+    detector = parser([WEATHER]).detector
+    tools = [Tool(**WEATHER)] if REAL else [WEATHER]
+    assert detector.get_structural_tag(tools, "auto") is None
+    assert detector.get_structural_tag(tools, "required", thinking_mode=True) is None
+    made = detector.get_structural_tag(tools, "required").model_dump()
+    assert made["format"]["tags"][0]["begin"].startswith("<tool_call>") and made["format"]["at_least_one"]
+
+
 def test_thoughts() -> None:
     text = "<think>\nI need it.\n</think>\n\n" + TEXT
     for force, output in ((None, text), (True, text.removeprefix("<think>\n"))):

@@ -14,7 +14,7 @@ from sglang.srt.function_call.function_call_parser import FunctionCallParser
 from sglang.srt.parser.reasoning_parser import BaseReasoningFormatDetector, ReasoningParser
 from sglang.srt.parser.reasoning_parser import StreamingParseResult as ReasoningResult
 
-from callgate import Session, _engine
+from callgate import Session, _engine, _grammar
 
 __all__ = ["CallgateDetector", "CallgateReasoningDetector", "register"]
 
@@ -74,8 +74,23 @@ class CallgateDetector(BaseFormatDetector):  # type: ignore[misc]
         # Required and named calls come in the model's own format.
         return True
 
+    def get_structural_tag(
+        self, tools: Any = None, tool_choice: Any = "auto", thinking_mode: bool = False, parallel_tool_calls: bool = True
+    ) -> Any:
+        """Where a call is required, the model can write nothing else, as far as its format allows for that."""
+        only = getattr(getattr(tool_choice, "function", None), "name", None)
+        # A thought that nobody else takes care of has to stay possible.
+        if thinking_mode or (only is None and tool_choice != "required"):
+            return None
+        tag = _grammar.structural_tag(_engine.gate(self.dialect, self._model, tools, only), tools, only, parallel_tool_calls)
+        if tag is None:
+            return None
+        from xgrammar import StructuralTag
+
+        return StructuralTag.model_validate(tag)
+
     def structure_info(self) -> Any:
-        raise NotImplementedError("callgate reads calls and constrains nothing")
+        raise NotImplementedError("get_structural_tag says what can be constrained")
 
 
 class CallgateReasoningDetector(BaseReasoningFormatDetector):  # type: ignore[misc]

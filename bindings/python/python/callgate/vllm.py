@@ -5,6 +5,7 @@ Registered by the wheel: vLLM loads it before it reads its command line.
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from vllm.reasoning import ReasoningParser, ReasoningParserManager
@@ -15,7 +16,7 @@ from vllm.tool_parsers.abstract_tool_parser import (
     ToolParserManager,
 )
 
-from callgate import Gate, Session, _engine
+from callgate import Gate, Session, _engine, _grammar
 
 __all__ = ["CallgateReasoningParser", "CallgateToolParser", "register"]
 
@@ -33,6 +34,12 @@ def _delta(pieces: _engine.Pieces) -> Any:
         head = {} if piece.id is None else {"id": piece.id, "type": "function"}
         calls.append({"index": piece.index, **head, "function": function})
     return DeltaMessage(content=pieces.text or None, reasoning=pieces.reasoning or None, tool_calls=calls)
+
+
+def _named(request: Any) -> str | None:
+    """The tool that a request asks for by name."""
+    choice = getattr(request, "tool_choice", None)
+    return getattr(getattr(choice, "function", choice), "name", None)
 
 
 class CallgateToolParser(ToolParser):  # type: ignore[misc]
@@ -54,16 +61,37 @@ class CallgateToolParser(ToolParser):  # type: ignore[misc]
 
     def _gate(self, request: Any) -> Gate:
         model = getattr(self.model_tokenizer, "name_or_path", None) or getattr(request, "model", None)
-        choice = getattr(request, "tool_choice", None)
-        only = getattr(getattr(choice, "function", choice), "name", None)
-        return _engine.gate(self.dialect, model, getattr(request, "tools", None) or self.tools, only)
+        return _engine.gate(self.dialect, model, getattr(request, "tools", None) or self.tools, _named(request))
 
     def adjust_request(self, request: Any) -> Any:
         request = super().adjust_request(request)
         if request.tools:
             # The markers of most formats are special tokens.
             request.skip_special_tokens = False
+            self._require(request)
         return request
+
+    def _require(self, request: Any) -> None:
+        """Where a call is required, the model can write nothing else, as far as its format allows for that."""
+        only = _named(request)
+        if only is None and getattr(request, "tool_choice", None) != "required":
+            return
+        # Not promised to plugins: without them required calls are read as before, and nothing makes the model write one.
+        try:
+            from vllm.envs import VLLM_ENFORCE_STRICT_TOOL_CALLING
+            from vllm.sampling_params import StructuredOutputsParams
+        except ImportError:
+            return
+        if not VLLM_ENFORCE_STRICT_TOOL_CALLING:
+            return
+        parallel = getattr(request, "parallel_tool_calls", None) is not False
+        tag = _grammar.structural_tag(self._gate(request), request.tools, only, parallel)
+        if tag is not None:
+            request.structured_outputs = StructuredOutputsParams(structural_tag=json.dumps(tag))
+            # Either would be a second grammar: of chat completions, and of responses.
+            for other in ("response_format", "text"):
+                if hasattr(request, other):
+                    setattr(request, other, None)
 
     def extract_tool_calls(self, model_output: str, request: Any) -> Any:
         gate = self._gate(request)

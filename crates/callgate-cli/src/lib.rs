@@ -1,4 +1,4 @@
-//! The `callgate` command: which command runs, and how the process ends.
+//! The `callgate` command: which command runs, and how the process ends. A library, so that the Python wheel has it too.
 
 mod answer;
 mod args;
@@ -42,8 +42,8 @@ mod view;
 mod without_gateway;
 mod write_back;
 
+use std::ffi::OsString;
 use std::io::{self, BufWriter, Write};
-use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
@@ -54,10 +54,13 @@ use paint::{Breaks, Paint, visible};
 #[cfg(not(feature = "gateway"))]
 use without_gateway::{serve, verify};
 
-fn main() -> ExitCode {
+/// Runs the command with these words, the name of the program first, and gives the code that the process should end with. It
+/// belongs to a process of its own: it takes the standard streams, the signals and the hook of panics.
+pub fn main(words: impl IntoIterator<Item = OsString>) -> u8 {
+    let words: Vec<OsString> = words.into_iter().collect();
     // A panic is a fault of this program; whoever meets it needs one line to report, not a backtrace.
     std::panic::set_hook(Box::new(|_| {}));
-    let result = std::panic::catch_unwind(run)
+    let result = std::panic::catch_unwind(|| run(&words))
         .unwrap_or_else(|panic| Err(Stop::Internal(exit::panic_message(&*panic))));
     if let Err(stop) = &result
         && !stop.is_closed_pipe()
@@ -67,11 +70,11 @@ fn main() -> ExitCode {
             let _ = writeln!(io::stderr(), "callgate: {}", visible(&line, Breaks::Show));
         }
     }
-    ExitCode::from(exit::code(&result))
+    exit::code(&result)
 }
 
-fn run() -> Result<Outcome, Stop> {
-    let cli = match Cli::try_parse() {
+fn run(words: &[OsString]) -> Result<Outcome, Stop> {
+    let cli = match Cli::try_parse_from(words) {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
