@@ -6,6 +6,7 @@ mod body;
 mod conversation;
 mod fault;
 mod http;
+mod json;
 mod lines;
 mod message;
 mod ollama;
