@@ -16,7 +16,7 @@ const START: Duration = Duration::from_secs(120);
 /// Starts the proxy in front of a server, and waits until it answers.
 pub(crate) async fn start(server: SocketAddr) -> Result<Process, Failure> {
     let command = std::env::var("LITELLM").unwrap_or_else(|_| "litellm".to_owned());
-    let folder = std::env::temp_dir().join(format!("callgate-load-{}", std::process::id()));
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("load");
     std::fs::create_dir_all(&folder)?;
     let settings = folder.join("litellm.yaml");
     std::fs::write(
@@ -33,6 +33,8 @@ pub(crate) async fn start(server: SocketAddr) -> Result<Process, Failure> {
         .arg("--config")
         .arg(&settings)
         .args(["--host", "127.0.0.1", "--port", &port, "--telemetry", "False"])
+        // It is reached from this machine only.
+        .env("LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY", "true")
         .current_dir(&folder)
         .stdin(Stdio::null())
         .stdout(log.try_clone()?)
