@@ -171,7 +171,8 @@ impl Connection {
         let is_whole = told.trim_end().ends_with("data: [DONE]");
         let has_call = told.contains("\"look\"") && told.contains("cats");
         if !is_whole || !has_call || told.matches("word").count() < super::roles::WORDS {
-            return Err(format!("an answer is not what was to be streamed: {told}").into());
+            let end: String = told.chars().skip(told.chars().count().saturating_sub(400)).collect();
+            return Err(format!("an answer is not what was to be streamed; it ends with {end}").into());
         }
         Ok((first.unwrap_or_default(), end))
     }

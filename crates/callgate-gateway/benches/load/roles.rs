@@ -55,8 +55,9 @@ async fn scripted() -> Result<SocketAddr, Failure> {
         chunk["choices"] = json!([{"index": 0, "delta": delta, "finish_reason": finish}]);
         pieces.push(format!("data: {chunk}\n\n").into());
     };
-    for _ in 0..WORDS {
-        piece(json!({"content": "word "}), None);
+    // No two are alike: some gateways give up on a model that repeats itself.
+    for number in 0..WORDS {
+        piece(json!({"content": format!("word{number} ")}), None);
     }
     let call =
         json!({"index": 0, "id": "a", "type": "function", "function": {"name": "look", "arguments": ""}});
