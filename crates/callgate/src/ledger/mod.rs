@@ -20,7 +20,7 @@ use crate::verdict::Verdict;
 
 use self::ids::Ids;
 use self::limits::Rest;
-pub(crate) use self::settled::Doubts;
+pub(crate) use self::settled::CallDoubts;
 use self::undecided::Queued;
 
 /// How often the same remark is made before it is only counted.

@@ -9,7 +9,7 @@ use super::{Emitter, Entry, Ledger};
 
 /// What the text that comes next may say about calls that have been read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Doubts {
+pub(crate) struct CallDoubts {
     /// The end of a thought that never began may come: then they were thoughts.
     pub(crate) thought: bool,
     /// Something may follow that shows that the last one is not what it seems to be.
@@ -19,7 +19,7 @@ pub(crate) struct Doubts {
 impl Ledger {
     /// The calls in the text that nothing which comes next can revoke, in order. Every rule that revokes has its condition
     /// here; structured calls, which shadow those in the text, are the caller's to exclude.
-    pub(crate) fn settled(&self, policy: &Policy, doubts: Doubts) -> impl Iterator<Item = &Call> {
+    pub(crate) fn settled(&self, policy: &Policy, doubts: CallDoubts) -> impl Iterator<Item = &Call> {
         let is_whole_judged = policy.position == Position::Trailing
             || policy.partial == Partial::AllOrNothing
             || policy.endings == Endings::Good
