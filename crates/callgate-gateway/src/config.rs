@@ -237,8 +237,10 @@ impl CallsBy {
 #[serde(rename_all = "kebab-case")]
 pub enum ReleaseAt {
     /// After the whole response was judged.
-    #[default]
     Verified,
+    /// When they stand whatever comes next; at the end where that cannot be known before.
+    #[default]
+    Settled,
     /// While they are written, for display.
     Eager,
 }

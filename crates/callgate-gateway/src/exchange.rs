@@ -1,8 +1,13 @@
 //! Exchanges: one request of a client, from the first question to the model to the last word to the client.
 
-use callgate::{Call, Code, Event, FinishReason, Rejected, Response};
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
+
+use callgate::{Call, Code, Event, FinishReason, Rejected, Response, Session};
 use callgate_agent::id::random_id;
 use callgate_agent::model::{Collected, ModelChunk, ModelChunks, ModelFault, Usage};
+use callgate_agent::report::Part;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -10,7 +15,7 @@ use tokio::time::Instant;
 
 use crate::answer::{Ending, Out, OutCall};
 use crate::asked::{Asked, ToolChoice};
-use crate::config::{OnFailure, ReleaseAt, Settings};
+use crate::config::{CallsBy, OnFailure, ReleaseAt, Settings};
 use crate::fault::Fault;
 use crate::metrics::Metrics;
 use crate::plan::Plan;
@@ -19,7 +24,12 @@ use crate::records::Records;
 use crate::settle::{self, Outcome};
 use crate::upstream::{Upstream, is_another_worth};
 use crate::wire::{self, Manner};
-use callgate_agent::report::Part;
+
+/// The most parts of an answer that wait for others which came with them.
+const TOGETHER: usize = 16;
+
+/// From how many bytes on a text is not joined with the next.
+const LONG: usize = 16 << 10;
 
 /// Where the answer goes. Sending fails when the client is gone.
 pub(crate) type ToClient = mpsc::Sender<Out>;
@@ -72,7 +82,13 @@ pub(crate) async fn run(
         asked = ask(means, asked) => asked?,
     };
     seen.answered_by(upstream);
-    let mut shown = Shown { is_eager: means.settings.release == ReleaseAt::Eager, ..Shown::default() };
+    let release = match means.settings.release {
+        // Nobody sees a part of an answer that is sent whole.
+        _ if !asked.stream => ReleaseAt::Verified,
+        ReleaseAt::Settled if means.records.has_audit() => ReleaseAt::Verified,
+        release => release,
+    };
+    let mut shown = Shown { release, ..Shown::default() };
     let judged = read(means.plan, asked, chunks, Some((to, &mut shown)), Some(seen)).await?;
     for finding in judged.response.all_findings() {
         means.metrics.finding(&asked.model, finding.code.word());
@@ -123,14 +139,24 @@ pub(crate) async fn send(
     upstream.ask(&wire::body(asked, &manner, upstream.wire()), asked.trace.as_ref()).await
 }
 
-/// What of the calls was shown while they were written.
+/// What of the calls left before the response was over.
 #[derive(Default)]
 pub(crate) struct Shown {
-    is_eager: bool,
-    /// The calls that have begun, by the numbers of their attempts, with their ids.
-    begun: Vec<(usize, String)>,
-    /// What was shown of the last one's arguments.
+    release: ReleaseAt,
+    calls: Vec<ShownCall>,
+    /// What was shown of the last one's arguments, where they leave as they are written.
     arguments: String,
+}
+
+/// A call of which something left before the response was over.
+struct ShownCall {
+    /// The number of its attempt.
+    attempt: usize,
+    /// Its place among the calls and rejections of the response, once that is over.
+    place: Option<usize>,
+    id: String,
+    /// Whether all of it left.
+    is_whole: bool,
 }
 
 /// Reads an answer through the gate; text and thoughts go to the client as they come.
@@ -138,8 +164,8 @@ pub(crate) async fn read(
     plan: &Plan,
     asked: &Asked,
     mut chunks: Box<dyn ModelChunks>,
-    mut client: Option<(&ToClient, &mut Shown)>,
-    mut seen: Option<&mut Exchange>,
+    client: Option<(&ToClient, &mut Shown)>,
+    seen: Option<&mut Exchange>,
 ) -> Result<Judged, Broken> {
     let mut session = plan.gate.session().with_id_prefix(&format!("call_{}_", random_id()));
     if let Some(tail) = &plan.prompt_tail {
@@ -148,96 +174,184 @@ pub(crate) async fn read(
     for result in asked.results() {
         session.untrusted(&result);
     }
-    let mut collected = Collected::default();
-    let mut outs: Vec<Out> = Vec::new();
+    let (to, shown) = client.unzip();
+    let mut reader = Reader {
+        choice: &asked.choice,
+        seen,
+        shown,
+        outs: Vec::new(),
+        places: 0,
+        collected: Collected::default(),
+    };
     let (mut usage, mut ended) = (Usage::default(), None);
+    // One wait for the whole answer: a new one for each chunk would take a lock for each.
+    let mut gone = pin!(async {
+        match to {
+            Some(to) => to.closed().await,
+            None => std::future::pending().await,
+        }
+    });
     loop {
-        let next = match &client {
-            Some((to, _)) => tokio::select! {
+        let next = match to.filter(|_| !reader.outs.is_empty()) {
+            // What came together leaves together: a part of its own costs a write.
+            Some(to) => {
+                let has_room = reader.outs.len() < TOGETHER;
+                let ready = if has_room { if_ready(chunks.next()).await } else { None };
+                match ready {
+                    Some(next) => next,
+                    None => {
+                        reader.send(to).await?;
+                        continue;
+                    }
+                }
+            }
+            None => tokio::select! {
                 biased;
-                () = to.closed() => return Err(Broken::Gone),
+                () = &mut gone => return Err(Broken::Gone),
                 next = chunks.next() => next,
             },
-            None => chunks.next().await,
         };
         let chunk = match next {
             Ok(Some(chunk)) => chunk,
             Ok(None) => break,
-            Err(fault) => return Err(Fault::of_model(&fault).into()),
+            Err(fault) => {
+                if let Some(to) = to {
+                    reader.send(to).await?;
+                }
+                return Err(Fault::of_model(&fault).into());
+            }
         };
-        if let (Some(seen), ModelChunk::Text(text)) = (&mut seen, &chunk) {
+        if let (Some(seen), ModelChunk::Text(text)) = (&mut reader.seen, &chunk) {
             seen.take_text(text);
         }
-        let mut sink = |event: Event<'_>| {
-            if let Some(seen) = &mut seen {
-                note(seen, &event);
-            }
-            if let Some((_, shown)) = &mut client {
-                outs.extend(leaves(&event, shown, &asked.choice));
-            }
-            collected.push(event);
-        };
-        chunk.feed(&mut session, &mut sink);
+        chunk.feed(&mut session, &mut |event| reader.take(event));
+        if plan.calls != CallsBy::Native {
+            reader.take_settled(&session);
+        }
         if let ModelChunk::End { reason, usage: cost } = chunk {
             ended = Some(reason);
             usage += cost;
         }
-        if let Some((to, _)) = &client {
-            for out in outs.drain(..) {
-                to.send(out).await?;
-            }
-        }
     }
     drop(chunks);
     let reason = ended.unwrap_or(FinishReason::Failed);
-    session.finish(reason, &mut |event: Event<'_>| {
-        if let Some(seen) = &mut seen {
-            note(seen, &event);
-        }
-        if let Some((_, shown)) = &mut client {
-            outs.extend(leaves(&event, shown, &asked.choice));
-        }
-        collected.push(event);
-    });
-    if let Some((to, _)) = &client {
-        for out in outs.drain(..) {
-            to.send(out).await?;
-        }
+    session.finish(reason, &mut |event| reader.take(event));
+    if let Some(to) = to {
+        reader.send(to).await?;
     }
-    Ok(Judged { response: collected.finish(reason), usage })
+    Ok(Judged { response: reader.collected.finish(reason), usage })
 }
 
-/// What of an event leaves at once. Calls leave when the response is judged.
+/// What comes of a future that needs not wait.
+async fn if_ready<T>(future: impl Future<Output = T>) -> Option<T> {
+    let mut future = pin!(future);
+    poll_fn(|context| match future.as_mut().poll(context) {
+        Poll::Ready(value) => Poll::Ready(Some(value)),
+        Poll::Pending => Poll::Ready(None),
+    })
+    .await
+}
+
+/// Where the events of an answer go.
+struct Reader<'a> {
+    choice: &'a ToolChoice,
+    seen: Option<&'a mut Exchange>,
+    shown: Option<&'a mut Shown>,
+    /// What may leave and has not yet.
+    outs: Vec<Out>,
+    /// How many calls and rejections have come out.
+    places: usize,
+    collected: Collected,
+}
+
+impl Reader<'_> {
+    fn take(&mut self, event: Event<'_>) {
+        let attempt = match &event {
+            Event::Call(call) => Some(call.attempt),
+            Event::Rejected(rejected) => Some(rejected.attempt),
+            _ => None,
+        };
+        if let Some(attempt) = attempt {
+            let shown = self.shown.iter_mut().flat_map(|shown| &mut shown.calls);
+            if let Some(call) = shown.into_iter().find(|call| call.attempt == attempt) {
+                call.place = Some(self.places);
+            }
+            self.places += 1;
+        }
+        if let Some(seen) = &mut self.seen {
+            Part::note(&mut seen.parts, &event);
+        }
+        if let Some(shown) = &mut self.shown {
+            match (&event, self.outs.last_mut()) {
+                (Event::Text { text, .. }, Some(Out::Text(last))) if last.len() < LONG => last.push_str(text),
+                (Event::Reasoning { text, .. }, Some(Out::Reasoning(last))) if last.len() < LONG => {
+                    last.push_str(text);
+                }
+                _ => self.outs.extend(leaves(&event, shown, self.choice)),
+            }
+        }
+        self.collected.push(event);
+    }
+
+    /// Lets out the calls that stand whatever comes next.
+    fn take_settled(&mut self, session: &Session) {
+        let Some(shown) = &mut self.shown else { return };
+        if shown.release != ReleaseAt::Settled || *self.choice == ToolChoice::None {
+            return;
+        }
+        for call in session.settled().skip(shown.calls.len()) {
+            let is_taken = |id: &str| shown.calls.iter().any(|other| other.id == id);
+            let given = Some(&call.id).filter(|id| !id.is_empty() && !is_taken(id)).cloned();
+            let id = given.unwrap_or_else(|| format!("call_{}", random_id()));
+            let place = shown.calls.len();
+            shown.calls.push(ShownCall {
+                attempt: call.attempt,
+                place: None,
+                id: id.clone(),
+                is_whole: true,
+            });
+            let (name, arguments) = (call.name.clone(), call.arguments.clone());
+            self.outs.push(Out::Call(OutCall { place, id, name, arguments, begun: false }));
+        }
+    }
+
+    async fn send(&mut self, to: &ToClient) -> Result<(), Broken> {
+        for out in self.outs.drain(..) {
+            to.send(out).await?;
+        }
+        Ok(())
+    }
+}
+
+/// What of an event leaves at once. Calls leave when they are settled or the response is judged.
 fn leaves(event: &Event<'_>, shown: &mut Shown, choice: &ToolChoice) -> Option<Out> {
     match event {
         Event::Text { text, .. } => Some(Out::Text(text.to_string())),
         Event::Reasoning { text, .. } => Some(Out::Reasoning(text.to_string())),
-        Event::CallStarted { attempt, name, .. } if shown.is_eager && *choice != ToolChoice::None => {
+        Event::CallStarted { attempt, name, .. }
+            if shown.release == ReleaseAt::Eager && *choice != ToolChoice::None =>
+        {
             // One at a time: no API has room for two calls that are written side by side. The second comes whole.
             let is_over =
-                shown.begun.is_empty() || serde_json::from_str::<IgnoredAny>(&shown.arguments).is_ok();
+                shown.calls.is_empty() || serde_json::from_str::<IgnoredAny>(&shown.arguments).is_ok();
             if !is_over {
                 return None;
             }
             let id = format!("call_{}", random_id());
-            shown.begun.push((*attempt, id.clone()));
+            shown.calls.push(ShownCall { attempt: *attempt, place: None, id: id.clone(), is_whole: false });
             shown.arguments.clear();
-            Some(Out::CallBegun { place: shown.begun.len() - 1, id, name: name.to_string() })
+            Some(Out::CallBegun { place: shown.calls.len() - 1, id, name: name.to_string() })
         }
         Event::ArgumentsDelta { attempt, delta, .. } => {
-            let (last, _) = shown.begun.last()?;
-            if last != attempt {
+            let last = shown.calls.last().filter(|last| !last.is_whole)?;
+            if last.attempt != *attempt {
                 return None;
             }
             shown.arguments.push_str(delta);
-            Some(Out::CallArguments { place: shown.begun.len() - 1, delta: delta.to_string() })
+            Some(Out::CallArguments { place: shown.calls.len() - 1, delta: delta.to_string() })
         }
         _ => None,
     }
-}
-
-fn note(seen: &mut Exchange, event: &Event<'_>) {
-    Part::note(&mut seen.parts, event);
 }
 
 /// Tells the client what stands, and how the answer ends.
@@ -249,7 +363,14 @@ async fn finish(
     to: &ToClient,
     seen: &mut Exchange,
 ) -> Result<(), Broken> {
-    let Outcome { response, usage, retries, failure } = outcome;
+    let Outcome { mut response, usage, retries, failure } = outcome;
+    // The same id in the stream and at the end.
+    let shown_at = |attempt: usize| shown.calls.iter().position(|call| call.place == Some(attempt));
+    for call in &mut response.calls {
+        if let Some(at) = shown_at(call.attempt) {
+            call.id.clone_from(&shown.calls[at].id);
+        }
+    }
     let is_silent = asked.choice == ToolChoice::None;
     let calls: &[Call] = if is_silent { &[] } else { &response.calls };
     let verdict = verdict(asked, &response, is_silent, retries, failure.as_deref());
@@ -271,9 +392,10 @@ async fn finish(
     }
     means.metrics.retries(&asked.model, retries);
     // What was shown and does not stand cannot be taken back: the client is told that the answer is void.
-    let stands = |attempt: usize| calls.iter().any(|call| call.attempt == attempt);
-    if let Some((attempt, _)) = shown.begun.iter().find(|(attempt, _)| !stands(*attempt)) {
-        let why = response.rejected.iter().find(|rejected| rejected.attempt == *attempt).map(sentence);
+    let stands = |shown: &ShownCall| calls.iter().any(|call| Some(call.attempt) == shown.place);
+    if let Some(void) = shown.calls.iter().find(|call| !stands(call)) {
+        let why =
+            response.rejected.iter().find(|rejected| Some(rejected.attempt) == void.place).map(sentence);
         let why = why.unwrap_or_else(|| "a call that was shown does not stand".to_owned());
         return Err(Fault::new(422, "call-rejected", why).into());
     }
@@ -289,17 +411,19 @@ async fn finish(
             OnFailure::Error | OnFailure::Quiet => {}
         }
     }
-    let mut place = shown.begun.len();
+    let mut place = shown.calls.len();
     for call in calls {
-        let begun = shown.begun.iter().position(|(attempt, _)| *attempt == call.attempt);
-        let id = begun.map_or_else(|| call.id.clone(), |at| shown.begun[at].1.clone());
+        let begun = shown_at(call.attempt);
+        if begun.is_some_and(|at| shown.calls[at].is_whole) {
+            continue;
+        }
         let at = begun.unwrap_or(place);
         if begun.is_none() {
             place += 1;
         }
         let out = OutCall {
             place: at,
-            id,
+            id: call.id.clone(),
             name: call.name.clone(),
             arguments: call.arguments.clone(),
             begun: begun.is_some(),

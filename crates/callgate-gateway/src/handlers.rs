@@ -228,12 +228,14 @@ async fn asked(
         if let Some(Out::Fault(fault)) = first {
             return Err(Unanswered::Failed(*fault));
         }
-        let mut ready = String::new();
+        let mut ready = Vec::new();
         writer.begin(&mut ready);
         if let Some(out) = first {
             writer.write(&out, &mut ready);
         }
-        let stream = Streaming { writer, from, ready, ping, silence: Box::pin(tokio::time::sleep(ping)) };
+        let last = tokio::time::Instant::now();
+        let silence = Box::pin(tokio::time::sleep_until(last + ping));
+        let stream = Streaming { writer, from, ready, ping, last, silence };
         let mut answer = response(200, face.stream_type(), Body::from_stream(stream));
         answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
         answer
@@ -323,8 +325,10 @@ impl Work {
 struct Streaming {
     writer: Box<dyn Writer>,
     from: mpsc::Receiver<Out>,
-    ready: String,
+    ready: Vec<u8>,
     ping: Duration,
+    /// When something was sent last.
+    last: tokio::time::Instant,
     silence: Pin<Box<Sleep>>,
 }
 
@@ -344,12 +348,17 @@ impl Stream for Streaming {
                 }
             }
         }
-        if this.ready.is_empty() && !is_over && this.silence.as_mut().poll(context).is_ready() {
-            this.writer.write(&Out::Ping, &mut this.ready);
+        while this.ready.is_empty() && !is_over && this.silence.as_mut().poll(context).is_ready() {
+            // It is not set again for each part, so it may ring too early.
+            let next = this.last + this.ping;
+            if tokio::time::Instant::now() < next {
+                this.silence.as_mut().reset(next);
+            } else {
+                this.writer.write(&Out::Ping, &mut this.ready);
+            }
         }
         if !this.ready.is_empty() {
-            let next = tokio::time::Instant::now() + this.ping;
-            this.silence.as_mut().reset(next);
+            this.last = tokio::time::Instant::now();
             return Poll::Ready(Some(Ok(Bytes::from(std::mem::take(&mut this.ready)))));
         }
         if is_over { Poll::Ready(None) } else { Poll::Pending }

@@ -94,6 +94,11 @@ impl Records {
         self.spans.is_some()
     }
 
+    /// Whether verdicts go on record, which they have to before a call leaves.
+    pub(crate) fn has_audit(&self) -> bool {
+        self.audit.is_some()
+    }
+
     /// Takes what the first answer of a model holds, before anything of it is asked for again.
     pub(crate) fn first(&self, plan: &Plan, response: &Response, seen: &mut Exchange) {
         for finding in response.all_findings() {

@@ -88,6 +88,11 @@ impl Native {
         }
     }
 
+    /// Whether no structured call has come.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.order == 0
+    }
+
     /// Calls that are complete come out at once where the policy says so.
     fn release(&mut self, rules: &Rules, out: &mut Emitter<'_, '_>) {
         if rules.policy.release != Release::Early {

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::bytes::character_start;
 use crate::ending::FinishReason;
-use crate::event::Event;
+use crate::event::{Call, Event};
 use crate::finding::Span;
 use crate::frame::Compiled;
 use crate::frame::machine::Machine;
@@ -260,6 +260,18 @@ impl Session {
     /// Whether text is held back because it may become a call.
     pub fn is_holding(&self) -> bool {
         self.machine.is_holding()
+    }
+
+    /// The calls in the text that stand whatever comes next, in order, before the response is over: `finish` will let them
+    /// out as they are, with an id where the model gave none. There are none where the policy looks at all calls together (`position: trailing`,
+    /// `partial: all-or-nothing`, `endings: good`, `on_excess: reject`). Where no thought has come, its end may, and would
+    /// make everything before it a thought; the last call of a format whose values end at closers waits for what follows.
+    ///
+    /// A structured call takes the place of all that stand in the text: a host that asked for such calls cannot rely on
+    /// these before the end.
+    pub fn settled(&self) -> impl Iterator<Item = &Call> {
+        let is_open = self.native.is_empty();
+        self.ledger.settled(&self.gate.rules.policy, self.machine.doubts()).filter(move |_| is_open)
     }
 
     /// The names of the calls whose end has been seen, in order, until the response is finished.

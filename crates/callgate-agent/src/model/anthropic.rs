@@ -19,7 +19,7 @@ pub(super) struct AnthropicFormat {
 
 impl Format for AnthropicFormat {
     fn value(&mut self, part: &Part<'_>, chunks: &mut VecDeque<ModelChunk>) {
-        let value = part.value;
+        let value = &part.value;
         let index = value["index"].as_u64();
         let number = index.and_then(|index| usize::try_from(index).ok());
         match value["type"].as_str().unwrap_or("message") {
@@ -32,7 +32,7 @@ impl Format for AnthropicFormat {
             "content_block_start" => {
                 let begun = &value["content_block"];
                 block(begun, chunks);
-                if begun["type"] == "tool_use" {
+                if begun["type"] == *"tool_use" {
                     let written = part.written("/content_block/input").filter(|input| input != "{}");
                     if written.is_none() {
                         self.bare.extend(index);

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::anthropic::AnthropicFormat;
 use super::conversation::{ConversationFormat, is_assistant, is_conversation, last_turn};
+use super::json::Json;
 use super::ollama::OllamaFormat;
 use super::openai::OpenAiFormat;
 use super::reading::{Format, Framing, Parser, Part};
@@ -67,8 +68,8 @@ impl BodyKind {
         if value["model"].is_string() && value["done"].is_boolean() && answers {
             return Some(BodyKind::Ollama);
         }
-        let is_message =
-            is_assistant(value) && ["content", "tool_calls"].iter().any(|key| value.get(key).is_some());
+        let is_message = is_assistant(value["role"].as_str())
+            && ["content", "tool_calls"].iter().any(|key| value.get(key).is_some());
         (is_message || is_conversation(value)).then_some(BodyKind::Conversation)
     }
 
@@ -165,7 +166,7 @@ impl Body {
             return Body::whole(kind, value, text).map(Some);
         }
         // A record of a request and its response.
-        let part = Part::new(value, text);
+        let part = Part::parse(text)?;
         let inner = &value["response"];
         match (BodyKind::of_line(inner), part.written("/response")) {
             (Some(kind), Some(written)) => Body::whole(kind, inner, &written).map(Some),
@@ -179,7 +180,7 @@ impl Body {
         let fault = |what: String| ModelFault::new(FaultCode::BadLine, what);
         let pointer = pointer(value, path).map_err(fault)?;
         let found = value.pointer(&pointer).unwrap_or(&Value::Null);
-        let written = Part::new(value, text).written(&pointer).unwrap_or_else(|| found.to_string());
+        let written = Part::parse(text)?.written(&pointer).unwrap_or_else(|| found.to_string());
         let is_message = |item: &Value| item["role"].is_string();
         let key = match found {
             Value::Object(_) => None,
@@ -204,7 +205,8 @@ impl Body {
             let name = kind.name();
             return fault(format!("this is one event of a stream, not a whole {name}"));
         }
-        if let Value::Array(messages) = &value["messages"]
+        let part = Part::parse(text)?;
+        if let Json::Array(messages) = &part.value["messages"]
             && kind == BodyKind::Conversation
             && last_turn(messages).is_empty()
         {
@@ -213,7 +215,7 @@ impl Body {
         every_choice(|choice| {
             let mut stream = BodyStream::new(kind, Framing::Whole, choice);
             stream.about(value);
-            stream.parser.value(&Part::new(value, text))?;
+            stream.parser.value(&part)?;
             stream.parser.finish(true)?;
             let word = stream.parser.format.word().unwrap_or_default();
             let (chunks, body) = stream.ended(FinishReason::from_word(word));

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use serde_json::Value;
 
 use super::ModelChunk;
+use super::json::Json;
 use super::message::message;
 use super::reading::{Format, Part};
 
@@ -17,8 +18,8 @@ pub(super) struct ConversationFormat {
 
 impl Format for ConversationFormat {
     fn value(&mut self, part: &Part<'_>, chunks: &mut VecDeque<ModelChunk>) {
-        let value = part.value;
-        if let Value::Array(messages) = &value["messages"] {
+        let value = &part.value;
+        if let Json::Array(messages) = &value["messages"] {
             for (place, number) in last_turn(messages).enumerate() {
                 if place > 0 {
                     chunks.push_back(ModelChunk::Text("\n".to_owned()));
@@ -55,13 +56,14 @@ pub(super) fn is_conversation(value: &Value) -> bool {
     })
 }
 
-/// Whether this message is of the assistant.
-pub(super) fn is_assistant(message: &Value) -> bool {
-    ["assistant", "model"].iter().any(|role| message["role"] == *role)
+/// Whether this role is the assistant's.
+pub(super) fn is_assistant(role: Option<&str>) -> bool {
+    matches!(role, Some("assistant" | "model"))
 }
 
 /// The places of the last messages of the assistant that stand together.
-pub(super) fn last_turn(messages: &[Value]) -> std::ops::Range<usize> {
+pub(super) fn last_turn(messages: &[Json<'_>]) -> std::ops::Range<usize> {
+    let is_assistant = |message: &Json<'_>| is_assistant(message["role"].as_str());
     let end = messages.iter().rposition(is_assistant).map_or(0, |last| last + 1);
     let start =
         messages[..end].iter().rposition(|message| !is_assistant(message)).map_or(0, |other| other + 1);
@@ -69,21 +71,18 @@ pub(super) fn last_turn(messages: &[Value]) -> std::ops::Range<usize> {
 }
 
 /// The texts that tools gave, in a message of a tool or in the blocks of a user's.
-fn results(message: &Value) -> Vec<String> {
-    let is_result = ["tool", "function"].iter().any(|role| message["role"] == *role);
-    if is_result {
+fn results(message: &Json<'_>) -> Vec<String> {
+    if matches!(message["role"].as_str(), Some("tool" | "function")) {
         return texts(&message["content"]);
     }
-    let blocks = message["content"].as_array().into_iter().flatten();
-    blocks.filter(|block| block["type"] == "tool_result").flat_map(|block| texts(&block["content"])).collect()
+    let blocks = message["content"].items().iter();
+    let results = blocks.filter(|block| block["type"] == *"tool_result");
+    results.flat_map(|block| texts(&block["content"])).collect()
 }
 
-fn texts(content: &Value) -> Vec<String> {
+fn texts(content: &Json<'_>) -> Vec<String> {
     match content {
-        Value::String(text) => vec![text.clone()],
-        Value::Array(blocks) => {
-            blocks.iter().filter_map(|block| block["text"].as_str()).map(str::to_owned).collect()
-        }
-        _ => Vec::new(),
+        Json::String(text) => vec![text.to_string()],
+        _ => content.items().iter().filter_map(|block| block["text"].as_str()).map(str::to_owned).collect(),
     }
 }

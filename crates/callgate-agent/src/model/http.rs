@@ -2,22 +2,25 @@
 //! the whole.
 //!
 //! Each request has its own connection, which ends with the answer or when the answer is dropped: that is how a server
-//! learns that nobody listens any more. Nothing is followed, cached or decompressed.
+//! learns that nobody listens any more. It is no task of its own: whoever waits for the answer moves its bytes, so that all
+//! that one look at the network brought is there at once. Nothing is followed, cached or decompressed.
 
+use std::future::poll_fn;
 use std::io;
 use std::path::Path;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, OnceLock};
+use std::task::Poll;
 use std::time::Duration;
 
 use http_body_util::{BodyExt, Full};
-use hyper::body::{Bytes, Incoming};
+use hyper::body::{Bytes, Frame, Incoming};
 use hyper::header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HOST, HeaderValue, RETRY_AFTER};
 use hyper::{Method, Request, Response};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
-use tokio::task::AbortHandle;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, Sleep, sleep_until, timeout_at};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
@@ -190,7 +193,8 @@ impl Http {
         let is_event_stream = header(CONTENT_TYPE).is_some_and(|kind| kind.starts_with("text/event-stream"));
         let mut answer = HttpAnswer {
             body: response.into_body(),
-            _driver: driver,
+            driver,
+            alarm: Box::pin(sleep_until(first.min(end))),
             first: Some(first),
             end,
             idle: self.timeouts.idle,
@@ -242,13 +246,12 @@ impl Http {
         };
         let (mut sender, connection) =
             hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(broke)?;
-        // The connection's own result adds nothing: every error also reaches the body.
-        let task = tokio::spawn(async move {
+        let mut driver = Driver(Some(Box::pin(async move {
+            // The connection's own result adds nothing: every error also reaches the body.
             let _ = connection.await;
-        });
-        let driver = Driver(task.abort_handle());
+        })));
         let first = Instant::now() + self.timeouts.first_byte;
-        match timeout_at(first.min(end), sender.send_request(request)).await {
+        match timeout_at(first.min(end), driver.until(sender.send_request(request))).await {
             Ok(Ok(response)) => Ok((response, driver, first)),
             Ok(Err(error)) => Err(broke(error)),
             Err(_) => Err(late(FaultCode::FirstByteTimeout, first, end)),
@@ -280,10 +283,11 @@ impl Http {
 }
 
 /// The body of an answer, as it arrives.
-#[derive(Debug)]
 pub(crate) struct HttpAnswer {
     body: Incoming,
-    _driver: Driver,
+    driver: Driver,
+    /// Rings when something may have taken too long; it is set again only then, and not for each chunk.
+    alarm: Pin<Box<Sleep>>,
     /// Until when the first byte has to come, while none has.
     first: Option<Instant>,
     end: Instant,
@@ -294,15 +298,27 @@ pub(crate) struct HttpAnswer {
     pub(crate) is_event_stream: bool,
 }
 
-/// The task that moves the bytes. Without it the connection closes.
-#[derive(Debug)]
-struct Driver(AbortHandle);
+/// What moves the bytes, until the connection is over. Without it the connection closes.
+struct Driver(Option<BoxFuture<'static, ()>>);
 
-impl Drop for Driver {
-    fn drop(&mut self) {
-        self.0.abort();
+impl Driver {
+    /// Moves bytes until this is done.
+    async fn until<T>(&mut self, done: impl Future<Output = T>) -> T {
+        let mut done = pin!(done);
+        poll_fn(|context| {
+            if let Some(moving) = &mut self.0
+                && moving.as_mut().poll(context).is_ready()
+            {
+                self.0 = None;
+            }
+            done.as_mut().poll(context)
+        })
+        .await
     }
 }
+
+/// That something took too long.
+struct Late;
 
 impl HttpAnswer {
     /// The next bytes; nothing at the end.
@@ -312,8 +328,8 @@ impl HttpAnswer {
                 Some(first) => (FaultCode::FirstByteTimeout, first),
                 None => (FaultCode::IdleTimeout, Instant::now() + self.idle),
             };
-            let frame = match timeout_at(until.min(self.end), self.body.frame()).await {
-                Err(_) => return Err(self.fault(late(code, until, self.end))),
+            let frame = match self.frame(until.min(self.end)).await {
+                Err(Late) => return Err(self.fault(late(code, until, self.end))),
                 Ok(None) => return Ok(None),
                 Ok(Some(Err(error))) => {
                     let message = format!("the connection broke inside the answer: {error}");
@@ -334,6 +350,28 @@ impl HttpAnswer {
             }
             return Ok(Some(bytes));
         }
+    }
+
+    /// The next frame of the body, if it comes in time.
+    async fn frame(&mut self, until: Instant) -> Result<Option<hyper::Result<Frame<Bytes>>>, Late> {
+        let HttpAnswer { body, driver, alarm, .. } = self;
+        if alarm.deadline() > until {
+            alarm.as_mut().reset(until);
+        }
+        let mut frame = pin!(driver.until(body.frame()));
+        poll_fn(|context| {
+            if let Poll::Ready(frame) = frame.as_mut().poll(context) {
+                return Poll::Ready(Ok(frame));
+            }
+            while alarm.as_mut().poll(context).is_ready() {
+                if Instant::now() >= until {
+                    return Poll::Ready(Err(Late));
+                }
+                alarm.as_mut().reset(until);
+            }
+            Poll::Pending
+        })
+        .await
     }
 
     /// A fault of this answer: from whom, and after how much.
@@ -361,14 +399,14 @@ impl HttpAnswer {
 }
 
 /// The error that an answer of JSON reports, in the forms that servers use.
-pub(crate) fn error_message(value: &serde_json::Value) -> Option<String> {
+fn error_message(value: &serde_json::Value) -> Option<String> {
     let error = value.get("error").filter(|error| !error.is_null())?;
     let text = error.as_str().or_else(|| error["message"].as_str());
     Some(text.map_or_else(|| plain(&error.to_string()), plain))
 }
 
 /// Text of a server as one short line without control characters.
-fn plain(text: &str) -> String {
+pub(super) fn plain(text: &str) -> String {
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     words.chars().filter(|c| !c.is_control()).take(400).collect()
 }

@@ -31,30 +31,28 @@ impl Lines {
     }
 
     /// The next whole line, without its end.
-    pub(crate) fn next(&mut self) -> Result<Option<String>, ModelFault> {
+    pub(crate) fn next(&mut self) -> Result<Option<&str>, ModelFault> {
         let Some(length) = self.bytes[self.searched..].iter().position(|byte| *byte == b'\n') else {
             self.searched = self.bytes.len();
             return Ok(None);
         };
         let end = self.searched + length;
-        let line = text(&self.bytes[self.used..end])?;
-        self.used = end + 1;
+        let start = std::mem::replace(&mut self.used, end + 1);
         self.searched = self.used;
-        Ok(Some(line))
+        text(&self.bytes[start..end]).map(Some)
     }
 
     /// What is left at the end of the stream: a line that was never ended.
     pub(crate) fn rest(&mut self) -> Result<String, ModelFault> {
-        let rest = text(&self.bytes[self.used..]);
-        *self = Lines::default();
-        rest
+        let Lines { bytes, used, .. } = std::mem::take(self);
+        text(&bytes[used..]).map(str::to_owned)
     }
 }
 
-fn text(line: &[u8]) -> Result<String, ModelFault> {
+fn text(line: &[u8]) -> Result<&str, ModelFault> {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     match std::str::from_utf8(line) {
-        Ok(text) => Ok(text.to_owned()),
+        Ok(text) => Ok(text),
         Err(error) => {
             let message = format!("a line is no UTF-8 (from its byte {})", error.valid_up_to());
             Err(ModelFault::new(FaultCode::BadLine, message))
@@ -73,7 +71,7 @@ mod tests {
         for chunk in text.as_bytes().chunks(size) {
             lines.push(chunk).unwrap();
             while let Some(line) = lines.next().unwrap() {
-                found.push(line);
+                found.push(line.to_owned());
             }
         }
         (found, lines.rest().unwrap())

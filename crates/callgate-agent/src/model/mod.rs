@@ -6,6 +6,7 @@ mod body;
 mod conversation;
 mod fault;
 mod http;
+mod json;
 mod lines;
 mod message;
 mod ollama;
@@ -195,6 +196,6 @@ pub trait Model: Send + Sync {
 
 /// The chunks of one answer. Dropping it ends the connection.
 pub trait ModelChunks: Send {
-    /// The next chunk; nothing after the end.
+    /// The next chunk; nothing after the end. Whoever stops waiting for it loses nothing: the next call goes on.
     fn next(&mut self) -> BoxFuture<'_, Result<Option<ModelChunk>, ModelFault>>;
 }

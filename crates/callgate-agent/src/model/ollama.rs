@@ -6,6 +6,7 @@ use callgate::FinishReason;
 use serde_json::{Value, json};
 
 use super::http::Http;
+use super::json::Json;
 use super::message::{member, message, words};
 use super::reading::{Format, Framing, Part, Reading};
 use super::{BoxFuture, ChatRequest, Model, ModelChunk, ModelChunks, ModelFault, Served, Server, Usage};
@@ -100,9 +101,9 @@ pub(super) struct OllamaFormat {
 
 impl Format for OllamaFormat {
     fn value(&mut self, part: &Part<'_>, chunks: &mut VecDeque<ModelChunk>) {
-        let value = part.value;
+        let value = &part.value;
         self.served.note(value);
-        let calls = value["message"]["tool_calls"].as_array().map_or(&[][..], Vec::as_slice);
+        let calls = value["message"]["tool_calls"].items();
         match calls.iter().any(is_fragment) {
             true => {
                 words(&value["message"], chunks);
@@ -116,7 +117,7 @@ impl Format for OllamaFormat {
         let text = |key: &str| value[key].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
         chunks.extend(text("thinking").map(ModelChunk::Reasoning));
         chunks.extend(text("response").map(ModelChunk::Text));
-        if value["done"] == true {
+        if matches!(value["done"], Json::Bool(true)) {
             // `done: true` without a reason means that the answer is complete.
             self.word = Some(value["done_reason"].as_str().unwrap_or("done").to_owned());
             let count = |key: &str| value[key].as_u64().unwrap_or(0);
@@ -139,9 +140,9 @@ impl Format for OllamaFormat {
 }
 
 /// Whether a call is a fragment: its arguments come as text, which may go on, or it has no name of its own.
-fn is_fragment(call: &Value) -> bool {
+fn is_fragment(call: &Json<'_>) -> bool {
     let function = &call["function"];
-    function["arguments"].is_string() || (function.is_object() && function.get("name").is_none())
+    function["arguments"].as_str().is_some() || (function.is_object() && function.get("name").is_none())
 }
 
 /// The calls of an answer that come in fragments.
@@ -161,16 +162,16 @@ struct Fragment {
 impl Fragments {
     /// The delta of a fragment, under the number of its call: by the server's index, else by its id, else a fragment
     /// with a name begins a call and one without continues the last.
-    fn delta(&mut self, call: &Value, written: &str) -> ModelChunk {
+    fn delta(&mut self, call: &Json<'_>, written: &str) -> ModelChunk {
         let function = &call["function"];
-        let text = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+        let text = |value: &Json<'_>| value.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
         let (id, mut name) = (text(&call["id"]), text(&function["name"]));
         let index = call["index"].as_u64().or_else(|| function["index"].as_u64());
         let index = index.and_then(|index| usize::try_from(index).ok());
         let arguments = match &function["arguments"] {
-            Value::Null => None,
-            Value::String(text) => Some(text.clone()),
-            // As the server wrote it: a `Value` would round long numbers.
+            Json::Null => None,
+            Json::String(text) => Some(text.to_string()),
+            // As the server wrote it: a value would round long numbers.
             _ => member(written, "function")
                 .and_then(|function| member(function, "arguments"))
                 .map(str::to_owned),

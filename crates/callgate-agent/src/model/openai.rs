@@ -6,6 +6,7 @@ use callgate::FinishReason;
 use serde_json::{Value, json};
 
 use super::http::Http;
+use super::json::Json;
 use super::message::{message, words};
 use super::reading::{Format, Framing, Part, Reading};
 use super::{BoxFuture, ChatRequest, Model, ModelChunk, ModelChunks, ModelFault, Served, Server, Usage};
@@ -108,30 +109,32 @@ impl OpenAiFormat {
 
 impl Format for OpenAiFormat {
     fn value(&mut self, part: &Part<'_>, chunks: &mut VecDeque<ModelChunk>) {
-        let value = part.value;
+        let value = &part.value;
         self.served.note(value);
         let count = |key: &str| value["usage"][key].as_u64();
         if let (Some(prompt), Some(completion)) = (count("prompt_tokens"), count("completion_tokens")) {
             self.usage = Usage { prompt, completion };
         }
-        for (number, choice) in value["choices"].as_array().into_iter().flatten().enumerate() {
+        for (number, choice) in value["choices"].items().iter().enumerate() {
             let index = choice["index"].as_u64().unwrap_or(number as u64);
             self.choices.insert(index);
             if index != self.choice {
                 continue;
             }
-            if choice.get("message").is_some_and(|message| message.is_object()) {
+            if choice["message"].is_object() {
                 message(part, &format!("/choices/{number}/message"), chunks);
             } else {
-                words(&choice["delta"], chunks);
-                let calls = choice["delta"]["tool_calls"].as_array().into_iter().flatten();
-                chunks.extend(calls.enumerate().map(|(call_number, call)| {
+                let said = &choice["delta"];
+                words(said, chunks);
+                let calls = said["tool_calls"].items().iter().enumerate();
+                chunks.extend(calls.map(|(call_number, call)| {
                     let function = format!("/choices/{number}/delta/tool_calls/{call_number}/function");
                     delta(call, &call["function"], || part.written(&format!("{function}/arguments")))
                 }));
                 // The forms that came before lists of calls, and before messages.
-                if let Some(function) = choice["delta"].get("function_call").filter(|call| call.is_object()) {
-                    chunks.push_back(delta(&Value::Null, function, || None));
+                if said["function_call"].is_object() {
+                    let arguments = format!("/choices/{number}/delta/function_call/arguments");
+                    chunks.push_back(delta(&Json::Null, &said["function_call"], || part.written(&arguments)));
                 }
                 let text = choice["text"].as_str().filter(|text| !text.is_empty());
                 chunks.extend(text.map(|text| ModelChunk::Text(text.to_owned())));
@@ -162,16 +165,16 @@ impl Format for OpenAiFormat {
 }
 
 /// One delta of a structured call. Arguments that come as an object are taken as they were written.
-fn delta(call: &Value, function: &Value, written: impl FnOnce() -> Option<String>) -> ModelChunk {
-    let text = |value: &Value| value.as_str().map(str::to_owned);
+fn delta(call: &Json<'_>, function: &Json<'_>, written: impl FnOnce() -> Option<String>) -> ModelChunk {
+    let text = |value: &Json<'_>| value.as_str().map(str::to_owned);
     ModelChunk::Delta {
         index: call["index"].as_u64().and_then(|index| usize::try_from(index).ok()),
         id: text(&call["id"]),
         name: text(&function["name"]),
         arguments: match &function["arguments"] {
-            Value::Null => None,
-            Value::String(text) => Some(text.clone()),
-            other => Some(written().unwrap_or_else(|| other.to_string())),
+            Json::Null => None,
+            Json::String(text) => Some(text.to_string()),
+            _ => written(),
         },
     }
 }

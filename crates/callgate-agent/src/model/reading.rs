@@ -4,10 +4,9 @@ use std::cell::OnceCell;
 use std::collections::VecDeque;
 
 use callgate::internal::json::{Kind, Tape};
-use serde_json::Value;
-use serde_json::value::RawValue;
 
-use super::http::{HttpAnswer, error_message};
+use super::http::{HttpAnswer, plain};
+use super::json::Json;
 use super::lines::Lines;
 use super::{BoxFuture, FaultCode, ModelChunk, ModelChunks, ModelFault, Served};
 
@@ -36,19 +35,22 @@ pub(crate) trait Format: Send {
 
 /// One JSON value of an answer, and its text for whatever has to be kept as it was written.
 pub(crate) struct Part<'t> {
-    pub(crate) value: &'t Value,
+    pub(super) value: Json<'t>,
     text: &'t str,
     /// Where the values stand in the text, worked out when that is first asked for.
     tape: OnceCell<Option<Tape>>,
 }
 
 impl<'t> Part<'t> {
-    pub(crate) fn new(value: &'t Value, text: &'t str) -> Self {
-        Part { value, text, tape: OnceCell::new() }
+    /// The value of a text that is nothing else.
+    pub(crate) fn parse(text: &'t str) -> Result<Self, ModelFault> {
+        let value = serde_json::from_str(text);
+        let value = value.map_err(|error| unreadable(text, &format!("no JSON: {error}")))?;
+        Ok(Part { value, text, tape: OnceCell::new() })
     }
 
-    /// The text of the value at a JSON pointer without escapes. A `Value` has lost the digits of long numbers, the order
-    /// of keys and those that came twice, so what holds arguments is taken from here.
+    /// The text of the value at a JSON pointer without escapes. A value has lost the digits of long numbers, so what holds
+    /// arguments is taken from here.
     pub(crate) fn written(&self, pointer: &str) -> Option<String> {
         let (tape, node) = self.find(pointer)?;
         Some(tape.raw(self.text, node).to_owned())
@@ -146,10 +148,18 @@ impl<F: Format> Parser<F> {
         if self.framing == Framing::Whole {
             return Ok(());
         }
+        // They are lent while their lines are read.
+        let mut lines = std::mem::take(&mut self.lines);
+        let read = self.read(&mut lines);
+        self.lines = lines;
+        read
+    }
+
+    fn read(&mut self, lines: &mut Lines) -> Result<(), ModelFault> {
         while !self.is_over
-            && let Some(line) = self.lines.next()?
+            && let Some(line) = lines.next()?
         {
-            self.line(&line)?;
+            self.line(line)?;
         }
         Ok(())
     }
@@ -159,15 +169,13 @@ impl<F: Format> Parser<F> {
             return self.values(line);
         }
         if line.is_empty() {
-            let event = std::mem::take(&mut self.event);
-            return self.event(&event);
+            return self.end_event();
         }
         // A line of another field, or a comment that keeps the connection alive, carries no data.
         let Some(data) = line.strip_prefix("data:") else { return self.foreign(line) };
         let data = data.strip_prefix(' ').unwrap_or(data);
         if self.format.closed_by(data) {
-            let event = std::mem::take(&mut self.event);
-            self.event(&event)?;
+            self.end_event()?;
             return self.event(data);
         }
         self.event.push_str(data);
@@ -186,30 +194,43 @@ impl<F: Format> Parser<F> {
         Err(unreadable(line, "no event"))
     }
 
+    /// The event that is being read is over; the room that it took is for the next.
+    fn end_event(&mut self) -> Result<(), ModelFault> {
+        let mut event = std::mem::take(&mut self.event);
+        let read = self.event(&event);
+        event.clear();
+        self.event = event;
+        read
+    }
+
     fn event(&mut self, data: &str) -> Result<(), ModelFault> {
         if self.format.closed_by(data.trim()) { self.finish(true) } else { self.values(data) }
     }
 
     /// Reads the JSON values of a line or an event; a server that forgets the empty line between two events sends two.
     fn values(&mut self, text: &str) -> Result<(), ModelFault> {
-        let values =
-            serde_json::Deserializer::from_str(text.trim_start_matches('\u{feff}')).into_iter::<&RawValue>();
-        for raw in values {
-            let read = raw.and_then(|raw| Ok((serde_json::from_str::<Value>(raw.get())?, raw.get())));
-            let (value, written) = read.map_err(|error| match (self.framing, error.is_eof()) {
+        let text = text.trim_start_matches('\u{feff}');
+        let mut values = serde_json::Deserializer::from_str(text).into_iter::<Json<'_>>();
+        let mut start = 0;
+        while let Some(value) = values.next() {
+            let value = value.map_err(|error| match (self.framing, error.is_eof()) {
                 (Framing::Whole, true) => {
                     ModelFault::new(FaultCode::EndedEarly, "the answer stops inside its JSON")
                 }
                 _ => unreadable(text, &format!("no JSON: {error}")),
             })?;
-            self.value(&Part::new(&value, written))?;
+            let written = text[start..values.byte_offset()].trim();
+            start = values.byte_offset();
+            self.value(&Part { value, text: written, tape: OnceCell::new() })?;
         }
         self.finish(false)
     }
 
     /// Takes one value of the answer.
     pub(crate) fn value(&mut self, part: &Part<'_>) -> Result<(), ModelFault> {
-        if let Some(message) = error_message(part.value) {
+        if !matches!(part.value["error"], Json::Null) {
+            let said = part.value["error"].as_str().or_else(|| part.value["error"]["message"].as_str());
+            let message = said.map_or_else(|| plain(&part.written("/error").unwrap_or_default()), plain);
             return Err(ModelFault::new(FaultCode::ServerError, message));
         }
         if !part.value.is_object() {
@@ -234,8 +255,7 @@ impl<F: Format> Parser<F> {
                 if !rest.is_empty() {
                     self.line(&rest).map_err(inside)?;
                 }
-                let event = std::mem::take(&mut self.event);
-                self.event(&event).map_err(inside)?;
+                self.end_event().map_err(inside)?;
             }
         }
         self.finish(true)?;

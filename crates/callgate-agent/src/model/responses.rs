@@ -2,12 +2,11 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use callgate::FinishReason;
-use serde_json::Value;
-
+use super::json::Json;
 use super::message::{block, call, member};
 use super::reading::{Format, Part};
 use super::{ModelChunk, Usage};
+use callgate::FinishReason;
 
 #[derive(Debug, Default)]
 pub(super) struct ResponsesFormat {
@@ -22,7 +21,7 @@ pub(super) struct ResponsesFormat {
 
 impl Format for ResponsesFormat {
     fn value(&mut self, part: &Part<'_>, chunks: &mut VecDeque<ModelChunk>) {
-        let value = part.value;
+        let value = &part.value;
         let index = value["output_index"].as_u64();
         let delta = value["delta"].as_str().unwrap_or_default();
         match value["type"].as_str().unwrap_or_default() {
@@ -73,8 +72,8 @@ impl ResponsesFormat {
     fn response(&mut self, part: &Part<'_>, pointer: &str, chunks: &mut VecDeque<ModelChunk>) {
         let Some(response) = part.value.pointer(pointer) else { return };
         if !self.has_items {
-            let items = response["output"].as_array().into_iter().flatten();
-            for (item, written) in items.zip(part.items(&format!("{pointer}/output"))) {
+            let items = response["output"].items();
+            for (item, written) in items.iter().zip(part.items(&format!("{pointer}/output"))) {
                 whole(item, written, chunks);
             }
         }
@@ -110,13 +109,14 @@ impl ResponsesFormat {
 }
 
 /// One item of a whole response.
-fn whole(item: &Value, written: &str, chunks: &mut VecDeque<ModelChunk>) {
+fn whole(item: &Json<'_>, written: &str, chunks: &mut VecDeque<ModelChunk>) {
     if let Some(content) = content_of_call(item) {
-        chunks.push_back(call(&item["call_id"], &item["name"], member(written, content)));
+        let [id, name, content] = ["call_id", "name", content].map(|key| member(written, key));
+        chunks.push_back(call(id, name, content));
         return;
     }
-    let blocks = |key: &str| item[key].as_array().into_iter().flatten();
-    if item["type"] == "reasoning" {
+    let blocks = |key: &str| item[key].items().iter();
+    if item["type"] == *"reasoning" {
         let thoughts = blocks("summary").chain(blocks("content"));
         let thoughts = thoughts.filter_map(|block| block["text"].as_str());
         chunks.extend(thoughts.map(|text| ModelChunk::Reasoning(text.to_owned())));
@@ -126,7 +126,7 @@ fn whole(item: &Value, written: &str, chunks: &mut VecDeque<ModelChunk>) {
 }
 
 /// Where the arguments of an item are, if it is a call that the host is to run.
-fn content_of_call(item: &Value) -> Option<&'static str> {
+fn content_of_call(item: &Json<'_>) -> Option<&'static str> {
     match item["type"].as_str()? {
         "function_call" => Some("arguments"),
         "custom_tool_call" => Some("input"),

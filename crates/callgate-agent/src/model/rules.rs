@@ -145,7 +145,7 @@ impl Model for RuleModel {
         }
         let end = ModelChunk::End { reason: FinishReason::Stop, usage: Usage::default() };
         chunks.push(ScriptedChunk::Send(end));
-        let answer: Box<dyn ModelChunks> = Box::new(Playing(chunks.into()));
+        let answer: Box<dyn ModelChunks> = Box::new(Playing::new(chunks.into()));
         Box::pin(std::future::ready(Ok(answer)))
     }
 }

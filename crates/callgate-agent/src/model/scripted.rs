@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use callgate::FinishReason;
+use tokio::time::Instant;
 
 use super::{BoxFuture, ChatRequest, FaultCode, Model, ModelChunk, ModelChunks, ModelFault, Usage};
 
@@ -88,23 +89,37 @@ impl Model for Scripted {
                 let end = ModelChunk::End { reason: FinishReason::Stop, usage: turn.usage };
                 chunks.push_back(ScriptedChunk::Send(end));
             }
-            Ok(Box::new(Playing(chunks)) as Box<dyn ModelChunks>)
+            Ok(Box::new(Playing::new(chunks)) as Box<dyn ModelChunks>)
         })
     }
 }
 
 /// An answer that is being given.
 #[derive(Debug)]
-pub(super) struct Playing(pub(super) VecDeque<ScriptedChunk>);
+pub(super) struct Playing {
+    chunks: VecDeque<ScriptedChunk>,
+    /// Until when it pauses, if it does: whoever stops waiting may begin again.
+    until: Option<Instant>,
+}
+
+impl Playing {
+    pub(super) fn new(chunks: VecDeque<ScriptedChunk>) -> Self {
+        Playing { chunks, until: None }
+    }
+}
 
 impl ModelChunks for Playing {
     fn next(&mut self) -> BoxFuture<'_, Result<Option<ModelChunk>, ModelFault>> {
         Box::pin(async move {
             loop {
-                match self.0.pop_front() {
+                if let Some(until) = self.until {
+                    tokio::time::sleep_until(until).await;
+                    self.until = None;
+                }
+                match self.chunks.pop_front() {
                     None => return Ok(None),
                     Some(ScriptedChunk::Send(chunk)) => return Ok(Some(chunk)),
-                    Some(ScriptedChunk::Wait(time)) => tokio::time::sleep(time).await,
+                    Some(ScriptedChunk::Wait(time)) => self.until = Some(Instant::now() + time),
                     Some(ScriptedChunk::Fail(fault)) => return Err(fault),
                 }
             }

@@ -3,6 +3,8 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::json::Json;
+
 /// What a server says about an answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Served {
@@ -22,20 +24,20 @@ pub struct Served {
 
 impl Served {
     /// Notes what one value of an answer says; what was said first stays.
-    pub(super) fn note(&mut self, value: &Value) {
+    pub(super) fn note(&mut self, value: &Json<'_>) {
         let text = |key: &str| match &value[key] {
-            Value::String(text) => Some(text.clone()),
-            Value::Number(number) => Some(number.to_string()),
+            Json::String(text) => Some(text.to_string()),
+            Json::Number(number) => Some(number.to_string()),
             _ => None,
         };
         self.id = self.id.take().or_else(|| text("id"));
         self.model = self.model.take().or_else(|| text("model"));
         self.created = self.created.take().or_else(|| text("created_at").or_else(|| text("created")));
-        let members = value.as_object().into_iter().flatten();
-        let durations = members.filter(|(key, value)| key.ends_with("_duration") && value.is_number());
-        let timings = value["timings"].as_object().into_iter().flatten();
-        for (key, value) in durations.chain(timings).filter(|(_, value)| value.is_number()) {
-            self.times.insert(key.clone(), value.clone());
+        let durations = value.members().iter().filter(|(key, _)| key.ends_with("_duration"));
+        for (key, value) in durations.chain(value["timings"].members()) {
+            if let Json::Number(number) = value {
+                self.times.insert(key.to_string(), Value::Number(number.clone()));
+            }
         }
     }
 

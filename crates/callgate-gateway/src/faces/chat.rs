@@ -4,9 +4,10 @@ use callgate::FinishReason;
 use callgate_agent::id::random_id;
 use callgate_agent::model::Usage;
 use callgate_agent::written::Written;
+use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Reading, Writer, model, now};
+use super::{Reading, Writer, event, model, now};
 use crate::answer::{Answer, Ending, Out, OutCall};
 use crate::asked::{Asked, ToolChoice, is_true, items, text};
 use crate::fault::Fault;
@@ -106,33 +107,100 @@ struct ChatWriter {
     calls: usize,
 }
 
-impl ChatWriter {
-    fn chunk(&mut self, mut delta: Value, finish: Option<&str>, verdict: Option<&Value>, to: &mut String) {
-        if !std::mem::replace(&mut self.has_begun, true) {
-            delta["role"] = "assistant".into();
-        }
-        let mut chunk = json!({
-            "id": self.id,
-            "object": "chat.completion.chunk",
-            "created": self.created,
-            "model": self.model,
-            "choices": [{"index": 0, "delta": delta, "logprobs": null, "finish_reason": finish}],
-        });
-        if let Some(verdict) = verdict {
-            chunk["callgate"] = verdict.clone();
-        }
-        event(&chunk, to);
+/// One event of a stream.
+#[derive(Serialize)]
+struct Chunk<'a> {
+    id: &'a str,
+    object: &'static str,
+    created: u64,
+    model: &'a str,
+    choices: &'a [Choice<'a>],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    callgate: Option<&'a Value>,
+}
+
+#[derive(Serialize)]
+struct Choice<'a> {
+    index: usize,
+    delta: Delta<'a>,
+    logprobs: (),
+    finish_reason: Option<&'static str>,
+}
+
+#[derive(Default, Serialize)]
+struct Delta<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    role: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_content: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_calls: Option<[ToolCall<'a>; 1]>,
+}
+
+/// A call, or more of one.
+#[derive(Default, Serialize)]
+struct ToolCall<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    index: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a str>,
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    kind: Option<&'static str>,
+    function: Function<'a>,
+}
+
+#[derive(Default, Serialize)]
+struct Function<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a str>,
+    arguments: &'a str,
+}
+
+impl<'a> ToolCall<'a> {
+    fn whole(id: &'a str, name: &'a str, arguments: &'a str) -> Self {
+        let function = Function { name: Some(name), arguments };
+        ToolCall { index: None, id: Some(id), kind: Some("function"), function }
+    }
+
+    fn of(call: &'a OutCall) -> Self {
+        ToolCall::whole(&call.id, &call.name, &call.arguments)
+    }
+
+    /// A delta with this as the call at its place.
+    fn at(self, place: usize) -> Delta<'a> {
+        Delta { tool_calls: Some([ToolCall { index: Some(place), ..self }]), ..Delta::default() }
     }
 }
 
-fn event(value: &Value, to: &mut String) {
-    to.push_str("data: ");
-    to.push_str(&value.to_string());
-    to.push_str("\n\n");
-}
+impl ChatWriter {
+    fn chunk(
+        &mut self,
+        delta: Delta<'_>,
+        finish: Option<&'static str>,
+        verdict: Option<&Value>,
+        to: &mut Vec<u8>,
+    ) {
+        let role = (!std::mem::replace(&mut self.has_begun, true)).then_some("assistant");
+        let choice = Choice { index: 0, delta: Delta { role, ..delta }, logprobs: (), finish_reason: finish };
+        event(&Chunk { choices: &[choice], callgate: verdict, ..self.frame() }, to);
+    }
 
-fn tool_call(call: &OutCall) -> Value {
-    json!({"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}})
+    /// What all events of a stream have.
+    fn frame(&self) -> Chunk<'_> {
+        Chunk {
+            id: &self.id,
+            object: "chat.completion.chunk",
+            created: self.created,
+            model: &self.model,
+            choices: &[],
+            usage: None,
+            callgate: None,
+        }
+    }
 }
 
 impl Writer for ChatWriter {
@@ -147,7 +215,7 @@ impl Writer for ChatWriter {
             message["reasoning_content"] = answer.reasoning.as_str().into();
         }
         if has_calls {
-            message["tool_calls"] = answer.calls.iter().map(tool_call).collect();
+            message["tool_calls"] = answer.calls.iter().map(|call| json!(ToolCall::of(call))).collect();
         }
         let finish = finish_word(&answer.ending, has_calls);
         let mut body = json!({
@@ -164,46 +232,34 @@ impl Writer for ChatWriter {
         body.to_string()
     }
 
-    fn write(&mut self, out: &Out, to: &mut String) {
-        match out {
-            Out::Text(text) => self.chunk(json!({"content": text}), None, None, to),
-            Out::Reasoning(text) => self.chunk(json!({"reasoning_content": text}), None, None, to),
+    fn write(&mut self, out: &Out, to: &mut Vec<u8>) {
+        let delta = match out {
+            Out::Text(text) => Delta { content: Some(text), ..Delta::default() },
+            Out::Reasoning(text) => Delta { reasoning_content: Some(text), ..Delta::default() },
             Out::CallBegun { place, id, name } => {
                 self.calls += 1;
-                let call = json!({"index": place, "id": id, "type": "function", "function": {"name": name, "arguments": ""}});
-                self.chunk(json!({"tool_calls": [call]}), None, None, to);
+                ToolCall::whole(id, name, "").at(*place)
             }
             Out::CallArguments { place, delta } => {
-                let call = json!({"index": place, "function": {"arguments": delta}});
-                self.chunk(json!({"tool_calls": [call]}), None, None, to);
+                let function = Function { name: None, arguments: delta };
+                ToolCall { function, ..ToolCall::default() }.at(*place)
             }
-            Out::Call(call) if call.begun => {}
+            Out::Call(call) if call.begun => return,
             Out::Call(call) => {
                 self.calls += 1;
-                let mut written = tool_call(call);
-                written["index"] = call.place.into();
-                self.chunk(json!({"tool_calls": [written]}), None, None, to);
+                ToolCall::of(call).at(call.place)
             }
-            Out::Ping => to.push_str(": ping\n\n"),
+            Out::Ping => return to.extend_from_slice(b": ping\n\n"),
             Out::End(ending) => {
                 let finish = finish_word(ending, self.calls > 0);
-                self.chunk(json!({}), Some(finish), ending.verdict.as_ref(), to);
+                self.chunk(Delta::default(), Some(finish), ending.verdict.as_ref(), to);
                 if self.include_usage {
-                    event(
-                        &json!({
-                            "id": self.id,
-                            "object": "chat.completion.chunk",
-                            "created": self.created,
-                            "model": self.model,
-                            "choices": [],
-                            "usage": usage(ending.usage),
-                        }),
-                        to,
-                    );
+                    event(&Chunk { usage: Some(usage(ending.usage)), ..self.frame() }, to);
                 }
-                to.push_str("data: [DONE]\n\n");
+                return to.extend_from_slice(b"data: [DONE]\n\n");
             }
-            Out::Fault(told) => event(&fault(told), to),
-        }
+            Out::Fault(told) => return event(&fault(told), to),
+        };
+        self.chunk(delta, None, None, to);
     }
 }

@@ -4,9 +4,10 @@ use callgate::FinishReason;
 use callgate_agent::id::random_id;
 use callgate_agent::model::Usage;
 use callgate_agent::written::Written;
+use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Reading, Writer, model};
+use super::{Reading, Writer, model, named_event};
 use crate::answer::{Answer, Ending, Out, OutCall};
 use crate::asked::{Asked, ToolChoice, function, is_true, items, message, past_call, text, words};
 use crate::fault::Fault;
@@ -182,6 +183,26 @@ enum Block {
     Call,
 }
 
+/// More of the block that is open.
+#[derive(Serialize)]
+struct BlockDelta<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    index: usize,
+    delta: Delta<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type")]
+enum Delta<'a> {
+    #[serde(rename = "text_delta")]
+    Text { text: &'a str },
+    #[serde(rename = "thinking_delta")]
+    Thinking { thinking: &'a str },
+    #[serde(rename = "input_json_delta")]
+    Input { partial_json: &'a str },
+}
+
 struct MessagesWriter {
     id: String,
     model: String,
@@ -196,7 +217,7 @@ struct MessagesWriter {
 
 impl MessagesWriter {
     /// Sees to it that a block of this kind is open.
-    fn enter(&mut self, block: Block, to: &mut String) {
+    fn enter(&mut self, block: Block, to: &mut Vec<u8>) {
         if self.open == Some(block) {
             return;
         }
@@ -207,39 +228,35 @@ impl MessagesWriter {
         self.start(block, &content, to);
     }
 
-    fn start(&mut self, block: Block, content: &Value, to: &mut String) {
+    fn start(&mut self, block: Block, content: &Value, to: &mut Vec<u8>) {
         self.leave(to);
         self.open = Some(block);
         let start = json!({"type": "content_block_start", "index": self.blocks, "content_block": content});
-        event("content_block_start", &start, to);
+        named_event("content_block_start", &start, to);
     }
 
-    fn delta(&self, delta: &Value, to: &mut String) {
-        let delta = json!({"type": "content_block_delta", "index": self.blocks, "delta": delta});
-        event("content_block_delta", &delta, to);
+    fn delta(&self, delta: Delta<'_>, to: &mut Vec<u8>) {
+        let kind = "content_block_delta";
+        named_event(kind, &BlockDelta { kind, index: self.blocks, delta }, to);
     }
 
     /// Closes the block that is open.
-    fn leave(&mut self, to: &mut String) {
+    fn leave(&mut self, to: &mut Vec<u8>) {
         if self.open.take().is_some() {
-            event("content_block_stop", &json!({"type": "content_block_stop", "index": self.blocks}), to);
+            named_event(
+                "content_block_stop",
+                &json!({"type": "content_block_stop", "index": self.blocks}),
+                to,
+            );
             self.blocks += 1;
         }
     }
 
-    fn begin_call(&mut self, id: &str, name: &str, to: &mut String) {
+    fn begin_call(&mut self, id: &str, name: &str, to: &mut Vec<u8>) {
         self.calls += 1;
         let block = json!({"type": "tool_use", "id": call_id(id), "name": name, "input": {}});
         self.start(Block::Call, &block, to);
     }
-}
-
-fn event(name: &str, value: &Value, to: &mut String) {
-    to.push_str("event: ");
-    to.push_str(name);
-    to.push_str("\ndata: ");
-    to.push_str(&value.to_string());
-    to.push_str("\n\n");
 }
 
 fn tool_use(call: &OutCall) -> Written {
@@ -274,7 +291,7 @@ impl Writer for MessagesWriter {
         body.to_string()
     }
 
-    fn begin(&mut self, to: &mut String) {
+    fn begin(&mut self, to: &mut Vec<u8>) {
         let message = json!({
             "id": self.id,
             "type": "message",
@@ -285,33 +302,33 @@ impl Writer for MessagesWriter {
             "stop_sequence": null,
             "usage": usage(Usage::default()),
         });
-        event("message_start", &json!({"type": "message_start", "message": message}), to);
-        event("ping", &json!({"type": "ping"}), to);
+        named_event("message_start", &json!({"type": "message_start", "message": message}), to);
+        named_event("ping", &json!({"type": "ping"}), to);
     }
 
-    fn write(&mut self, out: &Out, to: &mut String) {
+    fn write(&mut self, out: &Out, to: &mut Vec<u8>) {
         match out {
             Out::Text(text) => {
                 self.enter(Block::Text, to);
-                self.delta(&json!({"type": "text_delta", "text": text}), to);
+                self.delta(Delta::Text { text }, to);
             }
             Out::Reasoning(text) if self.thinks => {
                 self.enter(Block::Thinking, to);
-                self.delta(&json!({"type": "thinking_delta", "thinking": text}), to);
+                self.delta(Delta::Thinking { thinking: text }, to);
             }
             Out::Reasoning(_) => {}
             Out::CallBegun { id, name, .. } => self.begin_call(id, name, to),
             Out::CallArguments { delta, .. } => {
-                self.delta(&json!({"type": "input_json_delta", "partial_json": delta}), to);
+                self.delta(Delta::Input { partial_json: delta }, to);
             }
             Out::Call(call) => {
                 if !call.begun {
                     self.begin_call(&call.id, &call.name, to);
-                    self.delta(&json!({"type": "input_json_delta", "partial_json": call.arguments}), to);
+                    self.delta(Delta::Input { partial_json: &call.arguments }, to);
                 }
                 self.leave(to);
             }
-            Out::Ping => event("ping", &json!({"type": "ping"}), to),
+            Out::Ping => named_event("ping", &json!({"type": "ping"}), to),
             Out::End(ending) => {
                 self.leave(to);
                 let mut delta = json!({
@@ -322,10 +339,10 @@ impl Writer for MessagesWriter {
                 if let Some(verdict) = &ending.verdict {
                     delta["callgate"] = verdict.clone();
                 }
-                event("message_delta", &delta, to);
-                event("message_stop", &json!({"type": "message_stop"}), to);
+                named_event("message_delta", &delta, to);
+                named_event("message_stop", &json!({"type": "message_stop"}), to);
             }
-            Out::Fault(told) => event("error", &fault(told), to),
+            Out::Fault(told) => named_event("error", &fault(told), to),
         }
     }
 }

@@ -6,6 +6,8 @@ mod ollama;
 mod responses;
 
 use callgate_agent::written::Written;
+use serde::Serialize;
+use serde_json::value::RawValue;
 
 use crate::answer::{Answer, Out};
 use crate::asked::Asked;
@@ -38,12 +40,12 @@ pub(crate) trait Writer: Send {
     fn whole(&mut self, answer: &Answer) -> String;
 
     /// What stands before anything else in a stream.
-    fn begin(&mut self, to: &mut String) {
+    fn begin(&mut self, to: &mut Vec<u8>) {
         let _ = to;
     }
 
     /// The next part of a stream.
-    fn write(&mut self, out: &Out, to: &mut String);
+    fn write(&mut self, out: &Out, to: &mut Vec<u8>);
 }
 
 impl Face {
@@ -89,6 +91,32 @@ impl Face {
         }
         .to_string()
     }
+}
+
+/// Adds a server-sent event with this data.
+fn event(data: &impl Serialize, to: &mut Vec<u8>) {
+    to.extend_from_slice(b"data: ");
+    put(data, to);
+    to.extend_from_slice(b"\n\n");
+}
+
+/// Adds a server-sent event with a name.
+fn named_event(name: &str, data: &impl Serialize, to: &mut Vec<u8>) {
+    to.extend_from_slice(b"event: ");
+    to.extend_from_slice(name.as_bytes());
+    to.push(b'\n');
+    event(data, to);
+}
+
+/// Adds a value as JSON, straight into what is sent: there is one for every token.
+fn put(value: &impl Serialize, to: &mut Vec<u8>) {
+    // Nothing that is written here has keys that are no strings, and memory takes what it is given.
+    let _ = serde_json::to_writer(to, value);
+}
+
+/// Arguments as the object that they are, with all their digits.
+fn object(arguments: &str) -> &RawValue {
+    serde_json::from_str(arguments).or_else(|_| serde_json::from_str("{}")).unwrap_or(RawValue::NULL)
 }
 
 /// The seconds since 1970.

@@ -5,9 +5,11 @@ use std::time::{Instant, SystemTime};
 use callgate::FinishReason;
 use callgate_agent::clock;
 use callgate_agent::written::Written;
+use serde::Serialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::{Reading, Writer, model};
+use super::{Reading, Writer, model, object, put};
 use crate::answer::{Answer, Ending, Out, OutCall};
 use crate::asked::{Asked, ToolChoice, items, message, past_call, text};
 use crate::fault::Fault;
@@ -131,86 +133,123 @@ struct OllamaWriter {
     started: Instant,
 }
 
+/// One line of a stream, or the whole answer.
+#[derive(Serialize)]
+struct Line<'a> {
+    model: &'a str,
+    created_at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<Said<'a>>,
+    /// What `/api/generate` has instead of a message.
+    #[serde(flatten)]
+    generated: Option<Generated<'a>>,
+    done: bool,
+    #[serde(flatten)]
+    last: Option<Last<'a>>,
+}
+
+/// A message of the model.
+#[derive(Serialize)]
+struct Said<'a> {
+    role: &'static str,
+    content: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    thinking: &'a str,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    tool_calls: &'a [ToolCall<'a>],
+}
+
+#[derive(Serialize)]
+struct Generated<'a> {
+    response: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    thinking: &'a str,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    tool_calls: &'a [ToolCall<'a>],
+}
+
+#[derive(Serialize)]
+struct ToolCall<'a> {
+    id: &'a str,
+    function: Function<'a>,
+}
+
+#[derive(Serialize)]
+struct Function<'a> {
+    index: usize,
+    name: &'a str,
+    arguments: &'a RawValue,
+}
+
+/// What the last line says of the whole.
+#[derive(Serialize)]
+struct Last<'a> {
+    done_reason: &'static str,
+    total_duration: u64,
+    load_duration: u64,
+    prompt_eval_count: u64,
+    prompt_eval_duration: u64,
+    eval_count: u64,
+    eval_duration: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    callgate: Option<&'a Value>,
+}
+
 impl OllamaWriter {
-    fn line(&self, message: Written, ending: Option<&Ending>) -> String {
-        let mut line =
-            Written::from(json!({"model": self.model, "created_at": clock::timestamp(SystemTime::now())}));
-        if self.generates {
-            for (theirs, ours) in
-                [("content", "response"), ("thinking", "thinking"), ("tool_calls", "tool_calls")]
-            {
-                if let Some(value) = message.get(theirs) {
-                    line = line.with(ours, value.clone());
-                }
+    fn line(&self, said: Said<'_>, ending: Option<&Ending>, to: &mut Vec<u8>) {
+        let (message, generated) = match self.generates {
+            true => {
+                let Said { content: response, thinking, tool_calls, .. } = said;
+                (None, Some(Generated { response, thinking, tool_calls }))
             }
-        } else {
-            line = line.with("message", message);
-        }
-        line = line.with("done", Written::Bool(ending.is_some()));
-        let Some(ending) = ending else { return line.to_string() };
-        let reason = if ending.reason == FinishReason::Length { "length" } else { "stop" };
-        let taken = u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        let last = json!({
-            "done_reason": reason,
-            "total_duration": taken,
-            "load_duration": 0,
-            "prompt_eval_count": ending.usage.prompt,
-            "prompt_eval_duration": 0,
-            "eval_count": ending.usage.completion,
-            "eval_duration": taken,
+            false => (Some(said), None),
+        };
+        let last = ending.map(|ending| {
+            let taken = u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX);
+            Last {
+                done_reason: if ending.reason == FinishReason::Length { "length" } else { "stop" },
+                total_duration: taken,
+                load_duration: 0,
+                prompt_eval_count: ending.usage.prompt,
+                prompt_eval_duration: 0,
+                eval_count: ending.usage.completion,
+                eval_duration: taken,
+                callgate: ending.verdict.as_ref(),
+            }
         });
-        for (key, value) in last.as_object().into_iter().flatten() {
-            line = line.with(key, value.into());
-        }
-        if let Some(verdict) = &ending.verdict {
-            line = line.with("callgate", verdict.into());
-        }
-        line.to_string()
+        let created_at = clock::timestamp(SystemTime::now());
+        put(&Line { model: &self.model, created_at, message, generated, done: ending.is_some(), last }, to);
     }
 }
 
-fn assistant(content: &str) -> Written {
-    json!({"role": "assistant", "content": content}).into()
+fn assistant<'a>(content: &'a str, thinking: &'a str, tool_calls: &'a [ToolCall<'a>]) -> Said<'a> {
+    Said { role: "assistant", content, thinking, tool_calls }
 }
 
-fn tool_call(call: &OutCall) -> Written {
-    let arguments = Written::parse(&call.arguments).unwrap_or_else(|| json!({}).into());
-    let function = Written::object([
-        ("index", Written::Number(call.place.to_string())),
-        ("name", call.name.as_str().into()),
-        ("arguments", arguments),
-    ]);
-    Written::object([("id", call.id.as_str().into()), ("function", function)])
+fn tool_call(call: &OutCall) -> ToolCall<'_> {
+    let function = Function { index: call.place, name: &call.name, arguments: object(&call.arguments) };
+    ToolCall { id: &call.id, function }
 }
 
 impl Writer for OllamaWriter {
     fn whole(&mut self, answer: &Answer) -> String {
-        let mut message = assistant(&answer.text);
-        if !answer.reasoning.is_empty() {
-            message = message.with("thinking", answer.reasoning.as_str().into());
-        }
-        if !answer.calls.is_empty() {
-            message =
-                message.with("tool_calls", Written::Array(answer.calls.iter().map(tool_call).collect()));
-        }
-        self.line(message, Some(&answer.ending))
+        let calls: Vec<ToolCall<'_>> = answer.calls.iter().map(tool_call).collect();
+        let mut line = Vec::new();
+        self.line(assistant(&answer.text, &answer.reasoning, &calls), Some(&answer.ending), &mut line);
+        String::from_utf8(line).unwrap_or_default()
     }
 
-    fn write(&mut self, out: &Out, to: &mut String) {
-        let line = match out {
-            Out::Text(text) => self.line(assistant(text), None),
-            Out::Reasoning(text) => self.line(assistant("").with("thinking", text.as_str().into()), None),
-            Out::Call(call) => {
-                let calls = Written::Array(vec![tool_call(call)]);
-                self.line(assistant("").with("tool_calls", calls), None)
-            }
+    fn write(&mut self, out: &Out, to: &mut Vec<u8>) {
+        match out {
+            Out::Text(text) => self.line(assistant(text, "", &[]), None, to),
+            Out::Reasoning(text) => self.line(assistant("", text, &[]), None, to),
+            Out::Call(call) => self.line(assistant("", "", &[tool_call(call)]), None, to),
             // Calls come whole in this API.
             Out::CallBegun { .. } | Out::CallArguments { .. } => return,
-            Out::Ping => self.line(assistant(""), None),
-            Out::End(ending) => self.line(assistant(""), Some(ending)),
-            Out::Fault(told) => fault(told).to_string(),
-        };
-        to.push_str(&line);
-        to.push('\n');
+            Out::Ping => self.line(assistant("", "", &[]), None, to),
+            Out::End(ending) => self.line(assistant("", "", &[]), Some(ending), to),
+            Out::Fault(told) => put(&fault(told), to),
+        }
+        to.push(b'\n');
     }
 }

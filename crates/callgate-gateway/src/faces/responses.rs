@@ -4,9 +4,10 @@ use callgate::FinishReason;
 use callgate_agent::id::random_id;
 use callgate_agent::model::Usage;
 use callgate_agent::written::Written;
+use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Reading, Writer, model, now};
+use super::{Reading, Writer, model, named_event, now};
 use crate::answer::{Answer, Ending, Out};
 use crate::asked::{Asked, ToolChoice, function, is_true, items, message, past_call, text, words};
 use crate::fault::Fault;
@@ -191,6 +192,19 @@ enum Open {
     Call,
 }
 
+/// More of an item.
+#[derive(Serialize)]
+struct ItemDelta<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    item_id: &'a str,
+    output_index: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content_index: Option<usize>,
+    delta: &'a str,
+    sequence_number: u64,
+}
+
 struct ResponsesWriter {
     /// Everything of the response but its output, status and usage.
     frame: Value,
@@ -237,15 +251,21 @@ impl ResponsesWriter {
         response
     }
 
-    fn event(&mut self, kind: &str, mut value: Value, to: &mut String) {
+    fn event(&mut self, kind: &str, mut value: Value, to: &mut Vec<u8>) {
         value["type"] = kind.into();
         value["sequence_number"] = self.number.into();
         self.number += 1;
-        to.push_str("event: ");
-        to.push_str(kind);
-        to.push_str("\ndata: ");
-        to.push_str(&value.to_string());
-        to.push_str("\n\n");
+        named_event(kind, &value, to);
+    }
+
+    /// More of the item that is open.
+    fn delta(&mut self, kind: &'static str, content_index: Option<usize>, delta: &str, to: &mut Vec<u8>) {
+        let item_id = self.output.last().and_then(|item| item["id"].as_str()).unwrap_or_default();
+        let output_index = self.place();
+        let said =
+            ItemDelta { kind, item_id, output_index, content_index, delta, sequence_number: self.number };
+        named_event(kind, &said, to);
+        self.number += 1;
     }
 
     fn place(&self) -> usize {
@@ -256,7 +276,7 @@ impl ResponsesWriter {
         self.output.last().map_or(Value::Null, |item| item["id"].clone())
     }
 
-    fn add(&mut self, open: Open, item: Value, to: &mut String) {
+    fn add(&mut self, open: Open, item: Value, to: &mut Vec<u8>) {
         self.close(to);
         self.open = Some(open);
         self.output.push(item.clone());
@@ -265,10 +285,10 @@ impl ResponsesWriter {
     }
 
     /// Sees to it that an item of this kind is open, and adds text to it.
-    fn say(&mut self, open: Open, delta: &str, to: &mut String) {
-        let (kind, word, id) = match open {
-            Open::Reasoning => ("reasoning", "reasoning_text", "rs"),
-            Open::Text | Open::Call => ("message", "output_text", "msg"),
+    fn say(&mut self, open: Open, delta: &str, to: &mut Vec<u8>) {
+        let (kind, word, delta_kind, id) = match open {
+            Open::Reasoning => ("reasoning", "reasoning_text", "response.reasoning_text.delta", "rs"),
+            Open::Text | Open::Call => ("message", "output_text", "response.output_text.delta", "msg"),
         };
         if self.open != Some(open) {
             let mut item = json!({"id": format!("{id}_{}", random_id()), "type": kind, "status": "in_progress", "content": []});
@@ -288,11 +308,10 @@ impl ResponsesWriter {
         {
             text.push_str(delta);
         }
-        let said = json!({"item_id": self.item_id(), "output_index": self.place(), "content_index": 0, "delta": delta});
-        self.event(&format!("response.{word}.delta"), said, to);
+        self.delta(delta_kind, Some(0), delta, to);
     }
 
-    fn begin_call(&mut self, id: &str, name: &str, to: &mut String) {
+    fn begin_call(&mut self, id: &str, name: &str, to: &mut Vec<u8>) {
         let (prefix, kind, member) = match self.custom.iter().any(|custom| custom == name) {
             true => ("ctc", "custom_tool_call", "input"),
             false => ("fc", "function_call", "arguments"),
@@ -313,7 +332,7 @@ impl ResponsesWriter {
         self.output.last().is_some_and(|item| item["type"] == "custom_tool_call")
     }
 
-    fn arguments(&mut self, delta: &str, to: &mut String) {
+    fn arguments(&mut self, delta: &str, to: &mut Vec<u8>) {
         if self.is_custom() {
             // Half of an object is no text: it comes with the whole call.
             return;
@@ -321,12 +340,11 @@ impl ResponsesWriter {
         if let Some(Value::String(arguments)) = self.output.last_mut().map(|item| &mut item["arguments"]) {
             arguments.push_str(delta);
         }
-        let said = json!({"item_id": self.item_id(), "output_index": self.place(), "delta": delta});
-        self.event("response.function_call_arguments.delta", said, to);
+        self.delta("response.function_call_arguments.delta", None, delta, to);
     }
 
     /// Closes the item that is open.
-    fn close(&mut self, to: &mut String) {
+    fn close(&mut self, to: &mut Vec<u8>) {
         let Some(open) = self.open.take() else { return };
         let place = self.place();
         if let Some(item) = self.output.last_mut() {
@@ -370,7 +388,7 @@ fn part(word: &str, text: &str) -> Value {
 impl Writer for ResponsesWriter {
     fn whole(&mut self, answer: &Answer) -> String {
         // The items are those of the stream, so that both say the same.
-        let mut unsent = String::new();
+        let mut unsent = Vec::new();
         if !answer.reasoning.is_empty() {
             self.say(Open::Reasoning, &answer.reasoning, &mut unsent);
         }
@@ -384,13 +402,13 @@ impl Writer for ResponsesWriter {
         self.finished(&answer.ending).to_string()
     }
 
-    fn begin(&mut self, to: &mut String) {
+    fn begin(&mut self, to: &mut Vec<u8>) {
         let response = self.response("in_progress", None);
         self.event("response.created", json!({"response": response}), to);
         self.event("response.in_progress", json!({"response": response}), to);
     }
 
-    fn write(&mut self, out: &Out, to: &mut String) {
+    fn write(&mut self, out: &Out, to: &mut Vec<u8>) {
         match out {
             Out::Text(text) => self.say(Open::Text, text, to),
             Out::Reasoning(text) => self.say(Open::Reasoning, text, to),
@@ -412,7 +430,7 @@ impl Writer for ResponsesWriter {
                 }
                 self.close(to);
             }
-            Out::Ping => to.push_str(": ping\n\n"),
+            Out::Ping => to.extend_from_slice(b": ping\n\n"),
             Out::End(ending) => {
                 self.close(to);
                 let response = self.finished(ending);

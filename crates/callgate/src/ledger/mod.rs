@@ -2,6 +2,7 @@
 
 mod ids;
 mod limits;
+mod settled;
 mod undecided;
 mod whole;
 
@@ -19,6 +20,7 @@ use crate::verdict::Verdict;
 
 use self::ids::Ids;
 use self::limits::Rest;
+pub(crate) use self::settled::CallDoubts;
 use self::undecided::Queued;
 
 /// How often the same remark is made before it is only counted.
@@ -94,6 +96,8 @@ pub(crate) struct Ledger {
     pub(crate) ids: Ids,
     /// How many calls were released before the end.
     released: usize,
+    /// How many attempts no end of a thought that comes says anything about.
+    before_thought: usize,
     /// Whether a call was written in a format that is not switched on.
     foreign: bool,
     /// What calls are compared with, where untrusted text was given.
@@ -385,12 +389,14 @@ impl Emitter<'_, '_> {
         self.ledger.foreign |= !self.ledger.stopped;
     }
 
-    /// Reasoning ended that had never begun: calls before this were thoughts, if no other thought came before.
+    /// Reasoning ended that had never begun: calls before this were thoughts, if no other thought came before. Where a thought
+    /// began whose end was taken for its end too early, only calls behind its beginning were.
     pub(crate) fn late_reasoning_end(&mut self, span: Span, is_first: bool) {
         if self.ledger.stopped {
             return;
         }
-        for entry in self.ledger.entries.iter_mut().filter(|entry| !entry.native && is_first) {
+        let reached = self.ledger.entries.iter_mut().skip(self.ledger.before_thought);
+        for entry in reached.filter(|entry| !entry.native && is_first) {
             entry.revoked.get_or_insert_with(|| Finding::new(Code::CallInReasoning));
         }
         let finding = Finding::new(Code::LateReasoningEnd).at(span);

@@ -5,6 +5,7 @@
 
 mod judging;
 mod reading;
+mod settled;
 #[path = "../support/mod.rs"]
 mod support;
 

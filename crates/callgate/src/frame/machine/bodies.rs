@@ -262,7 +262,11 @@ impl Machine {
             is_thought && kind == Body::Text && !(outer.may_lack_closer && outer.record == frame.record)
         });
         // The closer of a thought that a text has cut short may still come, and then the text was thought.
-        around.has_thought = !is_cut_short && around.has_thought || matches!(kind, Body::Reasoning { .. });
+        let is_thought = matches!(kind, Body::Reasoning { .. });
+        if is_thought || around.has_thought && around.context.is_none() {
+            out.clear_of_thoughts();
+        }
+        around.has_thought = !is_cut_short && around.has_thought || is_thought;
         around.expected_space = match &kind {
             Body::Reasoning { lead, .. } => lead.clone(),
             _ => String::new(),

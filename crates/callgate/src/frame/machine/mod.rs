@@ -27,7 +27,7 @@ use crate::draft::Draft;
 use crate::ending::FinishReason;
 use crate::event::Choice;
 use crate::finding::{Code, Finding, Span};
-use crate::ledger::Emitter;
+use crate::ledger::{CallDoubts, Emitter};
 
 use super::openers::Set;
 use super::program::Frame;
@@ -208,6 +208,14 @@ impl Machine {
             State::Skipping(skip) => Some(&skip.draft),
         };
         draft.map(|draft| draft.name.as_deref())
+    }
+
+    /// What the text that comes next may say about the calls so far.
+    pub(crate) fn doubts(&self) -> CallDoubts {
+        let around = &self.around;
+        // A thought that begins later has its own end; one that is open may turn out to have ended before.
+        let thought = !around.has_thought || around.context.is_some();
+        CallDoubts { thought, last: around.stray_closers.is_some() || around.stands_alone }
     }
 
     /// Whether some text is held back because it may become a call.
