@@ -4,11 +4,14 @@
 //! only in what counts as written and what counts as repaired. Its output is always a prefix of valid JSON, beside a
 //! [`Tape`] that says where each value stands in that text.
 
+mod meter;
 mod reader;
 mod repair;
 mod tape;
 mod text;
 
+#[cfg(feature = "careful")]
+pub use meter::take_looked;
 pub(crate) use reader::SEVERAL;
 pub use reader::{End, Failure, Reader, ReaderState, Syntax};
 pub use repair::{Repair, RepairCode, RepairEntry, Safety};

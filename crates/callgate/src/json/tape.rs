@@ -189,12 +189,12 @@ impl Tape {
             let here = &self.nodes[index];
             let mut value = match here.kind {
                 Kind::Object | Kind::Array => {
-                    let count = self.children(index).count();
-                    let value = match here.kind {
-                        Kind::Object => Value::Object(Map::with_capacity(count)),
-                        _ => Value::Array(Vec::with_capacity(count)),
-                    };
                     let after = here.after();
+                    let value = match here.kind {
+                        // Few maps have use for it, so their members are not counted.
+                        Kind::Object => Value::Object(Map::with_capacity(FEW.min(after - index - 1))),
+                        _ => Value::Array(Vec::with_capacity(self.children(index).count())),
+                    };
                     if after != index + 1 {
                         around.push(ValueInMaking { node: index, after, value });
                         continue;
@@ -437,6 +437,13 @@ impl Tape {
 
     pub(super) fn clear(&mut self) {
         self.nodes.clear();
+    }
+
+    /// Makes room for the values of a text that has so many bytes.
+    pub(super) fn expect(&mut self, bytes: usize) {
+        /// How many bytes a value has in a text that has many.
+        const SHORT: usize = 16;
+        self.nodes.reserve(bytes / SHORT);
     }
 
     /// How many bytes it has room for.

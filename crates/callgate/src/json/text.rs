@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::meter::looked;
 use crate::bytes::character_start;
 
 /// How many bytes are escaped at once where there is much to escape.
@@ -102,13 +103,15 @@ const LONG: usize = 32;
 #[inline]
 pub(super) fn plain_length(bytes: &[u8], quote: u8) -> usize {
     // Most keys and many strings end within the first word.
-    match bytes.first_chunk() {
+    let length = match bytes.first_chunk() {
         Some(word) => match specials(word, quote) {
             0 => plain_length_beyond(bytes, size_of_val(word), quote),
             special => first_marked(special),
         },
         None => plain_length_at_end(bytes, 0, quote),
-    }
+    };
+    looked(length);
+    length
 }
 
 /// The same if the first bytes are plain. It is kept out of line so that the first word stays cheap to look at.

@@ -56,6 +56,50 @@ fn a_quote_before_a_comma_or_closer_ends_its_string_whatever_follows() {
 }
 
 #[test]
+fn words_before_keys_and_letters_before_quotes_belong_to_what_fits() {
+    for word in ["note", "COMMENT", "should_not_exist", "été"] {
+        for (before, key) in [("\"a\": 1, ", "\"b\""), ("\"a\": [1], ", "'b'"), ("", "\"b\"")] {
+            let words: &[&str] =
+                if key.starts_with('"') { &["stray-text"] } else { &["stray-text", "single-quotes"] };
+            let output = format!("{{{before} \"b\": 2}}");
+            guess(&format!("{{{before}{word} {key}: 2}}"), &output, words);
+        }
+    }
+    // A word that a string follows which is no key is a key without its colon.
+    guess(r#"{"a": 1, note "b"}"#, r#"{"a": 1, "note": "b"}"#, &["unquoted-key", "missing-colon"]);
+    // Letters that may stand before a Python string are the string where nothing follows the quote.
+    for letters in ["r", "u", "b", "f", "rb", "Br"] {
+        for (before, after) in [("[", "]"), ("[1, ", ", 2]"), ("{\"a\": ", "}"), ("{\"a\": ", ", \"b\": 1}")]
+        {
+            let output = format!("{before}\"{letters}\"{after}");
+            guess(&format!("{before}{letters}\"{after}"), &output, &["unquoted-string", "missing-quote"]);
+        }
+    }
+    guess(
+        r#"[a",b"]"#,
+        r#"["a","b"]"#,
+        &["unquoted-string", "missing-quote", "unquoted-string", "missing-quote"],
+    );
+    guess(r#"[r"a\b", 1]"#, r#"["a\\b", 1]"#, &["string-prefix"]);
+}
+
+#[test]
+fn comments_between_joined_strings_and_quotes_escaped_once_too_little() {
+    for comment in ["/* c */", "/**/", "/* * \" */", "// c\n", "//\n // c \"\n", ""] {
+        for (before, after) in [("", ""), ("[", "]"), ("{\"a\": ", ", \"b\": 1}")] {
+            guess(
+                &format!("{before}\"one\" + {comment} \"two\"{after}"),
+                &format!("{before}\"onetwo\"{after}"),
+                &["joined-strings"],
+            );
+        }
+    }
+    let words = ["escaped-quotes"];
+    guess(r#"{\"a\": \"say \\"hi\\" now\"}"#, r#"{"a": "say \"hi\" now"}"#, &words);
+    lossless(r#"{\"a\": \"say \\\"hi\\\" now\"}"#, r#"{"a": "say \"hi\" now"}"#, &words);
+}
+
+#[test]
 fn smaller_slips_of_those_who_write_by_hand() {
     // Of two backslashes before a quote that ends nothing, one was to escape it.
     guess(r#"{"t": "f {\\"k\": x} g", "n": 1}"#, r#"{"t": "f {\"k\": x} g", "n": 1}"#, &["escaped-quotes"]);

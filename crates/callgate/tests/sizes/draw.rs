@@ -137,3 +137,145 @@ pub(crate) fn drawn(seed: u64, number: usize) -> Shape {
         endures: number.is_multiple_of(7),
     }
 }
+
+/// What broken JSON is made of.
+const JSON: &[&str] = &[
+    "{",
+    "}",
+    "[",
+    "]",
+    "(",
+    ")",
+    "\"",
+    "'",
+    "`",
+    "\\",
+    "\\\"",
+    "\\n",
+    "\\u0041",
+    "“",
+    "”",
+    "‘",
+    "’",
+    "«",
+    "»",
+    "「",
+    "„",
+    ",",
+    ":",
+    ";",
+    "=",
+    "：",
+    "，",
+    "｛",
+    "］",
+    "\n",
+    " ",
+    "\t",
+    "a",
+    "b ",
+    "1",
+    "-",
+    ".",
+    "1.5",
+    "true",
+    "null",
+    "NaN",
+    "new ",
+    "//",
+    "/*",
+    "*/",
+    "#",
+    "...",
+    "…",
+    "'''",
+    "\"\"\"",
+    "```",
+    "```json\n",
+    "~~~",
+    "&quot;",
+    "&amp;",
+    "a:",
+    "a: 1,",
+    "\"a\"",
+    "\"a\":",
+    "\"a\": 1,",
+    "\"a\": \"",
+    "\", \"",
+    "\": \"",
+    "\"\"",
+    "{}",
+    "[]",
+    "},",
+    "],",
+    "{\"a\":",
+    "[1",
+    "f(",
+    "+",
+    "\"a\" + ",
+    "1,000",
+    "0x1",
+    "é",
+    "\u{feff}",
+    "\u{200b}",
+    "\0",
+    "http://a ",
+];
+
+/// What stands before the repetition, so that it is met in every state of the reader.
+const JSON_STATES: &[&str] = &[
+    "",
+    "Some text ",
+    "{",
+    "[",
+    "{\"a\": ",
+    "{\"a\"",
+    "{\"a",
+    "{a",
+    "{\"a\": \"",
+    "{\"a\": \"b",
+    "{\"a\": \"b\"",
+    "{\"a\": '",
+    "{'a",
+    "{\"a\": “",
+    "{\"a\": 1",
+    "{\"a\": b",
+    "[\"a\", ",
+    "[\"a",
+    "[1",
+    "[a",
+    "[{\"a\": 1, ",
+    "{\"a\": [",
+    "(",
+    "f(",
+    "```json\n{",
+    "{\"a\": 1}",
+    "{} ",
+    "{\"a\": &quot;",
+    "\\\"",
+    "[\"a b, ",
+];
+
+/// How many shapes there are with one atom in one state.
+pub(crate) const JSON_ALONE: usize = JSON.len() * JSON_STATES.len();
+
+/// A shape of broken JSON by its number: each atom alone in each state, then mixed ones.
+pub(crate) fn drawn_json(seed: u64, number: usize) -> Shape {
+    let mut dice = Dice::new(seed, number as u64);
+    let mut unit: Vec<String> = (0..4).map(|_| dice.one(JSON).to_owned()).collect();
+    unit.truncate(dice.one(&[1, 2, 2, 2, 3, 4]));
+    let mut before = dice.one(JSON_STATES);
+    if number < JSON_ALONE {
+        unit = vec![JSON[number % JSON.len()].to_owned()];
+        before = JSON_STATES[number / JSON.len()];
+    }
+    Shape {
+        before: before.to_owned(),
+        unit,
+        layout: if dice.percent(40) { Layout::Nested } else { Layout::Repeated },
+        after: dice.one(&["", "", "}", "]", "\"}", "\"", "\n```", " x"]).to_owned(),
+        chunk: dice.one(&[None, None, None, Some(1), Some(64)]),
+        is_json: true,
+        ..Shape::of("")
+    }
+}

@@ -18,7 +18,7 @@ mod shape;
 mod support;
 
 use callgate::{Profile, Record};
-use draw::{around_value, drawn, opened};
+use draw::{JSON_ALONE, around_value, drawn, drawn_json, opened};
 use process::assert_proportional;
 use shape::{Layout, Shape};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
@@ -191,4 +191,13 @@ fn c12_repairing_costs_in_proportion() {
         }
     }
     assert_proportional("c12_repairing_costs_in_proportion", &shapes);
+}
+
+/// The bytes that are looked at grow with the input, and no byte is looked at too often, whatever is repeated.
+#[test]
+fn c12_every_search_in_broken_json_costs_in_proportion() {
+    let count = from_environment("CALLGATE_SHAPES", 1000);
+    let seed = from_environment("CALLGATE_SEED", 1) as u64;
+    let shapes: Vec<Shape> = (0..JSON_ALONE + count).map(|number| drawn_json(seed, number)).collect();
+    assert_proportional("c12_every_search_in_broken_json_costs_in_proportion", &shapes);
 }

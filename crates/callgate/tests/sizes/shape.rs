@@ -1,9 +1,18 @@
 //! Shapes: what is repeated, what stands around it, and the gate that reads it.
 
+#[cfg(feature = "careful")]
+use callgate::internal::json::take_looked;
+use callgate::internal::json::{Reader, Syntax};
 use callgate::{FinishReason, Gate, Profile, repair};
 
 use crate::support;
 use crate::support::calls::tools;
+
+/// Without the feature nothing is counted.
+#[cfg(not(feature = "careful"))]
+fn take_looked() -> u64 {
+    0
+}
 
 /// How the unit of a shape fills its size.
 #[derive(Clone, Copy, Debug)]
@@ -67,10 +76,7 @@ impl Shape {
     /// Reads the text: the work that was counted, and the most that was live at any moment that can be seen.
     pub(crate) fn read(&self, gate: &Gate, text: &str, live: impl Fn() -> f64) -> (f64, f64) {
         if self.is_json {
-            let repaired = repair(text, 64);
-            let held = live();
-            drop(repaired);
-            return (0.0, held);
+            return self.repair(text, live);
         }
         let mut peak: f64 = 0.0;
         let mut session = gate.session();
@@ -80,6 +86,30 @@ impl Shape {
         }
         let work = session.finish_counted(self.finish, &mut |_| peak = peak.max(live()));
         (work.reading as f64, peak.max(live()))
+    }
+
+    /// Repairs the text: how many bytes were looked at, and what was held.
+    fn repair(&self, text: &str, live: impl Fn() -> f64) -> (f64, f64) {
+        take_looked();
+        let Some(chunk) = self.chunk else {
+            let repaired = repair(text, 64);
+            let held = live();
+            drop(repaired);
+            return (take_looked() as f64, held);
+        };
+        let mut reader = Reader::new(Syntax::Json).document().restoring();
+        let mut piece = String::new();
+        for character in text.chars() {
+            piece.push(character);
+            if piece.len() >= chunk {
+                reader.push(&piece);
+                piece.clear();
+            }
+        }
+        reader.push(&piece);
+        reader.finish();
+        reader.close();
+        (take_looked() as f64, live())
     }
 
     pub(crate) fn gate(&self) -> Gate {

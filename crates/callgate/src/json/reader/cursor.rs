@@ -1,6 +1,7 @@
 //! The cursor: the input that is at hand, and how far it has been read.
 
 use crate::finding::Span;
+use crate::json::meter::looked;
 
 /// The input of one run of the machine.
 pub(super) struct Cursor<'t> {
@@ -22,6 +23,7 @@ impl<'t> Cursor<'t> {
     }
 
     pub(super) fn byte_at(&self, at: usize) -> Option<u8> {
+        looked(1);
         self.text.as_bytes().get(at).copied()
     }
 

@@ -6,6 +6,7 @@ use super::scalars::{Scan, is_identifier, scalar};
 use super::structure::Expects;
 use super::{Advance, Cursor, End, Reader, ReaderState, Syntax};
 use crate::finding::{Code, Span};
+use crate::json::meter::looked;
 use crate::json::repair::{Repair, RepairCode, Safety};
 use crate::json::tape::Kind;
 
@@ -29,6 +30,8 @@ pub(super) struct Around {
     earlier: Option<Output>,
     /// What was shown of a value that turned out to be a placeholder.
     frozen: Option<Output>,
+    /// Whether the value that was read holds an object, once that was asked for.
+    holds_objects: Option<bool>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -83,6 +86,7 @@ impl Reader {
 
     /// The value of the document is complete.
     pub(super) fn leave_document_value(&mut self) {
+        self.around.holds_objects = None;
         self.expects = Expects::Around;
         self.around.phase = AroundPhase::Settle;
     }
@@ -182,6 +186,7 @@ impl Reader {
     fn copy_space(&mut self, cursor: &mut Cursor<'_>) {
         let space = |byte: &u8| matches!(byte, b' ' | b'\n' | b'\r' | b'\t');
         let len = cursor.rest().bytes().take_while(space).count();
+        looked(len);
         self.output.text.push_str(&cursor.rest()[..len]);
         cursor.at += len;
     }
@@ -213,6 +218,7 @@ impl Reader {
             cursor.at = cursor.text.len();
             return Advance::More;
         };
+        looked(end);
         cursor.at += end;
         cursor.at += usize::from(cursor.byte() == Some(b'\n'));
         self.around.phase = AroundPhase::Before;
@@ -228,6 +234,7 @@ impl Reader {
             }
             return Advance::More;
         };
+        looked(skip);
         cursor.at += skip;
         let begins = match cursor.byte() {
             Some(b'{') => match object_here(cursor) {
@@ -262,7 +269,8 @@ impl Reader {
             self.around.span = span;
             return;
         };
-        if earlier.text.trim() == self.output.text.trim() {
+        let is_same = earlier.tape.raw(&earlier.text, 0) == self.output.tape.raw(&self.output.text, 0);
+        if is_same {
             // Two empty ones are no repetition for certain.
             let is_empty = self.grammar.restores && earlier.tape.nodes().len() == 1;
             let safety = if is_empty { Safety::Guess } else { Safety::Lossless };
@@ -293,7 +301,7 @@ impl Reader {
         match byte {
             b'}' | b']' | b')' => {
                 // The opener of a list may be missing instead, or an object inside was closed too early.
-                let has_rival = self.grammar.restores && (byte == b']' || self.holds_objects());
+                let has_rival = self.grammar.restores && (byte == b']' || self.holds_objects_behind());
                 let safety = if has_rival { Safety::Guess } else { Safety::Lossless };
                 self.repairs.add(RepairCode::ExtraCloser, safety, cursor.span(1));
                 cursor.at += 1;
@@ -332,6 +340,14 @@ impl Reader {
         Advance::Go
     }
 
+    /// Whether the value that was read holds an object, which many closers behind it ask for.
+    fn holds_objects_behind(&mut self) -> bool {
+        let known = self.around.holds_objects;
+        let holds = known.unwrap_or_else(|| self.holds_objects());
+        self.around.holds_objects = Some(holds);
+        holds
+    }
+
     /// Begins prose after the value. A digit or letter that touches the value, or a number, may belong to it.
     fn begin_prose_after(&mut self, cursor: &Cursor<'_>, byte: u8) {
         let touches = self.output.text.ends_with(|c: char| !c.is_ascii_whitespace());
@@ -365,6 +381,7 @@ impl Reader {
             self.state = ReaderState::Done;
             return Advance::Go;
         }
+        looked(cursor.rest().len());
         let marked = marked || cursor.rest().contains(['{', '}', '[', ']', '"']);
         cursor.at = cursor.text.len();
         self.around.phase = AroundPhase::ProseAfter { start, marked };
@@ -423,6 +440,7 @@ fn begins_value(byte: u8) -> bool {
 fn value_in_next_line(cursor: &Cursor<'_>) -> Option<usize> {
     let rest = cursor.rest().as_bytes();
     let next = memchr::memchr_iter(b'\n', rest).find(|at| matches!(rest.get(at + 1), Some(b'{' | b'[')));
+    looked(next.unwrap_or(rest.len()));
     next.map(|at| cursor.at + at + 1)
 }
 
@@ -441,6 +459,7 @@ pub(super) fn key_here(cursor: &Cursor<'_>, quote: u8) -> Option<bool> {
     while matches!(rest.get(at), Some(b' ' | b'\t' | b'\n' | b'\r')) && at < LONGEST_KEY {
         at += 1;
     }
+    looked(at);
     match rest.get(at) {
         None if !cursor.last && at < LONGEST_KEY => None,
         next => Some(next == Some(&b':')),

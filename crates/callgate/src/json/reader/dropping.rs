@@ -4,6 +4,7 @@ use super::levels::LevelKind;
 use super::structure::{Expects, is_bracket};
 use super::{Advance, Cursor, Reader};
 use crate::finding::Span;
+use crate::json::meter::looked;
 use crate::json::repair::{Repair, RepairCode, Safety};
 
 impl Reader {
@@ -13,7 +14,9 @@ impl Reader {
         let bytes = self.output.text.as_bytes();
         let start = &bytes[..bytes.len().min(START)];
         let is_escaped = |repair: &Repair| repair.code == RepairCode::EscapedQuotes;
-        memchr::memchr(b'"', start).is_some() && !self.repairs.list().iter().any(is_escaped)
+        let quote = memchr::memchr(b'"', start);
+        looked(quote.unwrap_or(start.len()));
+        quote.is_some() && !self.repairs.list().iter().any(is_escaped)
     }
 
     /// Drops a closer that does not fit where a key or value is expected, if a string follows: `Some` is what to do then.
@@ -71,6 +74,7 @@ impl Reader {
         let ahead = cursor.rest().as_bytes().get(from..).unwrap_or_default();
         let space = |byte: &&u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
         let spaces = ahead.iter().take(FAR).take_while(space).count();
+        looked(spaces);
         match ahead.get(spaces) {
             Some(byte) if spaces < FAR => Some(*byte),
             Some(_) => Some(0),

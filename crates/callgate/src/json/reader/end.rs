@@ -4,6 +4,7 @@ use super::quotes::Style;
 use super::structure::Expects;
 use super::{Reader, ReaderState};
 use crate::finding::Span;
+use crate::json::meter::looked;
 use crate::json::repair::{RepairCode, Safety};
 
 /// What the end of the input means for the value.
@@ -119,7 +120,9 @@ impl Reader {
     /// Whether the last bracket that was closed may have been meant for another one that is still open, so that the
     /// missing closer belongs somewhere else.
     fn may_have_closed_before(&self) -> bool {
-        let last = self.output.text.trim_end().bytes().last().unwrap_or(0);
+        let written = self.output.text.trim_end();
+        looked(self.output.text.len() - written.len());
+        let last = written.bytes().last().unwrap_or(0);
         self.comma.is_none() && is_closer(last) && self.open_brackets.count(last) > 0
     }
 

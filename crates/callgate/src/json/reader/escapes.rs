@@ -169,6 +169,12 @@ impl Reader {
                     cursor.at += 1;
                     self.copy(cursor, 2)
                 }
+                // Three backslashes would stand before a quote in the text, and one before the quote that ends it.
+                (Some(b'"'), _) if self.grammar.restores => {
+                    self.guess(RepairCode::EscapedQuotes, cursor.span(3));
+                    cursor.at += 1;
+                    self.copy(cursor, 2)
+                }
                 _ => {
                     cursor.at += 1;
                     self.replace(cursor, 1, '\\')

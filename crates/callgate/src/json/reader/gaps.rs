@@ -3,6 +3,7 @@
 use super::structure::Expects;
 use super::{Advance, Cursor, Reader};
 use crate::finding::Span;
+use crate::json::meter::looked;
 use crate::json::repair::RepairCode;
 
 /// An open comment.
@@ -26,6 +27,7 @@ impl Reader {
         if len == 0 {
             return;
         }
+        looked(len);
         self.gap.push_str(&cursor.rest()[..len]);
         cursor.at += len;
     }

@@ -1,7 +1,8 @@
 //! Levels: the brackets that are open, and which closers could close them.
 
 use super::Reader;
-use crate::json::tape::Kind;
+use crate::json::meter::looked;
+use crate::json::tape::{Kind, Node};
 
 /// So many values are not looked through.
 const MANY: usize = 1024;
@@ -123,7 +124,7 @@ impl Reader {
     /// Whether there is an object in the value that was read. Of many values that is not asked.
     pub(super) fn holds_objects(&self) -> bool {
         let inside = self.output.tape.nodes().get(1..).unwrap_or_default();
-        inside.len() > MANY || inside.iter().any(|node| node.kind == Kind::Object)
+        inside.len() > MANY || has_kind(inside, Some(Kind::Object))
     }
 
     /// Whether the closer of the innermost level may be missing somewhere else than before this closer of another.
@@ -149,10 +150,17 @@ impl Reader {
         let Some(level) = self.levels.last() else { return false };
         let inside = self.output.tape.nodes().get(level.node().saturating_add(1)..).unwrap_or_default();
         let kind = level.kind.written().map(|(.., kind)| kind);
-        inside.len() > MANY || inside.iter().any(|node| Some(node.kind) == kind)
+        inside.len() > MANY || has_kind(inside, kind)
     }
 
     pub(super) fn level_kind(&self) -> Option<LevelKind> {
         self.levels.last().map(Level::kind)
     }
+}
+
+/// Whether one of these values is of this kind.
+fn has_kind(nodes: &[Node], kind: Option<Kind>) -> bool {
+    let found = nodes.iter().position(|node| Some(node.kind) == kind);
+    looked(found.unwrap_or(nodes.len()));
+    found.is_some()
 }

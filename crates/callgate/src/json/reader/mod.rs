@@ -14,6 +14,7 @@ mod grammar;
 mod keywords;
 mod levels;
 mod output;
+mod passing;
 mod plain;
 mod probe;
 mod quotes;
@@ -42,6 +43,7 @@ use self::probe::Probe;
 use self::strings::OpenString;
 use self::structure::Expects;
 use self::track::Tracker;
+use super::meter::looked;
 use super::repair::{Repair, RepairCode, Repairs, Safety};
 use super::tape::Tape;
 use super::text::make_room;
@@ -116,6 +118,8 @@ pub struct Reader {
     backslashes: Backslashes,
     comment: Option<gaps::Comment>,
     probe: Option<Probe>,
+    /// How many bytes looks have gone past that did not find the end of a string.
+    looks: usize,
     /// How far the word at the window's start has been looked at.
     scan: scalars::Scan,
     output: Output,
@@ -161,6 +165,7 @@ impl Reader {
             backslashes: Backslashes::default(),
             comment: None,
             probe: None,
+            looks: 0,
             scan: scalars::Scan::default(),
             output: Output::default(),
             around: Around::default(),
@@ -245,6 +250,7 @@ impl Reader {
             backslashes,
             comment,
             probe,
+            looks,
             scan,
             output,
             around,
@@ -258,7 +264,7 @@ impl Reader {
         levels.clear();
         output.clear();
         repairs.clear();
-        (*base, *stops_from) = (0, 0);
+        (*base, *stops_from, *looks) = (0, 0, 0);
         (*state, *expects, *end) = (ReaderState::Reading, Expects::Start, None);
         (*closing, *cut) = (false, false);
         (*comma, *key, *string, *comment, *probe, *failure) = (None, None, None, None, None, None);
@@ -336,6 +342,9 @@ impl Reader {
         if self.output.text.is_empty() && (text.len() < SLACK || self.grammar.syntax == Syntax::Kwargs) {
             // Written piece by piece, it would grow several times before it holds a usual call.
             self.output.text.reserve(2 * SLACK);
+        } else if self.output.text.is_empty() && self.grammar.document && !self.grammar.many {
+            // All of it is the value, so it is known how long that is, about.
+            self.output.expect(text.len());
         }
         make_room(&mut self.output.text, text.len() + SLACK);
         self.take_held_quote(text);
@@ -491,6 +500,7 @@ impl Reader {
     }
 
     fn step(&mut self, cursor: &mut Cursor<'_>) -> Advance {
+        looked(1);
         if self.failure.is_some() {
             return if self.grammar.tentative { Advance::Stop(cursor.at) } else { self.track(cursor) };
         }

@@ -15,6 +15,13 @@ impl Output {
         self.tape.clear();
     }
 
+    /// Makes room for the value of so many bytes of input, which is moved each time it grows.
+    pub(super) fn expect(&mut self, input: usize) {
+        // Quotes and escapes make what is mended longer.
+        self.text.reserve(input + input / 4);
+        self.tape.expect(input);
+    }
+
     /// Starts a value at the end of the text.
     pub(super) fn open(&mut self, kind: Kind, key: Option<(usize, usize)>) -> usize {
         self.tape.open(kind, key, self.text.len())

@@ -14,6 +14,7 @@ use super::scalars::{Scan, number_length};
 use super::structure::Expects;
 use super::{Cursor, Reader, Syntax};
 use crate::finding::Span;
+use crate::json::meter::looked;
 use crate::json::repair::{RepairCode, Safety};
 use crate::json::tape::Kind;
 use crate::json::text::{code_unit, plain_length};
@@ -362,6 +363,7 @@ impl Reader {
         while starts && bytes.get(end).is_some_and(|byte| is_bare_byte(*byte)) {
             end += 1;
         }
+        looked(end - at);
         let is_key = starts && bytes.get(end) == Some(&b':') && !self.has_stop(&bytes[at..=end]);
         is_key.then_some((Token { end, quotes: Quotes::None, path: false }, end + 1))
     }
@@ -476,6 +478,7 @@ fn closer(in_object: bool) -> u8 {
 #[inline]
 pub(super) fn token_at(bytes: &[u8], mut at: usize) -> (usize, u8) {
     loop {
+        looked(1);
         let byte = bytes.get(at).copied().unwrap_or(0);
         if !matches!(byte, b' ' | b'\n' | b'\r' | b'\t') {
             return (at, byte);

@@ -7,11 +7,8 @@ use super::levels::{Level, LevelKind, OpenBrackets};
 use super::quotes::{Opening, Style, looked_behind_quote};
 use super::strings::Doubts;
 use super::{Cursor, Grammar, Reader};
+use crate::json::meter::looked;
 use crate::json::repair::Safety;
-use crate::json::text::plain_length;
-
-/// How far a look goes. Beyond it, the reading that valid text would have is taken.
-const LIMIT: usize = 4096;
 
 /// What a look found.
 #[derive(Clone, Copy, Debug)]
@@ -43,10 +40,12 @@ pub(super) struct Probe {
     pub(super) phase: ProbePhase,
     pub(super) spaced: bool,
     pub(super) newline: bool,
-    escaped: bool,
+    pub(super) escaped: bool,
     /// Where another string opens, and how.
     pub(super) second: Option<(usize, Style)>,
     overruled: bool,
+    /// How far it goes, once it has begun.
+    pub(super) limit: Option<usize>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +68,8 @@ pub(super) enum ProbePhase {
     AfterItem,
     AfterSlash,
     AfterPlus,
+    /// Inside of a comment behind a plus sign; only its start and its last byte count.
+    PlusComment(PlusComment),
     AfterStrayCloser,
     /// Behind a second quote that touches this one.
     AfterSecond,
@@ -84,6 +85,17 @@ pub(super) enum ProbePhase {
     /// Inside of what this quote opens, if the string should have ended before.
     Own,
     AfterOwn,
+}
+
+/// How far a comment between two strings has been looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PlusComment {
+    /// Behind its first slash.
+    Slash,
+    Line,
+    Block,
+    /// Behind a star in a block.
+    Star,
 }
 
 /// What text without quotes stands behind.
@@ -191,7 +203,12 @@ impl Reader {
             last: cursor.last,
         };
         let probe = self.probe.get_or_insert_with(|| Probe::new(phase));
+        probe.begin(self.looks, cursor.base + from);
         let verdict = probe.run(&cursor.text[from..], &setting);
+        if !matches!(verdict, ProbeVerdict::More | ProbeVerdict::Stop(_) | ProbeVerdict::End) {
+            // Whether one that finds the end of a string is needed depends on the cutting of the input.
+            self.looks += probe.at;
+        }
         if !matches!(verdict, ProbeVerdict::More | ProbeVerdict::Stop(_)) {
             // What the look has gone past was part of its reading, and may have come in an earlier chunk of input:
             // it is too late to stop there.
@@ -205,7 +222,8 @@ impl Reader {
 impl Probe {
     fn new(phase: ProbePhase) -> Self {
         let second = (phase == ProbePhase::Own).then_some((0, Style::Double));
-        Probe { at: 0, phase, spaced: false, newline: false, escaped: false, second, overruled: false }
+        let (spaced, newline, escaped, overruled) = (false, false, false, false);
+        Probe { at: 0, phase, spaced, newline, escaped, second, overruled, limit: None }
     }
 
     /// Whether it has looked at anything.
@@ -221,8 +239,9 @@ impl Probe {
     fn run(&mut self, tail: &str, setting: &Setting<'_>) -> ProbeVerdict {
         loop {
             self.skip_content(tail);
+            looked(1);
             let Some(character) = tail[self.at..].chars().next() else { break };
-            if self.at >= LIMIT {
+            if self.at >= self.limit() {
                 return self.beyond_limit(setting);
             }
             if let Some(verdict) = self.step(character, tail, setting) {
@@ -241,38 +260,6 @@ impl Probe {
             ProbePhase::AfterColon => ProbeVerdict::IsKey,
             ProbePhase::AfterSecond => ProbeVerdict::Doubled(self.second_end(tail)),
             _ => ProbeVerdict::End,
-        }
-    }
-
-    /// Goes past what can only be content of another string, as far as a look goes.
-    fn skip_content(&mut self, tail: &str) {
-        if let Some(quote) = self.inside_quotes()
-            && let Some(content) = tail.as_bytes().get(self.at..LIMIT.min(tail.len()))
-        {
-            self.at += plain_length(content, quote);
-            while !tail.is_char_boundary(self.at) {
-                self.at += 1;
-            }
-        }
-    }
-
-    /// Goes past the next chunk of the input, if all of it can only be content of another string.
-    pub(super) fn passes_over(&mut self, text: &str) -> bool {
-        let passes = self.at + text.len() <= LIMIT
-            && self.inside_quotes().is_some_and(|quote| plain_length(text.as_bytes(), quote) == text.len());
-        if passes {
-            self.at += text.len();
-        }
-        passes
-    }
-
-    /// What may end the other string that the look is inside of, unless what comes next is escaped.
-    fn inside_quotes(&self) -> Option<u8> {
-        match (self.phase, self.second) {
-            _ if self.escaped => None,
-            (ProbePhase::Quoted { .. } | ProbePhase::Own, Some((_, Style::Double))) => Some(b'"'),
-            (ProbePhase::Quoted { .. } | ProbePhase::Own, Some((_, Style::Single))) => Some(b'\''),
-            _ => None,
         }
     }
 
@@ -325,6 +312,7 @@ impl Probe {
             }
             ProbePhase::Item => self.phase = ProbePhase::AfterItem,
             ProbePhase::Stray(side) => return self.pass_stray(side, character, tail, setting),
+            ProbePhase::PlusComment(place) => return self.pass_plus_comment(place, character),
             ProbePhase::AfterSlash => {
                 return Some(match character {
                     '/' | '*' => ProbeVerdict::End,
@@ -383,6 +371,10 @@ impl Probe {
                 _ if setting.closes(character) => Some(ProbeVerdict::End),
                 _ => unlikely,
             },
+            ProbePhase::AfterPlus if character == '/' && setting.grammar.restores => {
+                self.phase = ProbePhase::PlusComment(PlusComment::Slash);
+                None
+            }
             ProbePhase::AfterPlus => match setting.grammar.opening(&tail[self.at..], setting.last) {
                 Opening::Quote(style, _) => Some(ProbeVerdict::Join { at: self.at, style, plus: true }),
                 Opening::More => Some(ProbeVerdict::More),
@@ -406,6 +398,7 @@ impl Probe {
             | ProbePhase::Word
             | ProbePhase::Item
             | ProbePhase::AfterSlash
+            | ProbePhase::PlusComment(_)
             | ProbePhase::Stray(_)
             | ProbePhase::Own => unlikely,
         }

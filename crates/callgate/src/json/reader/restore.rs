@@ -11,6 +11,7 @@ use super::structure::Expects;
 use super::swallowed::{Then, as_written, is_structure, swallowed, trimmed};
 use super::{Advance, Cursor, Reader, Syntax};
 use crate::finding::{Code, Span};
+use crate::json::meter::looked;
 use crate::json::repair::{Repair, RepairCode, Safety};
 use crate::json::tape::Kind;
 
@@ -39,6 +40,7 @@ impl Reader {
         let bytes = self.output.text.as_bytes();
         let held = &bytes[bytes.len().saturating_sub(LONGEST_SPACE)..];
         let spaces = held.iter().rev().take_while(|byte| **byte == b' ').count();
+        looked(spaces);
         &held[..held.len() - spaces]
     }
 
@@ -56,6 +58,7 @@ impl Reader {
     /// A key that begins with a double quote and never ends may have ended with a single one.
     fn end_with_other_quote(&mut self, open: &OpenString) -> Option<String> {
         let content = self.output.text.get(open.start + 1..)?;
+        looked(content.len());
         let (key, rest) = content.split_once("':")?;
         if !open.key || open.style != Style::Double || rest.contains('\\') {
             return None;
@@ -255,6 +258,7 @@ impl Reader {
         let text = &self.output.text;
         let end = text.trim_end();
         let end = end.strip_suffix(',').unwrap_or(end).trim_end().len();
+        looked(text.len() - end);
         let gap = self.output.text.split_off(end);
         self.close_level(at);
         self.output.text.push_str(&gap);
@@ -316,6 +320,7 @@ impl Reader {
         self.window.clear();
         let kept = self.output.text[..start].trim_end();
         let kept = kept.strip_suffix(',').unwrap_or(kept).trim_end().len();
+        looked(start - kept);
         self.output.text.truncate(kept);
         self.guess_late(RepairCode::HalfMember, Span::new(from, at));
         self.cut = true;
@@ -416,10 +421,11 @@ impl Reader {
 /// The text without the typographic quote at its end that was to close it: one that nothing in the text opens.
 fn without_typographic_quote(text: &str) -> &str {
     for (opener, closer) in [('“', '”'), ('‘', '’'), ('«', '»'), ('„', '“')] {
-        if let Some(short) = text.strip_suffix(closer)
-            && !short.contains(opener)
-        {
-            return short;
+        if let Some(short) = text.strip_suffix(closer) {
+            looked(short.len());
+            if !short.contains(opener) {
+                return short;
+            }
         }
     }
     text

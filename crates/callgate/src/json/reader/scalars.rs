@@ -5,6 +5,7 @@ use super::probe::ProbeVerdict;
 use super::quotes::{Opening, Style};
 use super::{Advance, Cursor, Reader};
 use crate::finding::{Code, Span};
+use crate::json::meter::looked;
 use crate::json::repair::{RepairCode, Safety};
 use crate::json::tape::Kind;
 
@@ -131,6 +132,14 @@ impl Reader {
     fn read_prefix(&mut self, cursor: &mut Cursor<'_>, len: usize) -> Option<Advance> {
         let (word, rest) = cursor.rest().split_at_checked(len)?;
         let prefix = StringPrefix::of(word)?;
+        if self.grammar.restores && !self.grammar.python() {
+            match self.next_token(cursor, len + 1) {
+                None => return Some(Advance::More),
+                // The letters are the string, which has lost its first quote.
+                Some(b',' | b'}' | b']') => return None,
+                Some(_) => {}
+            }
+        }
         match self.grammar.opening(rest, cursor.last) {
             Opening::More => Some(Advance::More),
             Opening::Quote(style, quote) if style != Style::Private && style != Style::Escaped => {
@@ -229,6 +238,7 @@ impl Reader {
         let rest = cursor.rest().get(len + gap..)?;
         let part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
         let end = rest.find(|c: char| !part(c)).unwrap_or(rest.len());
+        looked(end);
         if len > LONGEST || end > LONGEST {
             return None;
         }
@@ -317,7 +327,9 @@ pub(super) fn is_identifier(word: &str) -> bool {
     let part = |character: char| {
         is_letter(character) || character.is_numeric() || matches!(character, '_' | '$' | '@' | '-' | '.')
     };
-    characters.next().is_some_and(start) && characters.all(part)
+    let is_name = characters.next().is_some_and(start) && characters.all(part);
+    looked(word.len() - characters.as_str().len());
+    is_name
 }
 
 /// The value of a word, if it is a number or literal in some spelling.
@@ -429,6 +441,7 @@ pub(super) fn number_length(bytes: &[u8]) -> Option<usize> {
         while bytes.get(end).is_some_and(u8::is_ascii_digit) {
             end += 1;
         }
+        looked(end - from);
         (end > from).then_some(end)
     };
     let sign = usize::from(bytes.first() == Some(&b'-'));

@@ -4,6 +4,7 @@ use super::probe::{Probe, ProbePhase, ProbeVerdict, Setting, Side};
 use super::quotes::Style;
 use super::scalars::{is_scalar, scalar};
 use super::{Advance, Cursor, Reader};
+use crate::json::meter::looked;
 use crate::json::repair::{RepairCode, Safety};
 
 /// The longest text that is dropped for belonging to nothing, in bytes.
@@ -41,9 +42,17 @@ impl Probe {
         setting: &Setting<'_>,
     ) -> Option<ProbeVerdict> {
         let text = tail.get(self.second.map_or(0, |(at, _)| at)..self.at).unwrap_or_default();
-        let word = text.trim();
-        let is_short = word.len() <= LONGEST && !word.contains(char::is_whitespace);
-        let is_item = setting.in_sequence() && is_scalar(word);
+        // Only a sign asks for the word, and after most signs the look is over.
+        let word = || {
+            let word = text.trim();
+            looked(text.len() - word.len());
+            word
+        };
+        let is_short = || {
+            let word = word();
+            word.len() <= LONGEST && !word.contains(char::is_whitespace)
+        };
+        let is_item = || setting.in_sequence() && is_scalar(word());
         match (character, side) {
             // A comment follows.
             (' ' | '\t' | 'a'..='z' | 'A'..='Z', Side::Value) if self.spaced && text == "#" => {
@@ -58,18 +67,18 @@ impl Probe {
                 None
             }
             (':' | '：' | '=', Side::Comma) => Some(ProbeVerdict::End),
-            (':' | '：' | '=', Side::Key) if is_short && !setting.has_colon => Some(ProbeVerdict::End),
+            (':' | '：' | '=', Side::Key) if is_short() && !setting.has_colon => Some(ProbeVerdict::End),
             // In the next line, or where strings have single quotes, keys may well be bare.
             (':' | '：', Side::Value)
                 if (self.newline || self.spaced && setting.style == Style::Single)
                     && setting.in_object()
-                    && is_bare_key(word) =>
+                    && is_bare_key(word()) =>
             {
                 Some(ProbeVerdict::End)
             }
             (':' | '：' | '=', Side::Value | Side::Key) => self.leave_stray(side, character, tail, setting),
             (',', Side::Comma) => None,
-            (',', Side::Value) if is_short && !is_item => {
+            (',', Side::Value) if is_short() && !is_item() => {
                 self.phase = ProbePhase::StrayComma;
                 None
             }
@@ -78,12 +87,16 @@ impl Probe {
                 if side == Side::Comma { None } else { self.leave_stray(side, character, tail, setting) }
             }
             ('}' | ']' | ')', Side::Comma) => Some(ProbeVerdict::End),
-            (',' | '}' | ']' | ')', Side::Value) if is_item => Some(ProbeVerdict::Apart),
-            (',' | '}' | ']' | ')', Side::Key) if scalar(word, false).is_some() => Some(ProbeVerdict::Apart),
-            ('}' | ']' | ')', Side::Value) if is_short => Some(ProbeVerdict::End),
+            (',' | '}' | ']' | ')', Side::Value) if is_item() => Some(ProbeVerdict::Apart),
+            (',' | '}' | ']' | ')', Side::Key) if scalar(word(), false).is_some() => {
+                Some(ProbeVerdict::Apart)
+            }
+            ('}' | ']' | ')', Side::Value) if is_short() => Some(ProbeVerdict::End),
             (',' | '}' | ']' | ')', _) => self.leave_stray(side, character, tail, setting),
             (' ' | '\n' | '\t' | '\r', Side::Value)
-                if setting.in_sequence() && is_scalar(text.trim_start()) =>
+                if setting.in_sequence()
+                    && !text.ends_with(char::is_whitespace)
+                    && is_scalar(text.trim_start()) =>
             {
                 Some(ProbeVerdict::Apart)
             }

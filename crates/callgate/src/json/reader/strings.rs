@@ -6,6 +6,7 @@ use super::scalars::{StringPrefix, is_identifier};
 use super::structure::Expects;
 use super::{Advance, Cursor, Reader};
 use crate::finding::{Code, Span};
+use crate::json::meter::looked;
 use crate::json::repair::{RepairCode, Safety};
 use crate::json::tape::Kind;
 use crate::json::text::{escape_byte, is_special, plain_length};
@@ -91,6 +92,7 @@ impl Doubts {
 
     /// Looks for brackets in what was written of the text since the last time.
     pub(super) fn look_for_brackets(&mut self, content: &str) {
+        looked(content.len().saturating_sub(self.looked as usize));
         for byte in content.bytes().skip(self.looked as usize) {
             match byte {
                 b'{' => self.braces += 1,
@@ -202,7 +204,10 @@ impl Reader {
         let plain = match is_wide {
             // Its quotes are characters beyond ASCII.
             true => {
-                rest.bytes().position(|byte| byte >= 0x80 || is_special(byte, b'"')).unwrap_or(rest.len())
+                let special = |byte: u8| byte >= 0x80 || is_special(byte, b'"');
+                let plain = rest.bytes().position(special).unwrap_or(rest.len());
+                looked(plain);
+                plain
             }
             false => plain_length(rest.as_bytes(), quote_start),
         };
@@ -424,6 +429,10 @@ impl Reader {
         let content = &self.output.text[open.start + 1..];
         let Some(name) = content.trim_end_matches([' ', '\t']).strip_suffix(':') else { return false };
         const LONGEST_NAME: usize = 64;
+        const LONGEST_IDENTIFIER: usize = 256;
+        if name.len() > LONGEST_IDENTIFIER {
+            return false;
+        }
         let is_name = |name: &str| name.len() <= LONGEST_NAME && !name.contains(['"', '\\', ',', ':']);
         if !(is_identifier(name) || self.grammar.restores && is_name(name)) {
             return false;

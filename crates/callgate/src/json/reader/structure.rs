@@ -209,18 +209,28 @@ impl Reader {
         if !quoted && self.stops_at(cursor, at) {
             return Advance::Stop(at);
         }
-        let mut lacks_colon = false;
+        let (mut lacks_colon, mut precedes_key) = (false, false);
         if !colon && self.grammar.restores && is_identifier(key) && key.len() < at - cursor.at {
             // A string that is no key itself is the value of this one, whose colon is missing.
             lacks_colon = match found {
                 Some(quote @ (b'"' | b'\'')) => match key_here(&Cursor { at, ..*cursor }, quote) {
                     None => return Advance::More,
-                    Some(is_key) => !is_key,
+                    Some(is_key) => {
+                        precedes_key = is_key;
+                        !is_key
+                    }
                 },
                 _ => false,
             };
         }
         self.scan = Scan::default();
+        const LONGEST_WORD: usize = 32;
+        if precedes_key && key.len() <= LONGEST_WORD {
+            // One word before a key with its colon belongs to nothing.
+            self.guess(RepairCode::StrayText, cursor.span(key.len()));
+            cursor.at += key.len();
+            return Advance::Go;
+        }
         if key.is_empty() || !(colon || lacks_colon) {
             if let Some(step) = self.drop_stray(cursor, |byte| matches!(byte, b'"' | b'\'' | b'}')) {
                 return step;

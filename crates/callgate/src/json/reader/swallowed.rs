@@ -3,6 +3,7 @@
 use super::levels::Level;
 use super::scalars::is_scalar;
 use super::structure::Expects;
+use crate::json::meter::looked;
 
 /// How many tokens a string is taken to have swallowed at most.
 const MOST: usize = 64;
@@ -27,6 +28,7 @@ pub(super) fn trimmed(text: &str, raw_lines: bool) -> &str {
     let mut text = text;
     loop {
         let end = text.trim_end_matches(' ');
+        looked(1 + text.len() - end.len());
         let cut = ["\\n", "\\r", "\\t"].iter().find_map(|escape| end.strip_suffix(escape));
         match cut.filter(|_| raw_lines) {
             Some(cut) => text = cut,
@@ -65,6 +67,7 @@ pub(super) fn swallowed(
         }
     }
     // A key may be followed by a value that has no quotes either.
+    looked(if key && then == Then::End { rest.len() } else { 0 });
     let (name, value) = rest.split_once(':').filter(|_| key && then == Then::End)?;
     let is_word =
         |text: &str| !text.is_empty() && !text.contains([':', ',', '{', '}', '[', ']', '"', '\'', '\\']);
@@ -101,6 +104,7 @@ fn tokens(text: &str, raw_lines: bool) -> (Vec<(usize, Swallowed)>, &str) {
         } else {
             let part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
             let before = rest.trim_end_matches(part);
+            looked(rest.len() - before.len());
             if !is_scalar(&rest[before.len()..]) {
                 break;
             }
@@ -115,6 +119,7 @@ fn tokens(text: &str, raw_lines: bool) -> (Vec<(usize, Swallowed)>, &str) {
 
 /// Whether structure after a string, which is a key or a value, leads to what follows.
 fn leads_to(tokens: &[(usize, Swallowed)], place: Expects, levels: &[Level], then: Then) -> bool {
+    looked(levels.len() + tokens.len());
     let mut open: Vec<bool> = levels.iter().map(|level| level.kind().is_object()).collect();
     let mut expects = place;
     let mut fresh = false;

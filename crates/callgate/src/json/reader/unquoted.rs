@@ -4,6 +4,7 @@ use super::probe::ProbeVerdict;
 use super::strings::write_escaped;
 use super::{Advance, Cursor, Reader};
 use crate::finding::Span;
+use crate::json::meter::looked;
 use crate::json::repair::{RepairCode, Safety};
 use crate::json::tape::Tape;
 use crate::json::text::unescape;
@@ -121,6 +122,7 @@ impl Reader {
     fn end_unquoted(&mut self, quote: Span) {
         let start = self.string.map_or(0, |open| open.start);
         let content = &self.output.text[start..];
+        looked(content.len());
         if !self.grammar.restores || !content.contains('\\') {
             self.guess(RepairCode::MissingQuote, quote);
             return;
