@@ -19,7 +19,10 @@ pub struct Note {
 
 /// Writes the text. Parts do not overlap; notes may, and stand in any order.
 pub fn coloured(html: &mut Html, text: &str, parts: &[Part], notes: &[Note]) {
-    let at = |place: usize| text.floor_char_boundary(place.min(text.len()));
+    let at = |place: usize| {
+        let ends = (0..=place.min(text.len())).rev();
+        ends.into_iter().find(|end| text.is_char_boundary(*end)).unwrap_or_default()
+    };
     let edges = parts.iter().flat_map(|part| [part.start, part.end]);
     let edges = edges.chain(notes.iter().flat_map(|note| [note.start, note.end])).map(at);
     let mut edges: Vec<usize> = edges.chain([0, text.len()]).collect();
