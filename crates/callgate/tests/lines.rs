@@ -469,3 +469,23 @@ fn a_step_that_waits_in_vain_takes_the_others_with_it_where_all_or_nothing_runs(
         assert_eq!((response.calls.len(), response.rejected.len()), (run, 2 - run), "{partial:?}");
     }
 }
+
+#[test]
+fn an_opener_that_touches_the_end_of_a_value_is_suspect() {
+    for opener in ["REPLOID/0", "TOOL:", "EVIDENCE:"] {
+        let response = read(&format!("{HEAD}TOOL: probe\nk: some words{opener}\n"));
+        assert!(response.calls.is_empty(), "{opener}: {:?}", response.calls);
+        let codes: Vec<Code> = response
+            .rejected
+            .iter()
+            .flat_map(|rejected| &rejected.findings)
+            .map(|finding| finding.code)
+            .collect();
+        assert!(codes.contains(&Code::SuspectValueEnd), "{opener}: {}", rejections(&response));
+    }
+    // A value may speak of it.
+    assert_eq!(
+        arguments("TOOL: probe\nk: it begins with REPLOID/0"),
+        json!({"k": "it begins with REPLOID/0"})
+    );
+}

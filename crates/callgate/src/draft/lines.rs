@@ -70,9 +70,10 @@ impl LineMarks {
         self.openers.iter().chain(&self.joins).any(|mark| mark.starts_with(line))
     }
 
-    /// Whether a value ends with an opener that nothing parts from what stands before it.
+    /// Whether a value ends with an opener that nothing parts from what stands before it. Brackets end values of any kind.
     fn is_glued_to(&self, value: &str) -> bool {
-        let rests = self.openers.iter().filter_map(|mark| value.strip_suffix(mark.as_str()));
+        let words = self.openers.iter().filter(|mark| mark.starts_with(char::is_alphanumeric));
+        let rests = words.filter_map(|mark| value.strip_suffix(mark.as_str()));
         rests.into_iter().any(|rest| rest.ends_with(|c: char| !c.is_whitespace()))
     }
 
