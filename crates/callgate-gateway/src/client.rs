@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue};
+use axum::http::header::{AUTHORIZATION, CONNECTION, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue};
 use axum::http::{Method, Request, Response, Uri};
 use callgate_agent::model::{Address, Connect, Network};
 use http_body_util::{BodyExt, Empty, Full, Limited};
@@ -13,8 +13,8 @@ use serde_json::Value;
 
 use crate::fault::Fault;
 
-/// What belongs to one connection, and is not passed on.
-const HOP: &[&str] = &[
+/// What belongs to one connection or shows who the client is, and is not passed on: the server gets its own key.
+const HELD_BACK: &[&str] = &[
     "connection",
     "keep-alive",
     "proxy-authenticate",
@@ -27,6 +27,9 @@ const HOP: &[&str] = &[
     "content-length",
     "authorization",
     "x-api-key",
+    "api-key",
+    "cookie",
+    "set-cookie",
     "expect",
 ];
 
@@ -48,19 +51,24 @@ pub(crate) async fn pass(
     let mut passed = Request::new(body);
     *passed.method_mut() = parts.method;
     *passed.uri_mut() = uri;
-    let is_kept = |name: &HeaderName| !HOP.contains(&name.as_str());
-    let kept = parts.headers.iter().filter(|(name, _)| is_kept(name));
-    passed.headers_mut().extend(kept.map(|(name, value)| (name.clone(), value.clone())));
+    *passed.headers_mut() = passed_on(&parts.headers);
     send(address, key, passed).await
 }
 
-/// The headers of an answer that may be passed back.
-pub(crate) fn passed_back(headers: &HeaderMap) -> HeaderMap {
-    headers
+/// The headers of a request or an answer that may be passed on.
+pub(crate) fn passed_on(headers: &HeaderMap) -> HeaderMap {
+    let listed: Vec<&str> = headers
+        .get_all(CONNECTION)
         .iter()
-        .filter(|(name, _)| !HOP.contains(&name.as_str()))
-        .map(|(name, value)| (name.clone(), value.clone()))
-        .collect()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|names| names.split(',').map(str::trim))
+        .collect();
+    let is_kept = |name: &HeaderName| {
+        !HELD_BACK.contains(&name.as_str())
+            && !listed.iter().any(|listed| listed.eq_ignore_ascii_case(name.as_str()))
+    };
+    let kept = headers.iter().filter(|(name, _)| is_kept(name));
+    kept.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
 /// What a server says at a path, if it is JSON and comes soon.

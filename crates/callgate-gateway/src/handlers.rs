@@ -11,7 +11,7 @@ use std::time::{Duration, Instant, SystemTime};
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, Request, State};
 use axum::http::header::{
-    CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER,
+    ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER,
 };
 use axum::http::{Method, Response, StatusCode};
 use axum::middleware::Next;
@@ -73,11 +73,11 @@ pub(crate) fn fault_answer(face: Face, fault: &Fault) -> Response<Body> {
 
 /// The face in whose form a path is answered.
 fn face_of(path: &str) -> Face {
-    match path {
+    Face::at(path).unwrap_or(match path {
         _ if path.starts_with("/v1/messages") => Face::Messages,
         _ if path.starts_with("/api/") => Face::OllamaChat,
         _ => Face::Chat,
-    }
+    })
 }
 
 /// Who asked, for the handlers behind the guards.
@@ -365,41 +365,65 @@ impl Stream for Streaming {
     }
 }
 
-/// Passes on what no face reads, to the first server that has an address.
-pub(crate) async fn pass_through(State(shared): State<Arc<Shared>>, request: Request) -> Response<Body> {
+/// Answers what a face reads, and passes on what none does.
+pub(crate) async fn by_path(State(shared): State<Arc<Shared>>, request: Request) -> Response<Body> {
+    let path = request.uri().path();
+    match Face::at(path) {
+        Some(face) if request.method() == Method::POST => answer(shared, face, request).await,
+        Some(face) => {
+            let why = format!("{path} takes POST only");
+            let mut answer = fault_answer(face, &Fault::new(405, "method-not-allowed", why));
+            answer.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
+            answer
+        }
+        None => {
+            let face = face_of(path);
+            pass_through(&shared, request).await.unwrap_or_else(|fault| {
+                shared.records.refused(face.word(), &fault);
+                fault_answer(face, &fault)
+            })
+        }
+    }
+}
+
+/// Passes a request on to the server of the model that it names, or to the first that has an address.
+async fn pass_through(shared: &Shared, request: Request) -> Result<Response<Body>, Fault> {
     let path = request.uri().path().to_owned();
-    let face = face_of(&path);
-    let passed = async {
-        let current =
-            shared.current().ok_or_else(|| Fault::new(500, "no-settings", "there are no settings"))?;
-        let found = current.upstreams.iter().find_map(|upstream| {
-            let (address, key) = upstream.address()?;
-            Some((address, key, upstream.timeouts()))
-        });
-        let unknown = || Fault::new(404, "no-such-path", format!("there is nothing at {path}"));
-        let (address, key, timeouts) = found.ok_or_else(unknown)?;
-        // An address that ends with the version has it in its own paths already.
-        let version = address.base.ends_with("/v1");
-        let path = path.strip_prefix("/v1").filter(|_| version).unwrap_or(&path);
-        let client = request.extensions().get::<Asker>().cloned();
-        let place = shared.places.take().await?;
-        let (parts, body) = request.into_parts();
-        let body = body_of_packed(&current, &parts.headers, body).await?;
-        let request = Request::from_parts(parts, Body::from(body));
-        let sending = client::pass(address, key, request, path);
-        let answer = tokio::time::timeout(Duration::from_millis(timeouts.first_byte_ms), sending);
-        let late = |_| Fault::new(504, "first-byte-timeout", "the model's server did not answer in time");
-        let (parts, body) = answer.await.map_err(late)??.into_parts();
-        let idle = Duration::from_millis(timeouts.idle_ms);
-        let mut passed = Response::new(Body::new(Passing::new(body, idle, (client, place))));
-        *passed.status_mut() = parts.status;
-        *passed.headers_mut() = client::passed_back(&parts.headers);
-        Ok::<_, Fault>(passed)
+    let current = shared.current().ok_or_else(|| Fault::new(500, "no-settings", "there are no settings"))?;
+    let client = request.extensions().get::<Asker>().cloned();
+    let place = shared.places.take().await?;
+    let (parts, body) = request.into_parts();
+    let body = body_of_packed(&current, &parts.headers, body).await?;
+    let serving = match model_of(&current, &parts.headers, &body) {
+        Some(model) => in_order(&current.upstreams, &model, &shared.turn),
+        None => current.upstreams.iter().collect(),
     };
-    passed.await.unwrap_or_else(|fault| {
-        shared.records.refused(face.word(), &fault);
-        fault_answer(face, &fault)
-    })
+    let found = serving.into_iter().find_map(|upstream| Some((upstream.address()?, upstream.timeouts())));
+    let unknown = || Fault::new(404, "no-such-path", format!("there is nothing at {path}"));
+    let ((address, key), timeouts) = found.ok_or_else(unknown)?;
+    // An address that ends with the version has it in its own paths already.
+    let version = address.base.ends_with("/v1");
+    let path = path.strip_prefix("/v1").filter(|_| version).unwrap_or(&path);
+    let sending = client::pass(address, key, Request::from_parts(parts, Body::from(body)), path);
+    let answer = tokio::time::timeout(Duration::from_millis(timeouts.first_byte_ms), sending);
+    let late = |_| Fault::new(504, "first-byte-timeout", "the model's server did not answer in time");
+    let (parts, body) = answer.await.map_err(late)??.into_parts();
+    let idle = Duration::from_millis(timeouts.idle_ms);
+    let mut passed = Response::new(Body::new(Passing::new(body, idle, (client, place))));
+    *passed.status_mut() = parts.status;
+    *passed.headers_mut() = client::passed_on(&parts.headers);
+    Ok(passed)
+}
+
+/// The model that a request names which no face reads. What cannot be read names none, and is passed on as it is.
+fn model_of(current: &Current, headers: &HeaderMap, body: &Bytes) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    struct Named {
+        model: String,
+    }
+    let unpacked = unpack(headers, body, current.settings.limits.body).ok()?;
+    let named: Named = serde_json::from_slice(unpacked.as_deref().unwrap_or(body)).ok()?;
+    Some(named.model)
 }
 
 pub(crate) async fn list_models(State(shared): State<Arc<Shared>>) -> Response<Body> {

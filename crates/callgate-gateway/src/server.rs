@@ -8,7 +8,6 @@ use std::sync::{Arc, RwLock};
 use std::time::{Duration, Instant};
 
 use axum::Router;
-use axum::extract::{Request, State};
 use axum::middleware;
 use axum::routing::{any, get, post};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -18,7 +17,6 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
 use crate::config::{SCRIPTED, Settings, SettingsError, UpstreamSettings};
-use crate::faces::Face;
 use crate::guard::{Keys, Places};
 use crate::handlers;
 use crate::log::{LogFormat, LogLevel, LogSettings};
@@ -194,20 +192,8 @@ impl Gateway {
     }
 
     fn router(&self) -> Router {
-        let face = |face: Face| {
-            post(move |State(shared): State<Arc<Shared>>, request: Request| {
-                handlers::answer(shared, face, request)
-            })
-        };
         Router::new()
-            .route("/v1/chat/completions", face(Face::Chat))
-            .route("/chat/completions", face(Face::Chat))
-            .route("/v1/responses", face(Face::Responses))
-            .route("/responses", face(Face::Responses))
-            .route("/v1/messages", face(Face::Messages))
             .route("/v1/messages/count_tokens", post(handlers::count_tokens))
-            .route("/api/chat", face(Face::OllamaChat))
-            .route("/api/generate", face(Face::OllamaGenerate))
             .route("/api/tags", get(handlers::tags))
             .route("/api/show", post(handlers::show))
             .route("/api/version", get(handlers::version))
@@ -219,7 +205,7 @@ impl Gateway {
             .route("/callgate/parse", post(page::parse))
             .route("/metrics", get(handlers::metrics))
             .route("/", get(handlers::root))
-            .fallback(any(handlers::pass_through))
+            .fallback(any(handlers::by_path))
             .layer(middleware::from_fn_with_state(self.shared.clone(), handlers::guarded))
             // Whoever only asks whether it lives needs no key.
             .route("/healthz", get(handlers::health))

@@ -103,15 +103,19 @@ impl Situations {
     ) -> Option<watch::Receiver<Option<Situation>>> {
         let mut known = self.known.lock().ok()?;
         let key = (current.upstreams[at].name.clone(), model.to_owned());
+        let is_sure = |known: &Known| known.found.borrow().is_some_and(|situation| situation.is_sure);
         let is_over = |known: &Known| {
-            let is_unsure = known.found.borrow().is_some_and(|situation| !situation.is_sure);
+            let is_unsure = known.found.borrow().is_some() && !is_sure(known);
             is_unsure && known.since.elapsed() > AGAIN
         };
         if let Some(known) = known.get(&key).filter(|known| !is_over(known)) {
             return Some(known.found.clone());
         }
         if known.len() >= MODELS {
-            return None;
+            // Clients name the models: names that nobody serves must not keep out those that come later.
+            let oldest = known.iter().min_by_key(|(_, known)| (is_sure(known), known.since));
+            let oldest = oldest.map(|(key, _)| key.clone())?;
+            known.remove(&oldest);
         }
         let (to, found) = watch::channel(None);
         known.insert(key, Known { found: found.clone(), since: Instant::now() });

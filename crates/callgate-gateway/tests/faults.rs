@@ -311,6 +311,73 @@ async fn what_no_face_reads_passes_through() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_passes_through_goes_to_the_server_of_its_model() {
+    let (chat, vectors) = (Script::default(), Script::default());
+    let mut settings = in_front_of(upstream(&chat).await);
+    settings.upstreams[0].models = vec!["m*".to_owned()];
+    let mut second = settings.upstreams[0].clone();
+    second.url = format!("http://{}/v1", upstream(&vectors).await);
+    second.models = vec!["vectors".to_owned()];
+    settings.upstreams.push(second);
+    let running = serve(settings).await;
+    ask(running.address, "/v1/embeddings", &json!({"model": "vectors", "input": "x"})).await;
+    assert_eq!((chat.asked().len(), vectors.asked().len()), (0, 1));
+    let got = ask(running.address, "/v1/embeddings", &json!({"model": "unknown", "input": "x"})).await;
+    assert_eq!((got.status, chat.asked().len(), vectors.asked().len()), (404, 0, 1), "{}", got.body);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_shows_who_the_client_is_stays_here() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let told = listener.local_addr().unwrap();
+    // It answers with what it was sent.
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut head = vec![0; 65536];
+            let number = stream.read(&mut head).await.unwrap();
+            let status = "HTTP/1.1 200 OK\r\nset-cookie: a=b\r\nx-told: yes\r\n";
+            let answer =
+                [format!("{status}content-length: {number}\r\n\r\n").as_bytes(), &head[..number]].concat();
+            stream.write_all(&answer).await.unwrap();
+        }
+    });
+    let running = serve(in_front_of(told)).await;
+    let headers = [
+        ("authorization", "Bearer of-the-client"),
+        ("x-api-key", "of-the-client"),
+        ("api-key", "of-the-client"),
+        ("cookie", "of=the-client"),
+        ("connection", "x-hop"),
+        ("x-hop", "of-the-client"),
+        ("x-kept", "kept"),
+    ];
+    let got = send(running.address, "GET", "/v1/files", &headers, Vec::new()).await;
+    assert_eq!(got.status, 200);
+    assert!(got.body.contains("x-kept: kept") && !got.body.contains("the-client"), "{}", got.body);
+    assert!(got.headers.contains_key("x-told") && !got.headers.contains_key("set-cookie"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_spelling_of_an_address_passes_by_the_gate() {
+    let script = Script::default();
+    let running = serve(in_front_of(upstream(&script).await)).await;
+    for face in FACES {
+        for path in
+            [format!("{face}/"), format!("/{face}"), format!("/gate{face}"), face.replace("/v1/", "/v1//")]
+        {
+            let told = script.asked().len();
+            script.tell(Told::text("Hello.", 3));
+            let got = ask(running.address, &path, &question(face, false)).await;
+            assert_eq!(got.status, 200, "{path}: {}", got.body);
+            assert!(got.headers.contains_key("x-callgate-verdict"), "{path}: {:?}", got.headers);
+            assert_eq!(script.asked().len(), told + 1);
+        }
+        let got = send(running.address, "GET", face, &[], Vec::new()).await;
+        assert_eq!(got.status, 405, "{face}: {}", got.body);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_happened_can_be_seen_and_counted() {
     let running = serve(Settings::default()).await;
     let body = json!({

@@ -49,6 +49,20 @@ pub(crate) trait Writer: Send {
 }
 
 impl Face {
+    /// The face of a path: addresses are written with a slash too many, or with what another server has before it, and a
+    /// question must not pass by the gate for that.
+    pub(crate) fn at(path: &str) -> Option<Face> {
+        let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+        match parts.as_slice() {
+            [.., "chat", "completions"] => Some(Face::Chat),
+            ["responses"] | [.., "v1", "responses"] => Some(Face::Responses),
+            [.., "v1", "messages"] => Some(Face::Messages),
+            [.., "api", "chat"] => Some(Face::OllamaChat),
+            [.., "api", "generate"] => Some(Face::OllamaGenerate),
+            _ => None,
+        }
+    }
+
     /// The word that metrics and logs know it by.
     pub(crate) fn word(self) -> &'static str {
         match self {
