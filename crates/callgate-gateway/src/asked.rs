@@ -140,6 +140,16 @@ pub(crate) fn words(content: &Written) -> String {
     }
 }
 
+/// The types of the parts of a content that hold no text.
+pub(crate) fn wordless(content: &Written) -> impl Iterator<Item = &str> {
+    let parts = match content {
+        Written::Array(parts) => parts.as_slice(),
+        _ => &[],
+    };
+    let is_wordless = |part: &&Written| part.as_str().is_none() && text(part, "text").is_none();
+    parts.iter().filter(is_wordless).map(|part| text(part, "type").unwrap_or("unknown"))
+}
+
 /// Whether a member is `true`.
 pub(crate) fn is_true(value: &Written, key: &str) -> bool {
     value.get(key) == Some(&Written::Bool(true))

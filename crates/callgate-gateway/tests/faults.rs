@@ -378,6 +378,52 @@ async fn no_spelling_of_an_address_passes_by_the_gate() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_is_left_out_of_a_question_is_said() {
+    let running = serve(Settings::default()).await;
+    let messages = json!({
+        "model": "scripted",
+        "max_tokens": 99,
+        "tools": [{"type": "web_search_20250305", "name": "web_search"}],
+        "messages": [
+            {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "look", "input": {}}]},
+            {"role": "user", "content": [
+                {"type": "tool_result", "tool_use_id": "a", "content": [{"type": "image", "source": {}}]},
+                {"type": "document", "source": {}},
+                {"type": "text", "text": "hello"},
+            ]},
+        ],
+    });
+    let responses = json!({
+        "model": "scripted",
+        "tools": [{"type": "web_search"}],
+        "input": [
+            {"role": "user", "content": [{"type": "input_file", "file_id": "f"}, {"type": "input_text", "text": "hello"}]},
+            {"type": "function_call", "call_id": "a", "name": "look", "arguments": "{}"},
+            {"type": "function_call_output", "call_id": "a", "output": [{"type": "input_image", "image_url": "x"}]},
+            {"type": "computer_call", "id": "c"},
+        ],
+    });
+    for (face, body, kinds) in [
+        (
+            "/v1/messages",
+            messages,
+            ["web_search", "type image of a tool's result", "type document"].as_slice(),
+        ),
+        (
+            "/v1/responses",
+            responses,
+            &["web_search", "type input_file", "type input_image of a tool's result", "type computer_call"],
+        ),
+    ] {
+        let got = ask(running.address, face, &body).await;
+        let notes = got.json()["callgate"]["notes"].to_string();
+        for kind in kinds {
+            assert!(notes.contains(kind), "{face}: {kind} is not in {}", got.body);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_happened_can_be_seen_and_counted() {
     let running = serve(Settings::default()).await;
     let body = json!({

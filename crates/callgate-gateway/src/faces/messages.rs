@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{Reading, Writer, model, named_event};
 use crate::answer::{Answer, Ending, Out, OutCall};
-use crate::asked::{Asked, ToolChoice, function, is_true, items, message, past_call, text, words};
+use crate::asked::{Asked, ToolChoice, function, is_true, items, message, past_call, text, wordless, words};
 use crate::fault::Fault;
 
 pub(super) fn read(body: &Written) -> Result<Reading, Fault> {
@@ -97,6 +97,9 @@ fn turn(told: &Written, asked: &mut Asked) -> Result<(), String> {
                 calls.push(past_call(text(block, "id").unwrap_or_default(), name, &input));
             }
             Some("tool_result") => {
+                for kind in block.get("content").into_iter().flat_map(wordless) {
+                    asked.notes.push(format!("a part of type {kind} of a tool's result was left out"));
+                }
                 let mut content = block.get("content").map(words).unwrap_or_default();
                 if is_true(block, "is_error") {
                     content = format!("Error: {content}");

@@ -9,8 +9,11 @@ use serde_json::{Value, json};
 
 use super::{Reading, Writer, model, named_event, now};
 use crate::answer::{Answer, Ending, Out};
-use crate::asked::{Asked, ToolChoice, function, is_true, items, message, past_call, text, words};
+use crate::asked::{Asked, ToolChoice, function, is_true, items, message, past_call, text, wordless, words};
 use crate::fault::Fault;
+
+/// The type of a part that is a picture.
+const IMAGE: &str = "input_image";
 
 pub(super) fn read(body: &Written) -> Result<Reading, Fault> {
     let mut asked = Asked::of(model(body)?);
@@ -114,7 +117,12 @@ fn item(item: &Written, asked: &mut Asked) -> Result<(), String> {
                 role => role,
             };
             let content = match item.get("content") {
-                Some(Written::Array(parts)) => content(parts),
+                Some(told @ Written::Array(parts)) => {
+                    for kind in wordless(told).filter(|kind| *kind != IMAGE) {
+                        asked.notes.push(format!("a part of type {kind} was left out"));
+                    }
+                    content(parts)
+                }
                 Some(content) => content.clone(),
                 None => return Err("a message has no content".to_owned()),
             };
@@ -131,6 +139,9 @@ fn item(item: &Written, asked: &mut Asked) -> Result<(), String> {
         }
         "function_call_output" | "custom_tool_call_output" => {
             let id = text(item, "call_id").unwrap_or_default();
+            for kind in item.get("output").into_iter().flat_map(wordless) {
+                asked.notes.push(format!("a part of type {kind} of a tool's result was left out"));
+            }
             let output = item.get("output").map(words).unwrap_or_default();
             asked.messages.push(json!({"role": "tool", "tool_call_id": id, "content": output}).into());
         }
@@ -159,7 +170,7 @@ fn add_call(call: Written, asked: &mut Asked) {
 
 /// The parts of a message: one text where there is nothing but text.
 fn content(parts: &[Written]) -> Written {
-    let is_image = |part: &Written| text(part, "type") == Some("input_image");
+    let is_image = |part: &Written| text(part, "type") == Some(IMAGE);
     if !parts.iter().any(is_image) {
         return Written::from(words(&Written::Array(parts.to_vec())).as_str());
     }
