@@ -103,6 +103,13 @@ pub(crate) fn marked(text: &str) -> Option<&'static Turn> {
     ENDS.iter().chain(OTHERS).find(|turn| turn.marker == text)
 }
 
+/// Whether this text is a token that ends a turn, and not only the start of one; nothing if it is neither.
+pub(crate) fn ends_turn(text: &str) -> Option<bool> {
+    let mut markers = ENDS.iter().map(|turn| turn.marker).filter(|marker| marker.starts_with(text));
+    let first = markers.next()?;
+    Some(first == text || markers.any(|marker| marker == text))
+}
+
 /// The token that a turn ends with, if this text ends in one.
 pub(crate) fn last_token(text: &str) -> Option<&'static str> {
     let mut tokens = ENDS.iter().map(|turn| turn.marker).chain(TOKENS.iter().copied());

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use crate::attempt::Meaning;
 use crate::bytes::character_start;
-use crate::dialect::{Content, Record};
+use crate::dialect::{Content, Record, turn};
 use crate::event::Choice;
 use crate::finding::{Code, Finding, Span};
 use crate::json::{Kind, Node, Reader, Repair, RepairCode, Safety};
@@ -413,6 +413,12 @@ impl Draft {
             let start = closer.char_indices().nth(3).map_or(closer.as_str(), |(at, _)| &closer[..at]);
             params.value_shows(start)
         })
+    }
+
+    /// Whether the value that is being read holds a token that ends the turn of the model.
+    pub(crate) fn value_ends_turn(&self) -> bool {
+        let DraftBody::Params(params) = &self.body else { return false };
+        turn::ENDS.iter().any(|turn| params.value_shows(turn.marker))
     }
 
     /// Ends the value, whose place in the input is the span.

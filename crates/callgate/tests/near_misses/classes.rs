@@ -263,6 +263,18 @@ pub(crate) const CLASSES: &[Class] = &[
         damage: |base| base.around("", "<|im_end|>"),
     },
     Class {
+        name: "the end of the turn for a closing tag",
+        want: Want::Said,
+        by_tools: false,
+        damage: |base| base.turn_ends_early(|_| true),
+    },
+    Class {
+        name: "the end of the turn for what closes behind an object",
+        want: Want::Same,
+        by_tools: false,
+        damage: |base| base.turn_ends_early(|left| base.text.starts_with('<') && left.ends_with('}')),
+    },
+    Class {
         name: "closing brackets missing before the next call",
         want: Want::Said,
         by_tools: true,

@@ -53,6 +53,21 @@ impl Base {
         vec![format!("{before}{}{after}", self.text)]
     }
 
+    /// With a token that ends the turn in the place of its last marker, of the last two, and so on, where what is left of it
+    /// passes the test.
+    pub(crate) fn turn_ends_early(&self, test: impl Fn(&str) -> bool) -> Vec<String> {
+        let mut left = self.text.trim_end();
+        let mut cut = Vec::new();
+        for (start, end) in self.markers().into_iter().rev() {
+            if end != left.len() {
+                break;
+            }
+            left = left[..start].trim_end();
+            cut.extend(Some(left).filter(|left| test(left)).map(|left| format!("{left}\n<|im_end|>\n")));
+        }
+        cut
+    }
+
     /// Every line of it as one of a quotation.
     pub(crate) fn quoted(&self) -> Vec<String> {
         vec![self.text.lines().map(|line| format!("> {line}\n")).collect()]

@@ -227,7 +227,7 @@ impl Machine {
     }
 
     /// Ends the open call without having seen the end of its frame.
-    fn abandon(
+    pub(super) fn abandon(
         &mut self,
         gate: &Compiled,
         draft: Box<Draft>,
@@ -321,12 +321,7 @@ impl Machine {
     ) -> State {
         let mut draft = draft;
         let end = self.position;
-        let has_body = !matches!(draft.body, DraftBody::None);
-        // A header alone is not a call: something must have been read as its arguments, or it was complete.
-        let whole = matching
-            .threads
-            .only_literals_left(&gate.program)
-            .filter(|thread| has_body || thread.name.is_some() && thread.call_end.is_some());
+        let whole = matching.lacks_only_closers(gate, &draft);
         let last = matching.threads.lead().copied();
         let expected = matching.threads.iter().find_map(|thread| gate.program.expected(thread));
         let say_expected = |draft: &mut Draft| {
@@ -430,7 +425,8 @@ impl Machine {
         // What shows markup of its own frame may have swallowed a closer that was not written well.
         let frame = gate.program.frame_of(&thread);
         let key = thread.key.map_or("", |key| self.scratch.get(key));
-        let may_close = may_close.filter(|_| is_code || !draft.value_shows(&frame.closers, key));
+        let is_over = |draft: &Draft| draft.value_shows(&frame.closers, key) || draft.value_ends_turn();
+        let may_close = may_close.filter(|_| is_code || !is_over(&draft));
         if !is_code && may_close.is_some() {
             draft.end_value(Span::new(draft.body_start.unwrap_or(end), end), true);
         }

@@ -71,6 +71,14 @@ impl Matching {
         })
     }
 
+    /// The thread for which nothing but closers is missing. A header alone is not a call: something must have been read as
+    /// its arguments, or it was complete.
+    pub(super) fn lacks_only_closers(&self, gate: &Compiled, draft: &Draft) -> Option<Thread> {
+        let has_body = !matches!(draft.body, DraftBody::None);
+        let is_call = |thread: &Thread| has_body || thread.name.is_some() && thread.call_end.is_some();
+        self.threads.only_literals_left(&gate.program).filter(is_call)
+    }
+
     fn follows_json(&self) -> bool {
         self.draft.as_ref().is_some_and(|draft| matches!(draft.body, DraftBody::Json { .. }))
     }
@@ -458,6 +466,7 @@ impl Machine {
         if let Some(draft) = again.draft.as_mut().filter(|_| matching.after_body.is_none()) {
             draft.call = draft.call.max(1);
         }
+        again.after_body = matching.after_body;
         again.failed = Some(Box::new(failed));
         self.pool.keep_matching(matching);
         again.threads.start(&gate.program, &mut self.scratch, twins.iter().copied(), self.held.start);

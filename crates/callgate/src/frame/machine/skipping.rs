@@ -1,11 +1,14 @@
 //! Rejected calls: their text is skipped up to where reading can go on.
 
 use super::super::Compiled;
+use crate::dialect::turn;
 use crate::draft::Draft;
-use crate::finding::Finding;
+use crate::ending::{FinishReason, Lacks, closing};
+use crate::finding::{Code, Finding};
+use crate::json::RepairCode;
 use crate::ledger::Emitter;
 
-use super::super::threads::Thread;
+use super::super::threads::{Thread, reaches_end};
 use super::ends::CallEnd;
 use super::literals::{LiteralMatcher, Resync};
 use super::matching::Matching;
@@ -22,6 +25,19 @@ pub(super) struct Skip {
     ends: LiteralMatcher,
     /// Where the last line that was passed began.
     line_start: Option<usize>,
+    /// What may turn out to be the end of the turn, where nothing but closers was missing.
+    turn_end: Option<TurnEnd>,
+}
+
+/// A call that lacks nothing but its closers, and what was read behind it: white space, and the start of a token that ends
+/// the turn.
+#[derive(Debug)]
+struct TurnEnd {
+    /// The thread that has only closers left.
+    thread: Thread,
+    /// The first of them.
+    expected: Option<String>,
+    read: String,
 }
 
 impl Machine {
@@ -37,6 +53,16 @@ impl Machine {
         let mut draft = draft;
         let threads = &matching.threads;
         let thread = threads.iter().find(|thread| thread.committed).or_else(|| threads.lead()).copied();
+        // The thread that would have read the closers may be gone before one that looked for another call.
+        let from_body = || matching.after_body.map(Thread::past_body);
+        let is_whole = |thread: &Thread| reaches_end(&gate.program, thread.pc);
+        let whole = matching.lacks_only_closers(gate, &draft).or_else(|| from_body().filter(is_whole));
+        let whole = whole.filter(|_| finding.code == Code::Malformed);
+        let turn_end = whole.map(|thread| TurnEnd {
+            thread,
+            expected: gate.program.expected(&thread),
+            read: String::new(),
+        });
         self.pool.keep_matching(matching);
         let Some(thread) = thread else { return self.held_is_text(gate, out) };
         draft.findings.push(finding);
@@ -64,7 +90,7 @@ impl Machine {
         draft.keep(&held[begin..from], gate.rules.policy.limits.raw);
         self.input.read_again(&held[from..]);
         give_back(&mut self.held.text, held);
-        State::Skipping(Box::new(Skip { draft, thread, ends, line_start: None }))
+        State::Skipping(Box::new(Skip { draft, thread, ends, line_start: None, turn_end }))
     }
 
     #[inline(never)] // Keeps `run` small.
@@ -82,9 +108,7 @@ impl Machine {
             let mut reached = None;
             for byte in c.encode_utf8(&mut buffer).bytes() {
                 if let Some((literal, resync)) = skip.ends.read(byte)
-                    && gate.program.special.as_deref().is_none_or(|named| {
-                        self.scratch.specials.cover_literal(literal, named, self.position + c.len_utf8())
-                    })
+                    && self.came_as_special(gate, literal, c)
                 {
                     reached = Some((literal.to_owned(), resync));
                 }
@@ -99,6 +123,17 @@ impl Machine {
                 }
                 None => {}
             }
+            let is_behind = |end: &&mut TurnEnd| end.thread.call_end.is_none_or(|end| self.position >= end);
+            if let Some(end) = skip.turn_end.as_mut().filter(is_behind) {
+                end.read.push(c);
+                match turn::ends_turn(end.read.trim_start()) {
+                    Some(true) if self.came_as_special(gate, end.read.trim_start(), c) => {
+                        return (self.turn_ends(gate, *skip, c, out), used);
+                    }
+                    Some(false) => {}
+                    _ => skip.turn_end = None,
+                }
+            }
             skip.draft.keep(c.encode_utf8(&mut buffer), gate.rules.policy.limits.raw);
             used += c.len_utf8();
             self.position += c.len_utf8();
@@ -107,6 +142,40 @@ impl Machine {
             }
         }
         (State::Skipping(skip), used)
+    }
+
+    /// Whether the special tokens of a literal, of which `c` is the last character, came as such where that counts.
+    fn came_as_special(&self, gate: &Compiled, literal: &str, c: char) -> bool {
+        let end = self.position + c.len_utf8();
+        let named = gate.program.special.as_deref();
+        named.is_none_or(|named| self.scratch.specials.cover_literal(literal, named, end))
+    }
+
+    /// The model ends its turn where only closers are missing: the call ends there, as it would where the output ends. The
+    /// token, of which all but the last character `c` has been passed, is read again.
+    fn turn_ends(&mut self, gate: &Compiled, skip: Skip, c: char, out: &mut Emitter<'_, '_>) -> State {
+        let Skip { mut draft, thread, turn_end, .. } = skip;
+        let Some(TurnEnd { thread, expected, mut read }) = turn_end else {
+            return self.abandon(gate, draft, &thread, out);
+        };
+        read.truncate(read.len() - c.len_utf8());
+        self.position -= read.len();
+        self.held.restart(self.position);
+        draft.forget(read.len());
+        // It is not malformed after all.
+        draft.findings.pop();
+        let end = self.position;
+        let own = thread.name.filter(|_| draft.name.is_none()).map(|name| self.scratch.get(name));
+        let name = draft.name.as_deref().or(own);
+        let may_close = closing(&gate.rules, FinishReason::Stop, name, Lacks::Closers);
+        draft.end_with(may_close, end);
+        if let Some(marker) = expected {
+            draft.expected_at_end(&marker, "");
+        }
+        draft.repaired(RepairCode::MissingTag, end, end);
+        let state = self.abandon(gate, draft, &thread, out);
+        self.input.read_again(&read);
+        state
     }
 
     /// A rejected call ends because the next one begins. All of its opener but the last character, which is `c`, has been

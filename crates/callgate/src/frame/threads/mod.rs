@@ -7,8 +7,7 @@ mod scratch;
 mod step;
 
 use self::follow::{follow, spread};
-pub(crate) use self::reach::reaches;
-use self::reach::reaches_end;
+pub(crate) use self::reach::{reaches, reaches_end};
 pub(crate) use self::scratch::{OuterValue, Scratch};
 pub(crate) use self::step::is_word_byte;
 use super::instructions::{Op, Program};

@@ -32,7 +32,7 @@ pub(crate) fn reaches(
 }
 
 /// Whether the end of the frame can be reached over literals alone.
-pub(super) fn reaches_end(program: &Program, from: Pc) -> bool {
+pub(crate) fn reaches_end(program: &Program, from: Pc) -> bool {
     let is_more = |op: Op| matches!(op, Op::Word(_) | Op::Body(_) | Op::Return | Op::Reopened);
     reaches(program, from, |op| op == Op::Match, is_more)
 }
