@@ -17,6 +17,12 @@ pub(super) struct Comment {
     after_string: bool,
     /// Whether a quote stands in it, so that it may be part of a string after all.
     quoted: bool,
+    /// Where in the input it ends if no line break ends it: before what goes on with the value.
+    held: Option<usize>,
+    /// Where the comma is that it holds last, if nothing but spaces follows that.
+    comma: Option<usize>,
+    /// How far it has been read from where it may end.
+    seen: usize,
 }
 
 impl Reader {
@@ -97,13 +103,26 @@ impl Reader {
         };
         let written = len == 1 && self.grammar.python();
         let after_string = self.expects == Expects::After && self.output.text.ends_with('"');
-        self.comment = Some(Comment { start: cursor.offset(), block, written, after_string, quoted: false });
+        self.comment = Some(Comment {
+            start: cursor.offset(),
+            block,
+            written,
+            after_string,
+            quoted: false,
+            held: None,
+            comma: None,
+            seen: 0,
+        });
         cursor.at += len;
         Some(Advance::Go)
     }
 
     pub(super) fn read_comment(&mut self, cursor: &mut Cursor<'_>) -> Advance {
         let Some(mut comment) = self.comment else { return Advance::Go };
+        // A line comment may hide the rest of a value that was written in one line.
+        let may_hide = self.grammar.restores && !comment.block && !self.levels.is_empty();
+        let begun = cursor.at;
+        cursor.at += comment.seen;
         let ended = loop {
             match cursor.byte() {
                 None => break cursor.last,
@@ -122,18 +141,36 @@ impl Reader {
                 }
                 Some(byte) => {
                     comment.quoted |= byte == b'"' || (byte == b'\'' && comment.after_string);
+                    let goes_on = match byte {
+                        b'"' => true,
+                        b'}' | b']' => self.open_brackets.count(byte) > 0,
+                        _ => false,
+                    };
+                    if may_hide && comment.held.is_none() && goes_on {
+                        comment.held = Some(comment.comma.unwrap_or(cursor.offset()));
+                    }
+                    comment.comma = match byte {
+                        b',' => Some(cursor.offset()),
+                        b' ' | b'\t' => comment.comma,
+                        _ => None,
+                    };
                 }
             }
             cursor.at += 1;
         };
+        let held = comment.held.or(comment.comma.filter(|_| may_hide));
+        let held = held.map_or(cursor.at, |held| held.saturating_sub(cursor.base).max(begun));
         if !ended {
+            // What may go on with the value waits.
+            comment.seen = cursor.at - held;
+            cursor.at = held;
             self.comment = Some(comment);
             return Advance::More;
         }
         self.comment = None;
-        let hides = comment.quoted && !comment.block && cursor.byte().is_none() && !self.levels.is_empty();
-        if self.grammar.restores && hides {
-            return self.reject(cursor, "a comment hides the rest of the value");
+        let hides = may_hide && comment.quoted && cursor.byte().is_none();
+        if hides {
+            cursor.at = held;
         }
         let span = Span::new(comment.start, cursor.offset());
         match comment {

@@ -2,7 +2,7 @@
 
 use super::document::key_here;
 use super::levels::LevelKind;
-use super::quotes::{Opening, Style};
+use super::quotes::{Opening, Style, typographic};
 use super::scalars::{Scan, is_identifier, literal_at};
 use super::{Advance, Cursor, Reader, ReaderState, Syntax};
 use crate::finding::{Code, Span};
@@ -58,6 +58,12 @@ impl Reader {
         if byte == WIDE
             && self.grammar.restores
             && let Some(step) = self.read_wide_bracket(cursor)
+        {
+            return step;
+        }
+        if byte == b'`'
+            && self.grammar.restores
+            && let Some(step) = self.drop_fence(cursor)
         {
             return step;
         }
@@ -177,7 +183,9 @@ impl Reader {
                 at += 1;
                 continue;
             }
-            if text[at..].starts_with('：') {
+            let is_apart =
+                self.grammar.restores && at > cursor.at && matches!(text.as_bytes()[at - 1], b' ' | b'\t');
+            if text[at..].starts_with('：') || is_apart && typographic(text, at).is_some() {
                 break;
             }
             at += text[at..].chars().next().map_or(1, char::len_utf8);
@@ -212,16 +220,18 @@ impl Reader {
         let (mut lacks_colon, mut precedes_key) = (false, false);
         if !colon && self.grammar.restores && is_identifier(key) && key.len() < at - cursor.at {
             // A string that is no key itself is the value of this one, whose colon is missing.
-            lacks_colon = match found {
-                Some(quote @ (b'"' | b'\'')) => match key_here(&Cursor { at, ..*cursor }, quote) {
-                    None => return Advance::More,
-                    Some(is_key) => {
-                        precedes_key = is_key;
-                        !is_key
-                    }
-                },
-                _ => false,
+            let quote = match found {
+                Some(b'"') => Some((Style::Double, 1)),
+                Some(b'\'') => Some((Style::Single, 1)),
+                Some(b'`') => Some((Style::Backtick, 1)),
+                _ => typographic(text, at),
             };
+            if let Some((style, len)) = quote {
+                let Some(is_key) = key_here(&Cursor { at, ..*cursor }, style, len) else {
+                    return Advance::More;
+                };
+                (lacks_colon, precedes_key) = (!is_key, is_key);
+            }
         }
         self.scan = Scan::default();
         const LONGEST_WORD: usize = 32;
@@ -322,6 +332,9 @@ impl Reader {
         {
             self.repair(RepairCode::OddSeparator, cursor.span(comma.len_utf8()));
             return self.take_comma(cursor, comma.len_utf8());
+        }
+        if byte == b'{' && self.grammar.restores && self.close_before_item(cursor.offset()) {
+            return Advance::Go;
         }
         let opens = matches!(byte, b'{' | b'[' | b'(');
         let follows = match kind {
