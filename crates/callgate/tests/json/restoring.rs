@@ -131,6 +131,11 @@ fn smaller_slips_of_those_who_write_by_hand() {
     guess("{\"key\": \"value}\n```", "{\"key\": \"value\"}", &["missing-quote", "code-fence"]);
     lossless("4 ,\n", "4", &["trailing-comma"]);
     lossless("true;", "true", &["trailing-comma"]);
+    // Before a sign or number a backslash belongs to nothing.
+    guess(r"[\1, \-2]", "[1, -2]", &["stray-text"]);
+    guess(r"[1\, \[2\]]", "[1, [2]]", &["stray-text"]);
+    fails(r"\[1, 2\]");
+    guess(r#"{"a": \{"b"\: \-8\}, "c": 1\}"#, r#"{"a": {"b": -8}, "c": 1}"#, &["stray-text"]);
     fails("4,,");
     fails("4, and more");
 }

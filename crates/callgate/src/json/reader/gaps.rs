@@ -4,7 +4,7 @@ use super::structure::Expects;
 use super::{Advance, Cursor, Reader};
 use crate::finding::Span;
 use crate::json::meter::looked;
-use crate::json::repair::RepairCode;
+use crate::json::repair::{RepairCode, Safety};
 
 /// An open comment.
 #[derive(Clone, Copy, Debug)]
@@ -15,6 +15,8 @@ pub(super) struct Comment {
     written: bool,
     /// Whether it stands right after a string.
     after_string: bool,
+    /// Whether white space or a comma stands before it.
+    apart: bool,
     /// Whether a quote stands in it, so that it may be part of a string after all.
     quoted: bool,
     /// Where in the input it ends if no line break ends it: before what goes on with the value.
@@ -65,6 +67,18 @@ impl Reader {
                 cursor.at += 2;
                 return Some(Advance::Go);
             }
+            b'\\'
+                if self.grammar.restores
+                    && matches!(
+                        rest.as_bytes().get(1),
+                        Some(b'{' | b'}' | b'[' | b']' | b',' | b':' | b'-' | b'0'..=b'9')
+                    ) =>
+            {
+                // Before a sign or number a backslash escapes nothing.
+                self.guess(RepairCode::StrayText, cursor.span(1));
+                cursor.at += 1;
+                return Some(Advance::Go);
+            }
             b'.' | b'\\' => return None,
             _ => {}
         }
@@ -108,6 +122,7 @@ impl Reader {
             block,
             written,
             after_string,
+            apart: !self.gap.is_empty(),
             quoted: false,
             held: None,
             comma: None,
@@ -169,6 +184,11 @@ impl Reader {
         }
         self.comment = None;
         let hides = may_hide && comment.quoted && cursor.byte().is_none();
+        let is_guessed = || self.repairs.list().iter().any(|repair| repair.safety == Safety::Guess);
+        if hides && (!comment.apart || is_guessed()) {
+            // It may well be part of a string that was not read as it was meant.
+            return self.reject(cursor, "a comment hides the rest of the value");
+        }
         if hides {
             cursor.at = held;
         }

@@ -199,6 +199,7 @@ impl Reader {
             b'\\' => match cursor.byte_at(next + 1) {
                 None if !cursor.last => ProbeVerdict::More,
                 Some(b'n' | b'r' | b't') => ProbeVerdict::End,
+                Some(b',' | b'}' | b']') if self.grammar.restores && exact => ProbeVerdict::End,
                 _ => data,
             },
             b'"' if self.grammar.restores && exact && !sequence => {
