@@ -431,6 +431,7 @@ impl Probe {
         let value = opens_string || matches!(character, '{' | '[' | '-' | '0'..='9');
         match character {
             ':' | '=' | '：' | ',' | '}' => Some(ProbeVerdict::End),
+            '/' if self.is_comment(tail, setting.last) => Some(self.end_before_comment(tail)),
             '{' | '[' if setting.grammar.restores => Some(ProbeVerdict::Apart),
             _ if !self.spaced && setting.style.may_close(character) && !setting.doubts.is_open() => {
                 self.begin_second(setting.style)

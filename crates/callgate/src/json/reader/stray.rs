@@ -199,6 +199,23 @@ impl Probe {
         None
     }
 
+    /// Whether a comment begins with the slash here, or may begin once there is more input.
+    pub(super) fn is_comment(&self, tail: &str, last: bool) -> bool {
+        match tail.as_bytes().get(self.at + 1) {
+            None => !last,
+            next => matches!(next, Some(b'/' | b'*')),
+        }
+    }
+
+    /// The string ends before the comment here, which took a look at its second byte.
+    pub(super) fn end_before_comment(&mut self, tail: &str) -> ProbeVerdict {
+        if self.at + 1 == tail.len() {
+            return ProbeVerdict::More;
+        }
+        self.at += 1;
+        ProbeVerdict::End
+    }
+
     /// Where the second of two quotes ends.
     pub(super) fn second_end(&self, tail: &str) -> usize {
         let at = self.second.map_or(0, |(at, _)| at);

@@ -176,7 +176,7 @@ impl Reader {
         let ends =
             |byte: u8| matches!(byte, b':' | b'=' | b',' | b'"' | b'\'' | b'`' | b'\n') || is_bracket(byte);
         while let Some(byte) = cursor.byte_at(at) {
-            if ends(byte) || self.stops_at(cursor, at) {
+            if ends(byte) || self.stops_at(cursor, at) || byte == b'/' && may_be_comment(cursor, at) {
                 break;
             }
             if byte.is_ascii() {
@@ -191,7 +191,8 @@ impl Reader {
             at += text[at..].chars().next().map_or(1, char::len_utf8);
         }
         let found = cursor.byte_at(at);
-        if found.is_none() {
+        let is_cut_comment = found == Some(b'/') && cursor.byte_at(at + 1).is_none();
+        if found.is_none() || is_cut_comment {
             self.scan.len = at - cursor.at;
             return Advance::More;
         }
@@ -212,7 +213,8 @@ impl Reader {
             taken = at + 1;
             text[next..].starts_with([':', '=', '：'])
         } else {
-            text[at..].starts_with([':', '=', '：'])
+            // The colon may follow a comment.
+            text[at..].starts_with([':', '=', '：']) || found == Some(b'/') && is_identifier(key)
         };
         if !quoted && self.stops_at(cursor, at) {
             return Advance::Stop(at);
@@ -520,6 +522,14 @@ impl Reader {
     fn reject_positional(&mut self, cursor: &Cursor<'_>) -> Advance {
         self.fail(Code::BadJson, cursor.offset(), "every argument needs its name and an equals sign");
         Advance::Go
+    }
+}
+
+/// Whether a comment begins with the slash here, or may begin once there is more input.
+fn may_be_comment(cursor: &Cursor<'_>, at: usize) -> bool {
+    match cursor.byte_at(at + 1) {
+        None => !cursor.last,
+        next => matches!(next, Some(b'/' | b'*')),
     }
 }
 
