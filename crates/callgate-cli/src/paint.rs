@@ -72,7 +72,7 @@ impl Paint {
         Paint { colour, terminal, columns: if terminal { width() } else { COLUMNS } }
     }
 
-    #[cfg(test)]
+    /// For what is no terminal, without colours.
     pub(crate) fn plain(columns: usize) -> Self {
         Paint { colour: false, terminal: false, columns }
     }

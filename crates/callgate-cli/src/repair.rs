@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use callgate::internal::batch;
@@ -48,6 +48,12 @@ pub(crate) fn run(args: &RepairArgs, paint: Paint, out: &mut dyn Write) -> Resul
     }
     // A file that is not there is found before any work is done.
     args.files.iter().try_for_each(|file| input::check(file))?;
+    let inputs: Vec<&Path> = args.files.iter().chain(&args.schema).map(PathBuf::as_path).collect();
+    let mut file = args.lines.output.as_deref().map(|path| lines::create(path, &inputs)).transpose()?;
+    let (paint, out) = match &mut file {
+        Some(file) => (Paint::plain(paint.columns()), file as &mut dyn Write),
+        None => (paint, out),
+    };
     let mut is_rejected = false;
     for file in &args.files {
         is_rejected |= !repair_file(file, args, &reading, paint, out)?;
@@ -86,7 +92,7 @@ fn repair_file(
         Err(_) => {}
     }
     out.flush()?;
-    if !is_view || result.is_err() {
+    if !is_view && !args.lines.quiet || result.is_err() {
         // The result is written; a closed standard error is no failure.
         let _ = io::stderr().write_all(remarks(file, name.as_deref(), &text, &result).as_bytes());
     }
@@ -306,7 +312,7 @@ fn remarks(file: &Path, name: Option<&str>, text: &str, result: &Result<Repaired
             for finding in findings {
                 let place = place(finding.span);
                 remarks
-                    .push_str(&format!("callgate: {name}:{place}: {}; {}\n", finding.message, finding.help));
+                    .push_str(&format!("callgate: {name}:{place}: {}. {}\n", finding.message, finding.help));
             }
         }
     }
@@ -347,7 +353,7 @@ impl LineWork for RepairLines {
         };
         let outcome = match lines::text(&line) {
             Ok(text) => batch::repair_line(text, read),
-            Err(finding) => batch::failed(&Value::Null, &finding),
+            Err(finding) => batch::failed(&Value::Null, &finding.help(batch::REPAIR_LINE)),
         };
         tally.repaired += u64::from(changed.get());
         lines::write(&Place { file: None, line: number }, &outcome, out, tally);

@@ -191,7 +191,7 @@ pub(crate) struct LineArgs {
     /// Write to a file instead of standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// No progress and no summary on standard error
+    /// Nothing but errors on standard error
     #[arg(long, short)]
     pub(crate) quiet: bool,
 }
@@ -323,7 +323,7 @@ pub(crate) struct RepairArgs {
     #[arg(long, conflicts_with_all = ["json", "jsonl", "view"])]
     pub(crate) diff: bool,
     /// Write the result back into each file that needs a repair, in one step; print nothing
-    #[arg(long, conflicts_with_all = ["json", "jsonl", "view", "diff", "partial"])]
+    #[arg(long, conflicts_with_all = ["json", "jsonl", "view", "diff", "partial", "output"])]
     pub(crate) inline: bool,
     /// Keep each file that is written back under its name with this behind it
     #[arg(long, value_name = "SUFFIX", requires = "inline")]

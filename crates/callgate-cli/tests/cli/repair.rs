@@ -41,6 +41,37 @@ fn repair_rejects_what_it_cannot_read_and_guesses_if_strict() {
 }
 
 #[test]
+fn repair_writes_to_a_file_and_says_only_what_is_wanted() {
+    let (broken, whole) = (Scratch::new("broken.json", "{'a': 1}"), Scratch::new("whole.json", "[2]\n"));
+    let output = Scratch::new("output.json", "");
+    let (broken, whole, output) = (broken.path(), whole.path(), output.path());
+    for flag in ["-o", "--output"] {
+        let run = callgate(&["repair", flag, output, broken, whole], "");
+        assert_eq!((run.code, run.stdout.as_str()), (0, ""), "{}", run.stderr);
+        assert!(run.stderr.contains("single-quotes"), "{}", run.stderr);
+        assert_eq!(std::fs::read_to_string(output).unwrap(), "{\"a\": 1}\n[2]\n");
+    }
+    callgate(&["repair", "--diff", "-o", output, broken], "");
+    assert!(std::fs::read_to_string(output).unwrap().contains("+{\"a\": 1}"));
+    // What is read is not written over, and a file that is written back needs no other.
+    assert_eq!(callgate(&["repair", "-o", broken, broken], "").code, 2);
+    assert_eq!(std::fs::read_to_string(broken).unwrap(), "{'a': 1}");
+    assert_eq!(callgate(&["repair", "--inline", "-o", output, broken], "").code, 2);
+    let quiet = callgate(&["repair", "-q", broken], "");
+    assert_eq!((quiet.stdout.as_str(), quiet.stderr.as_str()), ("{\"a\": 1}\n", ""));
+    assert!(callgate(&["repair", "-q"], "{1}").stderr.contains("Correct the text"), "errors are said");
+    // The way out is one for a text, not for a model that calls.
+    for (input, words) in
+        [("", "holds a JSON value"), ("just words", "holds a JSON value"), ("{\"a\":", "--partial")]
+    {
+        let refused = callgate(&["repair"], input);
+        assert_eq!(refused.code, 1);
+        assert!(refused.stderr.contains(words) && !refused.stderr.contains("Send"), "{}", refused.stderr);
+    }
+    assert!(callgate(&["repair", "--jsonl"], "{}\n").stdout.contains("with `id` and `input`"));
+}
+
+#[test]
 fn repair_works_on_lines() {
     let input = "{\"id\": \"a\", \"input\": \"[1,]\"}\nnonsense\n{\"id\": \"c\", \"input\": \"{\\\"a\\\": some words}\"}\n";
     let run = callgate(&["repair", "--jsonl"], input);

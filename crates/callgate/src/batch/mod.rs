@@ -276,10 +276,10 @@ pub fn scan_line(line: &str, gates: &mut Gates) -> Outcome {
 pub fn repair_line(line: &str, read: impl Fn(&str, usize) -> Result<Repaired, Vec<Finding>>) -> Outcome {
     let line = match BatchLine::parse(line) {
         Ok(line) => line,
-        Err(finding) => return failed(&Value::Null, &finding),
+        Err(finding) => return failed(&Value::Null, &finding.help(REPAIR_LINE)),
     };
     let Some(input) = line.get("input").and_then(Value::as_str) else {
-        return line.failed(bad("`input` must be a string".to_owned()));
+        return line.failed(bad("`input` must be a string".to_owned()).help(REPAIR_LINE));
     };
     match read(input, DEPTH) {
         Ok(repaired) => {
@@ -295,6 +295,9 @@ pub fn repair_line(line: &str, read: impl Fn(&str, usize) -> Result<Repaired, Ve
         }
     }
 }
+
+/// What a line is to look like that holds a text to be repaired.
+pub const REPAIR_LINE: &str = "Write one JSON object per line, with `id` and `input`, the text.";
 
 /// The members of an object that say what was changed and decided, as JSON.
 pub fn about_repaired(repaired: &Repaired) -> String {

@@ -186,7 +186,7 @@ repairs! {
         "a string in single quotes gets double quotes"
         "{'who': 'Ann'}" r#"{"who": "Ann"}"#;
     BacktickQuotes "backtick-quotes" Lossless
-        "a string in backticks gets double quotes"
+        "a string in backticks gets double quotes; one that an accent closes is a guess"
         "{\"text\": `one\ntwo`}" r#"{"text": "one\ntwo"}"#;
     TypographicQuotes "typographic-quotes" Lossless
         "a string in typographic quotes gets double quotes"
@@ -195,7 +195,7 @@ repairs! {
         "a string in triple quotes gets double quotes"
         "{\"text\": \"\"\"one\ntwo\"\"\"}" r#"{"text": "one\ntwo"}"#;
     EscapedQuotes "escaped-quotes" Lossless
-        "text that was escaped once too often is unescaped"
+        "text that was escaped once too often is unescaped; a string that a plain quote closes is a guess"
         r#"{\"a\": \"b\"}"# r#"{"a": "b"}"#;
     EntityQuotes "entity-quotes" Guess
         "a string between the quotes of HTML gets double quotes, and the entities in it become characters"
@@ -252,7 +252,7 @@ repairs! {
         r#"{"a": +.5, "b": 1_000, "c": 0x1F}"# r#"{"a": 0.5, "b": 1000, "c": 31}"#;
     // ---- what JSON does not have ----
     Comment "comment" Lossless
-        "a comment is dropped; one that holds a quote is a guess"
+        "a comment is dropped; one that holds a quote, or ends before the rest of its line, is a guess"
         "{\"a\": 1, // one\n\"b\": 2}" "{\"a\": 1, \n\"b\": 2}";
     Ellipsis "ellipsis" Guess
         "dots that stand for more values are dropped"
@@ -277,7 +277,7 @@ repairs! {
         "a byte order mark before the value is dropped"
         "\u{feff}{\"a\": 1}" r#"{"a": 1}"#;
     CodeFence "code-fence" Lossless
-        "the code fence around the value is dropped"
+        "the code fence around the value is dropped; inside of brackets this is a guess"
         "```json\n{\"a\": 1}\n```" "{\"a\": 1}\n";
     Prose "prose" Lossless
         "words before or after the value are dropped; words with brackets or quotes after it are a guess"

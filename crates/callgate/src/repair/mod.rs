@@ -75,15 +75,19 @@ fn read(mut reader: Reader, text: &str) -> Result<Repaired, Finding> {
 /// Ends the reader after so many bytes of input.
 fn finish(mut reader: Reader, input: usize) -> Result<Repaired, Finding> {
     let end = Span::new(input, input);
-    let rejected = |code, message: &'static str| Finding::new(code).at(end).message(message);
+    let rejected = |code, message: &'static str| Finding::new(code).at(end).message(message).help(BY_HAND);
     match reader.finish() {
-        End::Blank => return Err(rejected(Code::BadJson, "there is nothing to read")),
+        End::Blank => return Err(rejected(Code::BadJson, "there is nothing to read").help(NO_VALUE)),
         End::Failed => {
             let unexplained = || rejected(Code::BadJson, "the text is not JSON");
             return Err(reader.failure().map_or_else(unexplained, finding));
         }
         End::Closable | End::CutOff if !reader.close() => {
-            return Err(rejected(Code::Truncated, "the text ends where a value is needed"));
+            let cut = match reader.failure() {
+                Some(failure) => finding(failure),
+                None => rejected(Code::Truncated, "the text ends where a value is needed").help(CUT_OFF),
+            };
+            return Err(cut);
         }
         End::Whole | End::Closable | End::CutOff => {}
     }
@@ -102,13 +106,25 @@ fn finish(mut reader: Reader, input: usize) -> Result<Repaired, Finding> {
     Ok(Repaired::new(tape.without_duplicates(&text), repairs))
 }
 
+/// What to do about a text that holds no value.
+const NO_VALUE: &str = "Give a text that holds a JSON value.";
+
+/// What to do about a text that ends too early.
+const CUT_OFF: &str = "Give the rest of the text, or read it as a start: `repair_partial` in the library, --partial on the command line.";
+
+/// What to do about a place that no repair reads.
+const BY_HAND: &str = "Correct the text at this place.";
+
 fn finding(failure: &Failure) -> Finding {
     let finding =
         Finding::new(failure.code).at(Span::new(failure.at, failure.at)).message(failure.message.clone());
-    match failure.message == SEVERAL {
-        true => {
+    match failure.code {
+        _ if failure.message == SEVERAL => {
             finding.help("Read them as a list: `repair_many` in the library, --many on the command line.")
         }
-        false => finding,
+        Code::BadJson => finding.help(NO_VALUE),
+        Code::RepairRefused => finding.help(BY_HAND),
+        Code::Truncated => finding.help(CUT_OFF),
+        _ => finding,
     }
 }

@@ -108,6 +108,12 @@ fn many_values() {
     assert_eq!(many("1\n\"a\"\n\"b\"\ntrue\n"), [json!(1), json!("a"), json!("b"), json!(true)]);
     assert_eq!(many("{\"n\": 1}\n{\"n\": 1}"), [json!({"n": 1}), json!({"n": 1})]);
     assert_eq!(many("First:\n{\"n\": 1}\nthen:\n{\"n\": 2}"), [json!({"n": 1}), json!({"n": 2})]);
+    // Plain values in one line, and values in the middle of prose or in fences of their own.
+    assert_eq!(many("1,2.5, true"), [json!(1), json!(2.5), json!(true)]);
+    assert_eq!(many("1 null false"), [json!(1), json!(null), json!(false)]);
+    assert_eq!(many("{\"n\": 1} and {\"n\": 2}, thanks"), [json!({"n": 1}), json!({"n": 2})]);
+    assert_eq!(many("a ```json {\"n\": 1} ``` b ```\n[2, 3]\n``` c ```"), [json!({"n": 1}), json!([2, 3])]);
+    assert_eq!(many("{\"n\": 1} thanks, see [1] and {this}"), [json!({"n": 1})]);
     assert_eq!(many(""), [] as [Value; 0]);
     assert_eq!(many(" \n"), [] as [Value; 0]);
     // A line that cannot be read costs no other, and its place is that of the whole text.

@@ -29,6 +29,23 @@ fn commas_and_colons() {
         r#"{"a":1, "b":2}"#,
         &["unquoted-key", "wrong-colon", "single-quotes", "wrong-colon"],
     );
+    // A comment may stand wherever white space may.
+    for comment in ["/* c */", "/**/", "// c\n"] {
+        let comments = &["comment"][..];
+        for key in ["\"a\"", "'a'", "`a`", "“a”", "a"] {
+            let style: &[&str] = match key {
+                "\"a\"" => &[],
+                "'a'" => &["single-quotes"],
+                "`a`" => &["backtick-quotes"],
+                "a" => &["unquoted-key"],
+                _ => &["typographic-quotes"],
+            };
+            let break_of = if comment.ends_with('\n') { "\n" } else { "" };
+            let words = [style, comments].concat();
+            lossless(&format!("{{{key}{comment}:1}}"), &format!("{{\"a\"{break_of}:1}}"), &words);
+            lossless(&format!("{{{key} {comment} : [2]}}"), &format!("{{\"a\" {break_of} : [2]}}"), &words);
+        }
+    }
     fails(r#"{"a"}"#, Code::RepairRefused);
     fails(r#"{"a":}"#, Code::RepairRefused);
     fails(r#"{"a":,"b":1}"#, Code::RepairRefused);

@@ -131,8 +131,138 @@ fn smaller_slips_of_those_who_write_by_hand() {
     guess("{\"key\": \"value}\n```", "{\"key\": \"value\"}", &["missing-quote", "code-fence"]);
     lossless("4 ,\n", "4", &["trailing-comma"]);
     lossless("true;", "true", &["trailing-comma"]);
+    // Before a sign or number a backslash belongs to nothing.
+    guess(r"[\1, \-2]", "[1, -2]", &["stray-text"]);
+    guess(r"[1\, \[2\]]", "[1, [2]]", &["stray-text"]);
+    fails(r"\[1, 2\]");
+    guess(r#"{"a": \{"b"\: \-8\}, "c": 1\}"#, r#"{"a": {"b": -8}, "c": 1}"#, &["stray-text"]);
     fails("4,,");
     fails("4, and more");
+}
+
+#[test]
+fn quotes_of_two_kinds_around_one_string() {
+    // What an escaped quote opens may end with a plain one, and what a backtick opens with an accent.
+    for (open, close, word) in [("\\\"", "\"", "escaped-quotes"), ("`", "´", "backtick-quotes")] {
+        for (before, after) in
+            [("[", "]"), ("[1, ", ", 2]"), ("{\"a\": ", "}"), ("{\"a\": [", "], \"b\": 1}")]
+        {
+            for text in ["x", "one two", "it´s", "a: b", ""] {
+                // A backslash behind plain strings is stray.
+                if open.starts_with('\\') && before.contains('"') {
+                    continue;
+                }
+                let output = format!("{before}\"{text}\"{after}");
+                guess(&format!("{before}{open}{text}{close}{after}"), &output, &[word]);
+            }
+        }
+    }
+    guess(r#"\"hello""#, r#""hello""#, &["escaped-quotes"]);
+    guess(r#"{\"a": \"b", \"c\": 1}"#, r#"{"a": "b", "c": 1}"#, &["escaped-quotes"]);
+    guess("{`a´: `b´}", r#"{"a": "b"}"#, &["backtick-quotes"]);
+    // A quotation in the text is closed first.
+    guess(
+        r#"{\"t\": \"say "hi", then\"}"#,
+        r#"{"t": "say \"hi\", then"}"#,
+        &["escaped-quotes", "unescaped-quote"],
+    );
+    lossless("{\"a\": `it´s, no`}", r#"{"a": "it´s, no"}"#, &["backtick-quotes"]);
+}
+
+#[test]
+fn bare_keys_before_strings_and_doubled_quotes_behind_bare_text() {
+    for (open, close, word) in
+        [("“", "”", "typographic-quotes"), ("‘", "’", "typographic-quotes"), ("`", "`", "backtick-quotes")]
+    {
+        guess(&format!("{{a {open}b{close}}}"), r#"{"a": "b"}"#, &["unquoted-key", "missing-colon", word]);
+        guess(&format!("{{a {open}b{close}: 1}}"), r#"{ "b": 1}"#, &["stray-text", word]);
+    }
+    for text in ["x", "some words", "aged 60+"] {
+        for (quote, style) in [("\"", &[][..]), ("'", &["single-quotes"][..])] {
+            let words = [&["unquoted-string"][..], style, &["doubled-quote"]].concat();
+            let input = format!("{{\"t\": {text},{quote}{quote}n{quote}{quote}: 5}}");
+            guess(&input, &format!("{{\"t\": \"{text}\",\"n\": 5}}"), &words);
+        }
+    }
+}
+
+#[test]
+fn functions_of_several_values_are_text() {
+    for call in ["f(1, 2)", "rgb(0,128,255)", "max(a, b)", "Date(2020, 1, [2, 3])", "f('x', \\\"y\\\")"] {
+        let input = call.replace('\\', "");
+        for (before, after) in [("[", "]"), ("[", ", 3]"), ("{\"a\": ", "}"), ("{\"a\": ", ", \"b\": 1}")] {
+            let output = format!("{before}\"{call}\"{after}");
+            guess(&format!("{before}{input}{after}"), &output, &["unquoted-string"]);
+        }
+        // As a whole document they are code.
+        fails(&input);
+    }
+    guess(r#"{"a": f(1)}"#, r#"{"a": 1}"#, &["wrapper"]);
+    guess(r#"{"a": f([1, 2])}"#, r#"{"a": [1, 2]}"#, &["wrapper"]);
+    fails(r#"{"a": f()}"#);
+}
+
+#[test]
+fn objects_that_run_into_the_next() {
+    for value in ["1", "-2.5", "true", "null", "[1]", "{}"] {
+        for space in ["", " ", "\n"] {
+            guess(
+                &format!("[{{\"i\":{value}{space}{{\"i\":2}}]"),
+                &format!("[{{\"i\":{value}}},{space}{{\"i\":2}}]"),
+                &["missing-closer", "missing-comma"],
+            );
+        }
+    }
+    // Where the brackets come out even, the number belongs to nothing.
+    guess(r#"[{"i":7{"j":2}}]"#, r#"[{"i":{"j":2}}]"#, &["stray-text"]);
+}
+
+#[test]
+fn comments_that_hide_the_rest_of_a_line() {
+    for sign in ["//", "#"] {
+        for (input, output) in [
+            (r#"{"k": {"n": 1 S one }, "m": 2}"#, r#"{"k": {"n": 1 }, "m": 2}"#),
+            (r#"{"k": "v" S one }, "m": 2}"#, r#"{"k": "v" , "m": 2}"#),
+            (r#"{"k": 1, S one, two "m": 2}"#, r#"{"k": 1, "m": 2}"#),
+            (r#"[1 S one , "b"]"#, r#"[1 , "b"]"#),
+            (r#"{"k": [1, 2], S see [3] "m": 2}"#, r#"{"k": [1, 2], "m": 2}"#),
+        ] {
+            let input = input.replace('S', sign);
+            let value: Value = serde_json::from_str(output).unwrap();
+            let repaired = repair(&input, 64).unwrap_or_else(|finding| panic!("{input:?}: {finding}"));
+            assert_eq!(serde_json::from_str::<Value>(&repaired.text).unwrap(), value, "{input:?}");
+            assert!(!is_lossless(&repaired), "{input:?}");
+            read(&document().restoring(), &input);
+        }
+        // A line break ends a comment, whatever it holds.
+        guess(&format!("{{\"a\": 1, {sign} \"b\": 2}}\n\"c\": 3}}"), "{\"a\": 1, \n\"c\": 3}", &["comment"]);
+    }
+}
+
+#[test]
+fn fences_inside_of_brackets_and_lists_in_prose() {
+    for word in ["", "json", "JSON"] {
+        guess(
+            &format!("{{```{word}\n{{\"a\": 1}}\n```}}"),
+            "{\n\"a\": 1}",
+            &["code-fence", "extra-opener", "code-fence", "extra-closer"],
+        );
+        let words = ["code-fence", "missing-closer", "code-fence", "extra-closer"];
+        guess(&format!("[```{word}\n{{\"a\": 1}}\n```]"), "[\n{\"a\": 1}\n]", &words);
+    }
+    for list in ["[1, 2]", "[-1.5,2,3]", "[true, false]", "[null,1]"] {
+        for before in ["Result: ", "Result:", "The numbers.\n", "See [1].\n\n"] {
+            lossless(&format!("{before}{list}"), list, &["prose"]);
+        }
+        // In the middle of a sentence they are a reference.
+        fails(&format!("as in {list}"));
+        lossless(&format!("as in {list}, so: {{\"a\": 1}}"), r#"{"a": 1}"#, &["prose"]);
+    }
+    fails("Notes:\n[1] one\n[2] two");
+    // Words behind a value and its comma are prose, whatever letter they begin with.
+    for word in ["thanks", "fine", "no", "bye"] {
+        lossless(&format!("{{\"a\": 1}}, {word}"), r#"{"a": 1}"#, &["trailing-comma", "prose"]);
+    }
 }
 
 #[test]

@@ -79,13 +79,7 @@ pub(crate) fn growing(largest: usize, mut measure: impl FnMut(usize) -> Cost) ->
             value > times * costs[step - 1][which].1 + slack(name)
         };
         let measures = 0..costs[0].len();
-        // What depends on whether the repetition is odd or even goes up and down; over two steps it does not grow.
-        let lasts = |which: usize| {
-            let (name, value) = costs[last][which];
-            last < 2 || value > GROWTH * GROWTH * costs[last - 2][which].1 + slack(name)
-        };
-        let suspects: Vec<usize> =
-            measures.filter(|&which| faster(which, last, GROWTH) && lasts(which)).collect();
+        let suspects: Vec<usize> = measures.filter(|&which| faster(which, last, GROWTH)).collect();
         let plain =
             |which: &usize| last > 1 && faster(*which, last, PLAIN) && faster(*which, last - 1, PLAIN);
         let confirmed: Vec<usize> =

@@ -1,8 +1,9 @@
 //! Around the value of a document: byte order mark, code fence, prose, and more than one value.
 
 use super::output::Output;
+use super::prose::fence_here;
 use super::quotes::{Opening, Style};
-use super::scalars::{Scan, is_identifier, scalar};
+use super::scalars::{Scan, is_identifier, literal_at, scalar};
 use super::structure::Expects;
 use super::{Advance, Cursor, End, Reader, ReaderState, Syntax};
 use crate::finding::{Code, Span};
@@ -24,6 +25,8 @@ pub(super) struct Around {
     values: usize,
     /// Where the comma is that was dropped last after the value.
     comma: Option<usize>,
+    /// The last byte of the prose so far, apart from spaces.
+    pub(super) before: u8,
     started: usize,
     span: Span,
     /// The value before the one that is being read.
@@ -166,7 +169,15 @@ impl Reader {
             }
         }
         let ends_line = self.grammar.many && cursor.text[cursor.at + len..next].contains('\n');
-        let alone = (next == cursor.text.len() || ends_line) && scalar(word, self.grammar.python()).is_some();
+        // Another value follows in the same line.
+        let is_listed = self.grammar.many
+            && next > cursor.at + len
+            && match value_here(cursor, next) {
+                Some(is_value) => is_value,
+                None => return Advance::More,
+            };
+        let alone = (next == cursor.text.len() || ends_line || is_listed)
+            && scalar(word, self.grammar.python()).is_some();
         let prefixed = matches!(cursor.byte_at(cursor.at + len), Some(b'"' | b'\'')) && self.grammar.python();
         self.scan = Scan::default();
         if called || alone || prefixed {
@@ -226,31 +237,18 @@ impl Reader {
     }
 
     fn read_prose_before(&mut self, cursor: &mut Cursor<'_>, start: usize) -> Advance {
-        let candidate = |byte: u8| matches!(byte, b'{' | b'[' | b'`' | b'~');
-        let Some(skip) = cursor.rest().bytes().position(candidate) else {
-            cursor.at = cursor.text.len();
-            if cursor.last {
-                self.fail(Code::BadJson, start, "there is no JSON value here");
+        match self.leave_prose(cursor) {
+            None => return Advance::More,
+            Some(true) => {}
+            Some(false) => {
+                if cursor.last {
+                    self.fail(Code::BadJson, start, "there is no JSON value here");
+                }
+                return Advance::More;
             }
-            return Advance::More;
-        };
-        looked(skip);
-        cursor.at += skip;
-        let begins = match cursor.byte() {
-            Some(b'{') => match object_here(cursor) {
-                Some(begins) => begins,
-                None => return Advance::More,
-            },
-            // A bracket in prose starts a value only if its content looks like one.
-            Some(b'[') => match cursor.byte_at(cursor.at + 1) {
-                None if !cursor.last => return Advance::More,
-                next => matches!(next, Some(b'{' | b'[' | b'"' | b'\'' | b'\n' | b'\r' | b' ')),
-            },
-            _ => return self.open_fence(cursor, start).unwrap_or(Advance::Go),
-        };
-        if !begins {
-            cursor.at += 1;
-            return Advance::Go;
+        }
+        if matches!(cursor.byte(), Some(b'`' | b'~')) {
+            return self.open_fence(cursor, start).unwrap_or(Advance::Go);
         }
         self.repair(RepairCode::Prose, Span::new(start, cursor.offset()));
         self.begin_value(cursor)
@@ -294,9 +292,15 @@ impl Reader {
     fn read_behind(&mut self, cursor: &mut Cursor<'_>) -> Advance {
         self.copy_space(cursor);
         let Some(byte) = cursor.byte() else { return Advance::More };
-        if self.grammar.many && self.around.values > 0 && begins_value(byte) {
-            self.state = ReaderState::Done;
-            return Advance::Go;
+        if self.grammar.many && self.around.values > 0 {
+            match value_here(cursor, cursor.at) {
+                None => return Advance::More,
+                Some(true) => {
+                    self.state = ReaderState::Done;
+                    return Advance::Go;
+                }
+                Some(false) => {}
+            }
         }
         match byte {
             b'}' | b']' | b')' => {
@@ -316,7 +320,14 @@ impl Reader {
                 self.around.comma = None;
                 return self.begin_value(cursor);
             }
-            b'"' | b'\'' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n' if self.around.comma.is_some() => {
+            b't' | b'f' | b'n' if self.around.comma.is_some() => {
+                match literal_at(cursor.text, cursor.at, cursor.last) {
+                    None => return Advance::More,
+                    Some(true) => return self.read_behind_comma(cursor, byte),
+                    Some(false) => self.begin_prose_after(cursor, byte),
+                }
+            }
+            b'"' | b'\'' | b'-' | b'0'..=b'9' if self.around.comma.is_some() => {
                 return self.read_behind_comma(cursor, byte);
             }
             b'`' | b'~' => match fence_here(cursor) {
@@ -359,11 +370,14 @@ impl Reader {
     fn read_behind_comma(&mut self, cursor: &mut Cursor<'_>, byte: u8) -> Advance {
         let is_first = self.grammar.restores && self.around.values == 1 && self.around.earlier.is_none();
         let is_object = self.output.tape.nodes().first().is_some_and(|root| root.kind == Kind::Object);
-        let fits = match key_here(cursor, byte) {
-            _ if !is_first => false,
-            None => return Advance::More,
-            Some(is_key) => is_key == is_object,
+        let is_key = match byte {
+            _ if !is_first => Some(!is_object),
+            b'"' => key_here(cursor, Style::Double, 1),
+            b'\'' => key_here(cursor, Style::Single, 1),
+            _ => Some(false),
         };
+        let Some(is_key) = is_key else { return Advance::More };
+        let fits = is_key == is_object;
         let comma = self.around.comma.take().unwrap_or(0);
         if fits && self.reopen(comma) {
             self.around.values = 0;
@@ -373,18 +387,26 @@ impl Reader {
     }
 
     fn read_prose_after(&mut self, cursor: &mut Cursor<'_>, start: usize, marked: bool) -> Advance {
-        if self.grammar.many
-            && let Some(next) = value_in_next_line(cursor)
-        {
-            self.guess(RepairCode::Prose, Span::new(start, cursor.base + next));
-            cursor.at = next;
-            self.state = ReaderState::Done;
-            return Advance::Go;
-        }
-        looked(cursor.rest().len());
-        let marked = marked || cursor.rest().contains(['{', '}', '[', ']', '"']);
-        cursor.at = cursor.text.len();
+        let from = cursor.at;
+        let is_value = match self.grammar.many {
+            true => self.leave_prose_behind(cursor),
+            false => {
+                cursor.at = cursor.text.len();
+                Some(false)
+            }
+        };
+        looked(cursor.at - from);
+        let marked = marked || cursor.text[from..cursor.at].contains(['{', '}', '[', ']', '"']);
         self.around.phase = AroundPhase::ProseAfter { start, marked };
+        match is_value {
+            None => return Advance::More,
+            Some(true) => {
+                self.guess(RepairCode::Prose, Span::new(start, cursor.offset()));
+                self.state = ReaderState::Done;
+                return Advance::Go;
+            }
+            Some(false) => {}
+        }
         let is_guessed = self.repairs.list().iter().any(|repair| repair.safety == Safety::Guess);
         if cursor.last && marked && is_guessed && self.grammar.restores {
             // The value was guessed, and what looks like the rest of it belongs to nothing.
@@ -436,52 +458,37 @@ fn begins_value(byte: u8) -> bool {
     matches!(byte, b'{' | b'[' | b'"' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n')
 }
 
-/// Where the next line starts that begins with an object or array.
-fn value_in_next_line(cursor: &Cursor<'_>) -> Option<usize> {
-    let rest = cursor.rest().as_bytes();
-    let next = memchr::memchr_iter(b'\n', rest).find(|at| matches!(rest.get(at + 1), Some(b'{' | b'[')));
-    looked(next.unwrap_or(rest.len()));
-    next.map(|at| cursor.at + at + 1)
+/// Whether another value begins at this place, behind one that has ended; `None` if more input decides.
+fn value_here(cursor: &Cursor<'_>, at: usize) -> Option<bool> {
+    match cursor.byte_at(at) {
+        Some(b't' | b'f' | b'n') => literal_at(cursor.text, at, cursor.last),
+        byte => Some(byte.is_some_and(begins_value)),
+    }
 }
 
-/// Whether a quoted key with its colon stands here; `None` if more input decides.
-pub(super) fn key_here(cursor: &Cursor<'_>, quote: u8) -> Option<bool> {
+/// Whether a key with its colon stands here, behind a quote of this length; `None` if more input decides.
+pub(super) fn key_here(cursor: &Cursor<'_>, style: Style, quote: usize) -> Option<bool> {
     const LONGEST_KEY: usize = 256;
-    if !matches!(quote, b'"' | b'\'') {
-        return Some(false);
+    let rest = cursor.rest();
+    let mut escaped = false;
+    let mut behind = None;
+    for (at, character) in rest.char_indices().skip_while(|(at, _)| *at < quote) {
+        if at >= LONGEST_KEY {
+            return Some(false);
+        }
+        if !escaped && style.may_close(character) {
+            behind = Some(at + character.len_utf8());
+            break;
+        }
+        escaped = !escaped && character == '\\';
     }
-    let rest = cursor.rest().as_bytes();
-    let mut at = 1;
-    while rest.get(at).is_some_and(|byte| *byte != quote) && at < LONGEST_KEY {
-        at += 1 + usize::from(rest[at] == b'\\');
-    }
-    at += 1;
-    while matches!(rest.get(at), Some(b' ' | b'\t' | b'\n' | b'\r')) && at < LONGEST_KEY {
-        at += 1;
-    }
-    looked(at);
-    match rest.get(at) {
-        None if !cursor.last && at < LONGEST_KEY => None,
+    looked(behind.unwrap_or(rest.len()).min(LONGEST_KEY));
+    let Some(behind) = behind else { return cursor.last.then_some(false) };
+    let is_space = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
+    let spaces = rest[behind..].bytes().take(LONGEST_KEY).take_while(is_space).count();
+    looked(spaces);
+    match rest.as_bytes().get(behind + spaces) {
+        None if !cursor.last => None,
         next => Some(next == Some(&b':')),
     }
-}
-
-/// Whether a brace in prose opens an object and no placeholder such as `{name}`; `None` if more input decides.
-fn object_here(cursor: &Cursor<'_>) -> Option<bool> {
-    const LONGEST_NAME: usize = 64;
-    let inside = cursor.rest().as_bytes().get(1..).unwrap_or_default();
-    let part = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b' ');
-    let name = inside.iter().take(LONGEST_NAME).take_while(part).count();
-    match inside.get(name) {
-        None if !cursor.last => None,
-        Some(b'}') => Some(name == 0 || inside[..name].iter().all(|byte| *byte == b' ')),
-        _ => Some(true),
-    }
-}
-
-/// Whether a fence stands here; `None` if more input decides.
-fn fence_here(cursor: &Cursor<'_>) -> Option<bool> {
-    let rest = cursor.rest().as_bytes();
-    let same = rest.iter().take(3).take_while(|byte| **byte == rest[0]).count();
-    if same == 3 || same < rest.len() || cursor.last { Some(same == 3) } else { None }
 }

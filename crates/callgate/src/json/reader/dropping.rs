@@ -176,6 +176,31 @@ impl Reader {
             && self.output.text.ends_with('"')
     }
 
+    /// Drops a fence in front of a value inside of brackets: `Some` is what to do then.
+    pub(super) fn drop_fence(&mut self, cursor: &mut Cursor<'_>) -> Option<Advance> {
+        const LONGEST_LINE: usize = 64;
+        let is_place = self.expects == Expects::Key || self.expects == Expects::Value && self.in_sequence();
+        if !is_place {
+            return None;
+        }
+        let rest = cursor.rest();
+        if !cursor.last && "```".starts_with(rest) {
+            return Some(Advance::More);
+        }
+        let word = rest.strip_prefix("```")?.bytes().take(LONGEST_LINE).take_while(u8::is_ascii_alphanumeric);
+        let len = "```".len() + word.count();
+        looked(len);
+        match self.next_token(cursor, len) {
+            None => Some(Advance::More),
+            Some(b'{' | b'[') => {
+                self.guess(RepairCode::CodeFence, cursor.span(len));
+                cursor.at += len;
+                Some(Advance::Go)
+            }
+            Some(_) => None,
+        }
+    }
+
     /// Whether the fence around the document ends here; `None` if more input decides.
     fn ends_with_fence(&self, cursor: &Cursor<'_>) -> Option<bool> {
         let rest = cursor.rest();

@@ -4,7 +4,7 @@ use super::structure::Expects;
 use super::{Advance, Cursor, Reader};
 use crate::finding::Span;
 use crate::json::meter::looked;
-use crate::json::repair::RepairCode;
+use crate::json::repair::{RepairCode, Safety};
 
 /// An open comment.
 #[derive(Clone, Copy, Debug)]
@@ -15,8 +15,16 @@ pub(super) struct Comment {
     written: bool,
     /// Whether it stands right after a string.
     after_string: bool,
+    /// Whether white space or a comma stands before it.
+    apart: bool,
     /// Whether a quote stands in it, so that it may be part of a string after all.
     quoted: bool,
+    /// Where in the input it ends if no line break ends it: before what goes on with the value.
+    held: Option<usize>,
+    /// Where the comma is that it holds last, if nothing but spaces follows that.
+    comma: Option<usize>,
+    /// How far it has been read from where it may end.
+    seen: usize,
 }
 
 impl Reader {
@@ -59,6 +67,18 @@ impl Reader {
                 cursor.at += 2;
                 return Some(Advance::Go);
             }
+            b'\\'
+                if self.grammar.restores
+                    && matches!(
+                        rest.as_bytes().get(1),
+                        Some(b'{' | b'}' | b'[' | b']' | b',' | b':' | b'-' | b'0'..=b'9')
+                    ) =>
+            {
+                // Before a sign or number a backslash escapes nothing.
+                self.guess(RepairCode::StrayText, cursor.span(1));
+                cursor.at += 1;
+                return Some(Advance::Go);
+            }
             b'.' | b'\\' => return None,
             _ => {}
         }
@@ -97,13 +117,27 @@ impl Reader {
         };
         let written = len == 1 && self.grammar.python();
         let after_string = self.expects == Expects::After && self.output.text.ends_with('"');
-        self.comment = Some(Comment { start: cursor.offset(), block, written, after_string, quoted: false });
+        self.comment = Some(Comment {
+            start: cursor.offset(),
+            block,
+            written,
+            after_string,
+            apart: !self.gap.is_empty(),
+            quoted: false,
+            held: None,
+            comma: None,
+            seen: 0,
+        });
         cursor.at += len;
         Some(Advance::Go)
     }
 
     pub(super) fn read_comment(&mut self, cursor: &mut Cursor<'_>) -> Advance {
         let Some(mut comment) = self.comment else { return Advance::Go };
+        // A line comment may hide the rest of a value that was written in one line.
+        let may_hide = self.grammar.restores && !comment.block && !self.levels.is_empty();
+        let begun = cursor.at;
+        cursor.at += comment.seen;
         let ended = loop {
             match cursor.byte() {
                 None => break cursor.last,
@@ -122,18 +156,41 @@ impl Reader {
                 }
                 Some(byte) => {
                     comment.quoted |= byte == b'"' || (byte == b'\'' && comment.after_string);
+                    let goes_on = match byte {
+                        b'"' => true,
+                        b'}' | b']' => self.open_brackets.count(byte) > 0,
+                        _ => false,
+                    };
+                    if may_hide && comment.held.is_none() && goes_on {
+                        comment.held = Some(comment.comma.unwrap_or(cursor.offset()));
+                    }
+                    comment.comma = match byte {
+                        b',' => Some(cursor.offset()),
+                        b' ' | b'\t' => comment.comma,
+                        _ => None,
+                    };
                 }
             }
             cursor.at += 1;
         };
+        let held = comment.held.or(comment.comma.filter(|_| may_hide));
+        let held = held.map_or(cursor.at, |held| held.saturating_sub(cursor.base).max(begun));
         if !ended {
+            // What may go on with the value waits.
+            comment.seen = cursor.at - held;
+            cursor.at = held;
             self.comment = Some(comment);
             return Advance::More;
         }
         self.comment = None;
-        let hides = comment.quoted && !comment.block && cursor.byte().is_none() && !self.levels.is_empty();
-        if self.grammar.restores && hides {
+        let hides = may_hide && comment.quoted && cursor.byte().is_none();
+        let is_guessed = || self.repairs.list().iter().any(|repair| repair.safety == Safety::Guess);
+        if hides && (!comment.apart || is_guessed()) {
+            // It may well be part of a string that was not read as it was meant.
             return self.reject(cursor, "a comment hides the rest of the value");
+        }
+        if hides {
+            cursor.at = held;
         }
         let span = Span::new(comment.start, cursor.offset());
         match comment {

@@ -17,6 +17,7 @@ mod output;
 mod passing;
 mod plain;
 mod probe;
+mod prose;
 mod quotes;
 mod restore;
 mod scalars;

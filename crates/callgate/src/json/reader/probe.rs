@@ -333,6 +333,9 @@ impl Probe {
             ProbePhase::Next if setting.key => self.after_key(character, tail, setting),
             ProbePhase::Next => self.after_value(character, tail, setting),
             ProbePhase::AfterComma => self.after_comma(character, tail, setting),
+            ProbePhase::AfterQuoted { after_comma: true } if self.is_doubled(character, tail, setting) => {
+                self.pass_doubled()
+            }
             ProbePhase::AfterQuoted { after_comma: true } | ProbePhase::AfterWord => match character {
                 ':' | '：' => Some(ProbeVerdict::End),
                 // In prose and markup an equals sign follows many a word.
@@ -428,6 +431,7 @@ impl Probe {
         let value = opens_string || matches!(character, '{' | '[' | '-' | '0'..='9');
         match character {
             ':' | '=' | '：' | ',' | '}' => Some(ProbeVerdict::End),
+            '/' if self.is_comment(tail, setting.last) => Some(self.end_before_comment(tail)),
             '{' | '[' if setting.grammar.restores => Some(ProbeVerdict::Apart),
             _ if !self.spaced && setting.style.may_close(character) && !setting.doubts.is_open() => {
                 self.begin_second(setting.style)

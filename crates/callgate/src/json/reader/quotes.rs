@@ -100,17 +100,18 @@ impl Grammar {
             '&' if self.restores && !last && ENTITY.starts_with(rest) => Opening::More,
             '\\' if rest.starts_with("\\\"") => Opening::Quote(Style::Escaped, 2),
             '\\' if rest.len() == 1 && !last => Opening::More,
-            _ => match typographic(character) {
-                Some(closers) => Opening::Quote(Style::Typographic(closers), character.len_utf8()),
+            _ => match typographic(rest, 0) {
+                Some((style, len)) => Opening::Quote(style, len),
                 None => Opening::None,
             },
         }
     }
 }
 
-/// What closes a string that this typographic quote opens.
-fn typographic(character: char) -> Option<&'static [char]> {
-    Some(match character {
+/// The typographic quote that stands here and may open a string, and its length.
+pub(super) fn typographic(text: &str, at: usize) -> Option<(Style, usize)> {
+    let character = text.get(at..)?.chars().next()?;
+    let closers: &'static [char] = match character {
         '“' | '”' | '„' | '‟' | '＂' | '〝' => DOUBLE_CLOSERS,
         '‘' | '’' | '‚' | '‛' | '＇' | '´' => SINGLE_CLOSERS,
         '«' => &['»'],
@@ -119,7 +120,8 @@ fn typographic(character: char) -> Option<&'static [char]> {
         '「' => &['」'],
         '『' => &['』'],
         _ => return None,
-    })
+    };
+    Some((Style::Typographic(closers), character.len_utf8()))
 }
 
 /// How far beyond its first byte a quote was looked at to tell one from three.

@@ -8,6 +8,7 @@ use crate::finding::{Code, Span};
 use crate::json::meter::looked;
 use crate::json::repair::{RepairCode, Safety};
 use crate::json::tape::Kind;
+use crate::json::text::escape_into;
 
 /// The longest number that is taken for stray before a string.
 const STRAY: usize = 4;
@@ -49,7 +50,10 @@ impl Reader {
         let following = cursor.byte_at(next);
         let adjacent = next == cursor.at + len;
         if adjacent && following == Some(b'(') && is_identifier(word) {
-            return self.open_wrapper(cursor, len);
+            return match self.read_call(cursor, len) {
+                Some(step) => step,
+                None => self.open_wrapper(cursor, len),
+            };
         }
         if !adjacent
             && self.grammar.restores
@@ -195,6 +199,7 @@ impl Reader {
             b'\\' => match cursor.byte_at(next + 1) {
                 None if !cursor.last => ProbeVerdict::More,
                 Some(b'n' | b'r' | b't') => ProbeVerdict::End,
+                Some(b',' | b'}' | b']') if self.grammar.restores && exact => ProbeVerdict::End,
                 _ => data,
             },
             b'"' if self.grammar.restores && exact && !sequence => {
@@ -206,6 +211,13 @@ impl Reader {
             }
             b'"' if self.grammar.restores && exact => ProbeVerdict::End,
             b'{' | b'[' if self.grammar.restores && exact && sequence => ProbeVerdict::End,
+            b'{' if self.grammar.restores && exact && self.is_in_array() => {
+                match self.is_item(cursor, next - cursor.at) {
+                    None => ProbeVerdict::More,
+                    Some(true) => ProbeVerdict::End,
+                    Some(false) => data,
+                }
+            }
             _ if adjacent => data,
             b't' | b'f' | b'n' if sequence => match literal_at(cursor.text, next, cursor.last) {
                 Some(true) => ProbeVerdict::End,
@@ -265,6 +277,32 @@ impl Reader {
         let scalar = scalar(&word, false).map(|scalar| Scalar { spelling: Some(word), ..scalar })?;
         self.write_scalar(cursor, len, scalar);
         cursor.at += len + gap + end;
+        self.scan = Scan::default();
+        self.value_done();
+        Some(Advance::Go)
+    }
+
+    /// Takes a function of several values for text, since no single value stands in it: `Some` is what to do then.
+    fn read_call(&mut self, cursor: &mut Cursor<'_>, len: usize) -> Option<Advance> {
+        if !self.grammar.restores || self.levels.is_empty() {
+            return None;
+        }
+        let len = match in_brackets(&cursor.rest().as_bytes()[len..], cursor.last) {
+            None => return Some(Advance::More),
+            Some((parens, true)) => len + parens,
+            Some((_, false)) => return None,
+        };
+        match self.next_token(cursor, len) {
+            None => return Some(Advance::More),
+            Some(b',' | b'}' | b']' | 0) => {}
+            Some(_) => return None,
+        }
+        let mut spelling = String::from('"');
+        escape_into(&mut spelling, &cursor.rest()[..len]);
+        spelling.push('"');
+        let repair = Some((RepairCode::UnquotedString, Safety::Guess));
+        self.write_scalar(cursor, len, Scalar { kind: Kind::String, spelling: Some(spelling), repair });
+        cursor.at += len;
         self.scan = Scan::default();
         self.value_done();
         Some(Advance::Go)
@@ -361,11 +399,36 @@ pub(super) fn scalar(word: &str, python: bool) -> Option<Scalar> {
     Some(Scalar { kind: Kind::Number, spelling: Some(spelling), repair })
 }
 
+/// How long what stands in brackets here is, and whether it holds several values. A length of zero says that it is too
+/// long or goes on in the next line; `None` that more input decides.
+pub(super) fn in_brackets(bytes: &[u8], last: bool) -> Option<(usize, bool)> {
+    const LONGEST: usize = 256;
+    let (mut depth, mut quote, mut escaped, mut several) = (0_usize, None, false, false);
+    for (at, byte) in bytes.iter().take(LONGEST).enumerate() {
+        looked(1);
+        match (quote, *byte) {
+            (Some(_), _) if escaped => escaped = false,
+            (Some(_), b'\\') => escaped = true,
+            (Some(open), byte) if open == byte => quote = None,
+            (Some(_), _) => {}
+            (None, b'"' | b'\'') => quote = Some(*byte),
+            (None, b'(' | b'[' | b'{') => depth += 1,
+            (None, b')' | b']' | b'}') if depth <= 1 => return Some((at + 1, several)),
+            (None, b')' | b']' | b'}') => depth -= 1,
+            (None, b',') => several |= depth == 1,
+            (None, b'\n') => return Some((0, false)),
+            (None, _) => {}
+        }
+    }
+    (last || bytes.len() >= LONGEST).then_some((0, false))
+}
+
 /// Whether a literal starts here; `None` if more input decides.
 pub(super) fn literal_at(text: &str, at: usize, last: bool) -> Option<bool> {
     const LITERALS: [&str; 3] = ["true", "false", "null"];
     let rest = &text[at..];
-    let is_cut = !last && LITERALS.iter().any(|literal| literal.starts_with(rest));
+    let is_cut =
+        !last && LITERALS.iter().any(|literal| literal.starts_with(rest) && rest.len() < literal.len());
     (!is_cut).then(|| LITERALS.iter().any(|literal| rest.starts_with(literal)))
 }
 

@@ -1,8 +1,9 @@
 //! Stray text: what stands between two tokens and belongs to neither, how it is told from what follows, and dropping it.
 
+use super::levels::LevelKind;
 use super::probe::{Probe, ProbePhase, ProbeVerdict, Setting, Side};
 use super::quotes::Style;
-use super::scalars::{is_scalar, scalar};
+use super::scalars::{in_brackets, is_scalar, scalar};
 use super::{Advance, Cursor, Reader};
 use crate::json::meter::looked;
 use crate::json::repair::{RepairCode, Safety};
@@ -181,6 +182,40 @@ impl Probe {
         }
     }
 
+    /// Whether the quotes stand twice around what should be the next key: behind the first two, or between the last two.
+    pub(super) fn is_doubled(&self, character: char, tail: &str, setting: &Setting<'_>) -> bool {
+        let (at, style) = self.second.unwrap_or((0, Style::Unquoted));
+        let is_quote = |character| style.may_close(character);
+        let is_doubled = tail.get(at + 1..).is_some_and(|rest| rest.starts_with(is_quote));
+        let fits = if self.at == at + 2 { character.is_alphanumeric() } else { is_quote(character) };
+        setting.grammar.restores && !self.spaced && is_doubled && fits
+    }
+
+    /// Goes into a key behind two quotes, or past the second quote behind it.
+    pub(super) fn pass_doubled(&mut self) -> Option<ProbeVerdict> {
+        if self.second.is_some_and(|(at, _)| self.at == at + 2) {
+            self.phase = ProbePhase::Quoted { after_comma: true };
+        }
+        None
+    }
+
+    /// Whether a comment begins with the slash here, or may begin once there is more input.
+    pub(super) fn is_comment(&self, tail: &str, last: bool) -> bool {
+        match tail.as_bytes().get(self.at + 1) {
+            None => !last,
+            next => matches!(next, Some(b'/' | b'*')),
+        }
+    }
+
+    /// The string ends before the comment here, which took a look at its second byte.
+    pub(super) fn end_before_comment(&mut self, tail: &str) -> ProbeVerdict {
+        if self.at + 1 == tail.len() {
+            return ProbeVerdict::More;
+        }
+        self.at += 1;
+        ProbeVerdict::End
+    }
+
     /// Where the second of two quotes ends.
     pub(super) fn second_end(&self, tail: &str) -> usize {
         let at = self.second.map_or(0, |(at, _)| at);
@@ -216,12 +251,45 @@ impl Reader {
             _ if !self.grammar.restores || word == 0 || word > LONGEST => None,
             (None, _) if !cursor.last => Some(Advance::More),
             (Some(b'{' | b'['), None) if !cursor.last => Some(Advance::More),
+            (Some(b'{'), Some(b'"')) if self.is_in_array() && is_scalar(&cursor.rest()[..word]) => {
+                match self.is_item(cursor, word + spaces) {
+                    None => Some(Advance::More),
+                    // It is the value, and the object around it is not closed.
+                    Some(true) => None,
+                    Some(false) => self.drop_stray(cursor, |byte| byte == b'{'),
+                }
+            }
             // What stands in brackets in the middle of text does not begin like this.
             (Some(b'{' | b'['), Some(b'"' | b'{' | b'[' | b'}' | b']' | b'-' | b'0'..=b'9')) => {
                 self.drop_stray(cursor, |byte| matches!(byte, b'{' | b'['))
             }
             _ => None,
         }
+    }
+
+    /// Whether the object so far from here can only be the next item of the array around the innermost object: the array
+    /// ends behind it, or goes on with another one. `None` if more input decides.
+    pub(super) fn is_item(&self, cursor: &Cursor<'_>, from: usize) -> Option<bool> {
+        let rest = cursor.rest().as_bytes();
+        let (len, _) = in_brackets(rest.get(from..).unwrap_or_default(), cursor.last)?;
+        if len == 0 {
+            return Some(false);
+        }
+        match self.next_token(cursor, from + len)? {
+            b']' => Some(true),
+            b',' => {
+                let comma = rest[from + len..].iter().position(|byte| *byte == b',').unwrap_or(0);
+                self.next_token(cursor, from + len + comma + 1).map(|next| next == b'{')
+            }
+            _ => Some(false),
+        }
+    }
+
+    /// Whether the innermost object is an item of an array.
+    pub(super) fn is_in_array(&self) -> bool {
+        let parent = self.levels.len().checked_sub(2).and_then(|at| self.levels.get(at));
+        self.level_kind() == Some(LevelKind::Brace)
+            && parent.is_some_and(|level| level.kind() == LevelKind::Bracket)
     }
 
     /// Drops text that belongs to nothing, if that is what stands here before what goes on: `Some` is what to do then.

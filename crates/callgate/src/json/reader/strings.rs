@@ -200,11 +200,12 @@ impl Reader {
             Style::Double | Style::Typographic(_) | Style::Escaped | Style::Unquoted => b'"',
         };
         let rest = cursor.rest();
-        let is_wide = matches!(open.style, Style::Typographic(_)) || !quote_start.is_ascii();
+        let is_wide =
+            matches!(open.style, Style::Typographic(_) | Style::Backtick) || !quote_start.is_ascii();
         let plain = match is_wide {
-            // Its quotes are characters beyond ASCII.
+            // What may end it are characters beyond ASCII.
             true => {
-                let special = |byte: u8| byte >= 0x80 || is_special(byte, b'"');
+                let special = |byte: u8| byte >= 0x80 || is_special(byte, quote_start);
                 let plain = rest.bytes().position(special).unwrap_or(rest.len());
                 looked(plain);
                 plain
@@ -251,11 +252,8 @@ impl Reader {
         match character {
             '\\' if open.raw => self.read_raw_backslash(cursor),
             '\\' => self.read_escape(cursor, &open),
-            '"' if open.style == Style::Escaped => {
-                self.guess(RepairCode::UnescapedQuote, cursor.span(1));
-                self.write_character(cursor, character);
-                Advance::Go
-            }
+            '"' if open.style == Style::Escaped => self.read_other_quote(cursor, &open, '"'),
+            '´' if open.style == Style::Backtick => self.read_other_quote(cursor, &open, '´'),
             _ => {
                 if character < ' ' && !open.style.takes_raw_lines() {
                     self.repair(RepairCode::RawControlChar, cursor.span(1));
@@ -329,6 +327,34 @@ impl Reader {
                 Advance::Go
             }
         }
+    }
+
+    /// Decides what a quote is that does not match the one that opened the string: before a sign that goes on with the
+    /// value it is the end all the same.
+    fn read_other_quote(&mut self, cursor: &mut Cursor<'_>, open: &OpenString, quote: char) -> Advance {
+        let len = quote.len_utf8();
+        let ends = match self.next_token(cursor, len) {
+            _ if !self.grammar.restores || open.doubts.is_open() => false,
+            None => return Advance::More,
+            Some(b':') => open.key,
+            Some(b',') => !open.key,
+            Some(closer @ (b'}' | b']')) => !open.key && self.open_brackets.count(closer) > 0,
+            Some(next) => next == 0 && self.levels.is_empty(),
+        };
+        if ends {
+            let is_double = quote == '"';
+            let code = if is_double { RepairCode::EscapedQuotes } else { RepairCode::BacktickQuotes };
+            self.guess(code, cursor.span(len));
+            return self.end_string(cursor, len);
+        }
+        if quote == '"' {
+            self.guess(RepairCode::UnescapedQuote, cursor.span(len));
+            if let Some(open) = &mut self.string {
+                open.doubts.quotes += 1;
+            }
+        }
+        self.write_character(cursor, quote);
+        Advance::Go
     }
 
     /// Ends the string with the quote here.

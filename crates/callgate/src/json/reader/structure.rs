@@ -2,7 +2,7 @@
 
 use super::document::key_here;
 use super::levels::LevelKind;
-use super::quotes::{Opening, Style};
+use super::quotes::{Opening, Style, typographic};
 use super::scalars::{Scan, is_identifier, literal_at};
 use super::{Advance, Cursor, Reader, ReaderState, Syntax};
 use crate::finding::{Code, Span};
@@ -58,6 +58,12 @@ impl Reader {
         if byte == WIDE
             && self.grammar.restores
             && let Some(step) = self.read_wide_bracket(cursor)
+        {
+            return step;
+        }
+        if byte == b'`'
+            && self.grammar.restores
+            && let Some(step) = self.drop_fence(cursor)
         {
             return step;
         }
@@ -170,20 +176,23 @@ impl Reader {
         let ends =
             |byte: u8| matches!(byte, b':' | b'=' | b',' | b'"' | b'\'' | b'`' | b'\n') || is_bracket(byte);
         while let Some(byte) = cursor.byte_at(at) {
-            if ends(byte) || self.stops_at(cursor, at) {
+            if ends(byte) || self.stops_at(cursor, at) || byte == b'/' && may_be_comment(cursor, at) {
                 break;
             }
             if byte.is_ascii() {
                 at += 1;
                 continue;
             }
-            if text[at..].starts_with('：') {
+            let is_apart =
+                self.grammar.restores && at > cursor.at && matches!(text.as_bytes()[at - 1], b' ' | b'\t');
+            if text[at..].starts_with('：') || is_apart && typographic(text, at).is_some() {
                 break;
             }
             at += text[at..].chars().next().map_or(1, char::len_utf8);
         }
         let found = cursor.byte_at(at);
-        if found.is_none() {
+        let is_cut_comment = found == Some(b'/') && cursor.byte_at(at + 1).is_none();
+        if found.is_none() || is_cut_comment {
             self.scan.len = at - cursor.at;
             return Advance::More;
         }
@@ -204,7 +213,8 @@ impl Reader {
             taken = at + 1;
             text[next..].starts_with([':', '=', '：'])
         } else {
-            text[at..].starts_with([':', '=', '：'])
+            // The colon may follow a comment.
+            text[at..].starts_with([':', '=', '：']) || found == Some(b'/') && is_identifier(key)
         };
         if !quoted && self.stops_at(cursor, at) {
             return Advance::Stop(at);
@@ -212,16 +222,18 @@ impl Reader {
         let (mut lacks_colon, mut precedes_key) = (false, false);
         if !colon && self.grammar.restores && is_identifier(key) && key.len() < at - cursor.at {
             // A string that is no key itself is the value of this one, whose colon is missing.
-            lacks_colon = match found {
-                Some(quote @ (b'"' | b'\'')) => match key_here(&Cursor { at, ..*cursor }, quote) {
-                    None => return Advance::More,
-                    Some(is_key) => {
-                        precedes_key = is_key;
-                        !is_key
-                    }
-                },
-                _ => false,
+            let quote = match found {
+                Some(b'"') => Some((Style::Double, 1)),
+                Some(b'\'') => Some((Style::Single, 1)),
+                Some(b'`') => Some((Style::Backtick, 1)),
+                _ => typographic(text, at),
             };
+            if let Some((style, len)) = quote {
+                let Some(is_key) = key_here(&Cursor { at, ..*cursor }, style, len) else {
+                    return Advance::More;
+                };
+                (lacks_colon, precedes_key) = (!is_key, is_key);
+            }
         }
         self.scan = Scan::default();
         const LONGEST_WORD: usize = 32;
@@ -322,6 +334,9 @@ impl Reader {
         {
             self.repair(RepairCode::OddSeparator, cursor.span(comma.len_utf8()));
             return self.take_comma(cursor, comma.len_utf8());
+        }
+        if byte == b'{' && self.grammar.restores && self.close_before_item(cursor.offset()) {
+            return Advance::Go;
         }
         let opens = matches!(byte, b'{' | b'[' | b'(');
         let follows = match kind {
@@ -507,6 +522,14 @@ impl Reader {
     fn reject_positional(&mut self, cursor: &Cursor<'_>) -> Advance {
         self.fail(Code::BadJson, cursor.offset(), "every argument needs its name and an equals sign");
         Advance::Go
+    }
+}
+
+/// Whether a comment begins with the slash here, or may begin once there is more input.
+fn may_be_comment(cursor: &Cursor<'_>, at: usize) -> bool {
+    match cursor.byte_at(at + 1) {
+        None => !cursor.last,
+        next => matches!(next, Some(b'/' | b'*')),
     }
 }
 
