@@ -51,6 +51,7 @@
 //! - [`tools`]: files of one folder, and running what was approved.
 //! - [`visible`]: text made safe to look at.
 //! - [`written`]: JSON that keeps how it was written.
+//! - [`yaml`]: files of settings, every value with its line.
 
 pub mod approval;
 pub mod audit;
@@ -70,6 +71,7 @@ mod script;
 pub mod tools;
 pub mod visible;
 pub mod written;
+pub mod yaml;
 
 /// Bytes as lower-case hexadecimal digits.
 fn hex(bytes: &[u8]) -> String {

@@ -4,19 +4,20 @@
 // What fails outside of a test function fails the test that called it.
 #![allow(clippy::panic, clippy::unwrap_used)]
 
+#[path = "support/lines.rs"]
+mod lines;
 #[path = "support/scratch.rs"]
 mod scratch;
 
-use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use callgate::{Gate, Tool};
 use callgate_agent::approval::{
     Answer, ApprovalPolicy, Approver, DenialReason, EXECUTE, EveryNth, Grants, Request, Rule,
 };
-use callgate_agent::audit::{AuditLog, AuditSettings, Medium};
+use callgate_agent::audit::{AuditLog, Style};
 use callgate_agent::cancel::Cancel;
 use callgate_agent::model::BoxFuture;
 use callgate_agent::tools::files::{FS_READ, FS_WRITE, FileLimits, FileNames, Root, file_tools};
@@ -24,6 +25,7 @@ use callgate_agent::tools::{
     CallState, Host, Meter, Outcome, Prepared, Progress, Queue, Rerun, RunTool, ShellTool, Spending,
     ToolError, ToolErrorCode, ToolReport, Toolbox, run_calls,
 };
+use lines::Lines;
 use scratch::Scratch;
 use serde_json::{Value, json};
 
@@ -85,20 +87,6 @@ fn no(_: &Request) -> Answer {
     Answer::Deny
 }
 
-#[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<u8>>>);
-
-impl Medium for Lines {
-    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(())
-    }
-
-    fn sync(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 /// A session: what it can run, who is asked, and what is on record of it.
 struct Session {
     scratch: Scratch,
@@ -130,8 +118,7 @@ impl Session {
             grants.grant(permission, "the test says so");
         }
         let lines = Lines::default();
-        let settings = AuditSettings::new("unused");
-        let log = AuditLog::on(Box::new(lines.clone()), settings, "s", "here", || SystemTime::UNIX_EPOCH);
+        let log = lines.log(Style::default());
         Session {
             scratch,
             tools,
@@ -190,9 +177,7 @@ impl Session {
     }
 
     fn records(&self) -> Vec<Value> {
-        let bytes = self.lines.0.lock().unwrap();
-        let text = std::str::from_utf8(&bytes).unwrap();
-        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        self.lines.records()
     }
 
     fn file(&self) -> String {

@@ -3,6 +3,8 @@
 // What fails outside of a test function fails the test that called it.
 #![allow(clippy::panic, clippy::unwrap_used)]
 
+#[path = "support/lines.rs"]
+mod lines;
 #[path = "support/scratch.rs"]
 mod scratch;
 
@@ -25,6 +27,7 @@ use callgate_agent::tools::{
     Host, Meter, Outcome, Prepared, Progress, Queue, RunTool, Spending, ToolError, ToolErrorCode, ToolReport,
     Toolbox, run_calls,
 };
+use lines::Lines;
 use scratch::Scratch;
 use serde_json::{Value, json};
 
@@ -376,33 +379,6 @@ impl Approver for Stops {
     }
 }
 
-/// A medium whose lines can be read while the log has it.
-#[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<u8>>>);
-
-impl Medium for Lines {
-    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(())
-    }
-
-    fn sync(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Lines {
-    fn log(&self, style: Style) -> AuditLog {
-        let settings = AuditSettings::new("nowhere").keeping(style);
-        AuditLog::on(Box::new(self.clone()), settings, "s", "here", || SystemTime::UNIX_EPOCH)
-    }
-
-    fn records(&self) -> Vec<Value> {
-        let bytes = self.0.lock().unwrap();
-        bytes.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
-    }
-}
-
 #[tokio::test]
 async fn every_call_leaves_a_record_even_one_that_was_stopped_at_its_question() {
     let mut bench = Bench::new("", Duration::ZERO);
@@ -442,7 +418,7 @@ async fn a_91_without_leave_no_record_quotes_an_argument() {
     for (style, wanted) in [(Style::None, false), (Style::Full, true)] {
         let lines = Lines::default();
         bench.audited(&calls, &NobodyThere, Some(&mut lines.log(style))).await.unwrap();
-        let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+        let text = lines.text();
         // The rule itself is the user's, and so is its text.
         let text = text.replace("q=canary*", "");
         assert_eq!(text.contains("canary"), wanted, "{text}");

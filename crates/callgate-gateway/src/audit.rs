@@ -20,7 +20,7 @@ pub struct RecordSettings {
     pub folder: PathBuf,
     /// How much of the values of arguments is kept.
     #[serde(default)]
-    pub values: KeptValues,
+    pub values: Style,
     /// Further words that make the value of a key a secret.
     #[serde(default)]
     pub redact: Vec<String>,
@@ -54,7 +54,7 @@ impl RecordSettings {
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         RecordSettings {
             folder: folder.into(),
-            values: KeptValues::default(),
+            values: Style::default(),
             redact: Vec::new(),
             sync: SyncAt::default(),
             sync_interval_ms: sync_interval_ms(),
@@ -80,42 +80,18 @@ impl RecordSettings {
     }
 
     fn settings(&self) -> AuditSettings {
-        let style = match self.values {
-            KeptValues::None => Style::None,
-            KeptValues::Summaries => Style::Summaries,
-            KeptValues::Short => Style::Short,
-            KeptValues::Long => Style::Long,
-            KeptValues::Full => Style::Full,
-        };
         AuditSettings {
             sync: match self.sync {
                 SyncAt::Decision => Sync::Decision,
                 SyncAt::Interval => Sync::Interval(Duration::from_millis(self.sync_interval_ms)),
             },
-            redaction: Redaction { style, words: self.redact.clone() },
+            redaction: Redaction { style: self.values, words: self.redact.clone() },
             max_sessions: Some(self.max_sessions).filter(|most| *most > 0),
             key_file: self.key_file.clone(),
             state: state_folder(),
             ..AuditSettings::new(&self.folder)
         }
     }
-}
-
-/// How much of the values of arguments is kept.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum KeptValues {
-    /// Types and sizes only.
-    #[default]
-    None,
-    /// The first words of a text, the sizes of lists and objects.
-    Summaries,
-    /// A line of a text, a few members.
-    Short,
-    /// A paragraph of a text, more members.
-    Long,
-    /// Everything, up to 64 KiB of one text.
-    Full,
 }
 
 /// When records are forced to the disk.

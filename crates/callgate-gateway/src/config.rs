@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use callgate::{Profile, Record};
 use callgate_agent::model::{Address, Timeouts};
+use callgate_agent::yaml::from_yaml;
 use serde::Deserialize;
 
-pub use crate::audit::{KeptValues, RecordSettings, SyncAt};
+pub use crate::audit::{RecordSettings, SyncAt};
 pub use crate::log::{LogFormat, LogLevel, LogSettings};
 pub use crate::spans::TraceSettings;
 
@@ -367,10 +368,7 @@ impl Settings {
     /// Reads YAML text.
     pub fn parse(text: &str) -> Result<Self, SettingsError> {
         let fault = |faults: Vec<String>| SettingsError { path: None, faults };
-        let settings: Settings = match text.trim().is_empty() {
-            true => Settings::default(),
-            false => serde_saphyr::from_str(text).map_err(|error| fault(vec![error.to_string()]))?,
-        };
+        let settings: Settings = from_yaml(text).map_err(|error| fault(vec![error.to_string()]))?;
         settings.check().map_err(fault)?;
         Ok(settings)
     }

@@ -3,6 +3,7 @@
 use std::future::poll_fn;
 use std::pin::pin;
 use std::task::Poll;
+use std::time::Duration;
 
 use callgate::{Call, Code, Event, FinishReason, Rejected, Response, Session};
 use callgate_agent::id::random_id;
@@ -17,7 +18,7 @@ use crate::answer::{Ending, Out, OutCall};
 use crate::asked::{Asked, ToolChoice};
 use crate::config::{CallsBy, OnFailure, ReleaseAt, Settings};
 use crate::fault::Fault;
-use crate::metrics::Metrics;
+use crate::metrics::{Added, Metrics};
 use crate::plan::Plan;
 use crate::recent::Exchange;
 use crate::records::Records;
@@ -42,6 +43,8 @@ pub(crate) struct Means<'a> {
     pub(crate) plan: &'a Plan,
     /// The servers of the model in the order in which they are tried.
     pub(crate) upstreams: Vec<&'a Upstream>,
+    /// When the request came.
+    pub(crate) started: std::time::Instant,
 }
 
 /// Why an exchange ended before its end.
@@ -67,6 +70,8 @@ impl From<mpsc::error::SendError<Out>> for Broken {
 pub(crate) struct Judged {
     pub(crate) response: Response,
     pub(crate) usage: Usage,
+    /// How long the server, and the client, were waited for.
+    pub(crate) waited: Duration,
 }
 
 /// Answers a request. What happened is noted in `seen`.
@@ -76,11 +81,14 @@ pub(crate) async fn run(
     to: &ToClient,
     seen: &mut Exchange,
 ) -> Result<(), Broken> {
+    means.metrics.added(Added::Before, means.started.elapsed());
+    let since = Instant::now();
     let (chunks, upstream) = tokio::select! {
         biased;
         () = to.closed() => return Err(Broken::Gone),
         asked = ask(means, asked) => asked?,
     };
+    let asking = since.elapsed();
     seen.answered_by(upstream);
     let release = match means.settings.release {
         // Nobody sees a part of an answer that is sent whole.
@@ -90,12 +98,11 @@ pub(crate) async fn run(
     };
     let mut shown = Shown { release, ..Shown::default() };
     let judged = read(means.plan, asked, chunks, Some((to, &mut shown)), Some(seen)).await?;
-    for finding in judged.response.all_findings() {
-        means.metrics.finding(&asked.model, finding.code.word());
-    }
+    means.metrics.judged(&asked.model, &judged.response);
     means.records.first(means.plan, &judged.response, seen);
     let outcome = settle::settle(means, asked, upstream, judged, to).await?;
     means.records.judged(means.plan, &outcome, seen).await?;
+    means.metrics.added(Added::Answer, since.elapsed().saturating_sub(asking + outcome.waited));
     finish(means, asked, outcome, &shown, to, seen).await
 }
 
@@ -134,8 +141,13 @@ pub(crate) async fn send(
     asked: &Asked,
     upstream: &Upstream,
 ) -> Result<Box<dyn ModelChunks>, ModelFault> {
-    let manner =
-        Manner { calls: plan.calls, model: &plan.model, record: plan.record, registry: plan.gate.registry() };
+    let manner = Manner {
+        calls: plan.calls,
+        model: &plan.model,
+        record: plan.record,
+        registry: plan.gate.registry(),
+        keeps_thoughts: plan.keeps_thoughts,
+    };
     upstream.ask(&wire::body(asked, &manner, upstream.wire()), asked.trace.as_ref()).await
 }
 
@@ -183,7 +195,7 @@ pub(crate) async fn read(
         places: 0,
         collected: Collected::default(),
     };
-    let (mut usage, mut ended) = (Usage::default(), None);
+    let (mut usage, mut ended, mut waited) = (Usage::default(), None, Duration::ZERO);
     // One wait for the whole answer: a new one for each chunk would take a lock for each.
     let mut gone = pin!(async {
         match to {
@@ -200,16 +212,23 @@ pub(crate) async fn read(
                 match ready {
                     Some(next) => next,
                     None => {
+                        let since = Instant::now();
                         reader.send(to).await?;
+                        waited += since.elapsed();
                         continue;
                     }
                 }
             }
-            None => tokio::select! {
-                biased;
-                () = &mut gone => return Err(Broken::Gone),
-                next = chunks.next() => next,
-            },
+            None => {
+                let since = Instant::now();
+                let next = tokio::select! {
+                    biased;
+                    () = &mut gone => return Err(Broken::Gone),
+                    next = chunks.next() => next,
+                };
+                waited += since.elapsed();
+                next
+            }
         };
         let chunk = match next {
             Ok(Some(chunk)) => chunk,
@@ -239,7 +258,7 @@ pub(crate) async fn read(
     if let Some(to) = to {
         reader.send(to).await?;
     }
-    Ok(Judged { response: reader.collected.finish(reason), usage })
+    Ok(Judged { response: reader.collected.finish(reason), usage, waited })
 }
 
 /// What comes of a future that needs not wait.
@@ -363,7 +382,7 @@ async fn finish(
     to: &ToClient,
     seen: &mut Exchange,
 ) -> Result<(), Broken> {
-    let Outcome { mut response, usage, retries, failure } = outcome;
+    let Outcome { mut response, usage, retries, mut failure, .. } = outcome;
     // The same id in the stream and at the end.
     let shown_at = |attempt: usize| shown.calls.iter().position(|call| call.place == Some(attempt));
     for call in &mut response.calls {
@@ -373,6 +392,9 @@ async fn finish(
     }
     let is_silent = asked.choice == ToolChoice::None;
     let calls: &[Call] = if is_silent { &[] } else { &response.calls };
+    if is_silent && response.text.trim().is_empty() {
+        failure = failure.or_else(|| unwanted(&response));
+    }
     let verdict = verdict(asked, &response, is_silent, retries, failure.as_deref());
     seen.verdict.clone_from(&verdict);
     seen.retries = retries;
@@ -399,7 +421,7 @@ async fn finish(
         let why = why.unwrap_or_else(|| "a call that was shown does not stand".to_owned());
         return Err(Fault::new(422, "call-rejected", why).into());
     }
-    if let Some(failure) = failure.filter(|_| !is_silent) {
+    if let Some(failure) = failure {
         match means.settings.on_failure {
             OnFailure::Explain => {
                 let gap = if response.text.trim().is_empty() { "" } else { "\n\n" };
@@ -488,6 +510,15 @@ pub(crate) fn sentence(rejected: &Rejected) -> String {
     format!("The model tried to call {name}, and the call was rejected{why}.")
 }
 
+/// What is to be said where nothing but calls was written, and none may be made.
+fn unwanted(response: &Response) -> Option<String> {
+    let calls = response.calls.iter().map(|call| call.name.as_str());
+    let rejected = response.rejected.iter().map(|rejected| rejected.name.as_deref().unwrap_or("a tool"));
+    let names: Vec<&str> = calls.chain(rejected).collect();
+    let names = (!names.is_empty()).then(|| names.join(", "))?;
+    Some(format!("The model said nothing but tried to call {names}, and `tool_choice` allows no call here."))
+}
+
 /// Whether a rejection is one that asking again may mend.
 pub(crate) fn is_worth_asking(rejected: &Rejected) -> bool {
     rejected.findings.first().is_none_or(|finding| finding.code != Code::TooManyCalls)
@@ -495,5 +526,5 @@ pub(crate) fn is_worth_asking(rejected: &Rejected) -> bool {
 
 /// Until when everything that is asked again has to be over.
 pub(crate) fn deadline(settings: &Settings) -> Instant {
-    Instant::now() + std::time::Duration::from_secs(settings.retries.seconds)
+    Instant::now() + Duration::from_secs(settings.retries.seconds)
 }

@@ -198,7 +198,8 @@ async fn asked(
     asked.trace = Trace::of(&parts.headers, shared.records.has_spans());
     let place = shared.places.take().await?;
     let calls = shared.situations.calls(&shared, &current, &asked).await;
-    let plan = shared.planner.plan(&current.settings, &asked, calls)?;
+    let mut plan = shared.planner.plan(&current.settings, &asked, calls)?;
+    shared.tails.find(&current, &asked, &mut plan).await;
     let began = SystemTime::now() - started.elapsed();
     let seen = Exchange {
         id: random_id(),
@@ -292,7 +293,14 @@ impl Work {
         metrics.begin();
         let upstreams = in_order(&self.current.upstreams, &asked.model, &self.shared.turn);
         let records = &self.shared.records;
-        let means = Means { settings: &self.current.settings, metrics, records, plan: &plan, upstreams };
+        let means = Means {
+            settings: &self.current.settings,
+            metrics,
+            records,
+            plan: &plan,
+            upstreams,
+            started: self.started,
+        };
         let status = match run(&means, &asked, &to, &mut seen).await {
             Ok(()) => 200,
             Err(Broken::Gone) => {

@@ -27,6 +27,7 @@ mod server;
 mod settle;
 mod situation;
 mod spans;
+mod tails;
 mod trace;
 mod unpack;
 mod upstream;

@@ -21,7 +21,10 @@ pub(crate) struct Plan {
     pub(crate) calls: CallsBy,
     /// The format that is taught where the server knows no tools.
     pub(crate) record: &'static Record,
+    /// What the prompt ends with, where that begins the answer.
     pub(crate) prompt_tail: Option<String>,
+    /// Whether llama-server is asked to leave thoughts in the text.
+    pub(crate) keeps_thoughts: bool,
     /// What the server calls the model.
     pub(crate) model: String,
 }
@@ -96,6 +99,7 @@ impl Planner {
             calls,
             record,
             prompt_tail: known.and_then(|row| row.prompt_tail.clone()),
+            keeps_thoughts: calls == CallsBy::TextLlamaServer,
             model: settings.upstream_name(&asked.model).to_owned(),
         })
     }

@@ -28,6 +28,7 @@ use crate::plan::Planner;
 use crate::recent::Recent;
 use crate::records::Records;
 use crate::situation::{Situation, Situations};
+use crate::tails::Tails;
 use crate::upstream::Upstream;
 use crate::wire::Wire;
 
@@ -47,6 +48,7 @@ pub(crate) struct Shared {
     pub(crate) places: Places,
     pub(crate) planner: Planner,
     pub(crate) situations: Situations,
+    pub(crate) tails: Tails,
     pub(crate) turn: AtomicUsize,
     /// Where the settings came from, to read them again.
     path: Option<PathBuf>,
@@ -123,6 +125,7 @@ impl Gateway {
             places: Places::new(limits.concurrent, limits.queue),
             planner: Planner::default(),
             situations: Situations::default(),
+            tails: Tails::default(),
             turn: AtomicUsize::new(0),
             path,
             started: Instant::now(),

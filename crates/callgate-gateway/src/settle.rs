@@ -1,6 +1,6 @@
 //! Settling: what was rejected is asked for again, within a budget; what was good keeps its place.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use callgate::Response;
 use callgate_agent::history::Message;
@@ -23,6 +23,8 @@ pub(crate) struct Outcome {
     pub(crate) retries: u32,
     /// What is to be said about calls that were not corrected.
     pub(crate) failure: Option<String>,
+    /// How long the server, and the client, were waited for.
+    pub(crate) waited: Duration,
 }
 
 /// Asks again until every call stands, or the budget is spent.
@@ -33,9 +35,9 @@ pub(crate) async fn settle(
     judged: Judged,
     to: &ToClient,
 ) -> Result<Outcome, Broken> {
-    let Judged { mut response, usage } = judged;
+    let Judged { mut response, usage, mut waited } = judged;
     if asked.choice == ToolChoice::None {
-        return Ok(Outcome { response, usage, retries: 0, failure: None });
+        return Ok(Outcome { response, usage, retries: 0, failure: None, waited });
     }
     // More calls than were asked for are left out, and not asked for again.
     let (worth, surplus): (Vec<_>, Vec<_>) = response.rejected.drain(..).partition(is_worth_asking);
@@ -70,6 +72,7 @@ pub(crate) async fn settle(
         }
         again.messages.extend(answer_said.take().map(|said| message("assistant", text_of(&said))));
         again.messages.push(message("user", ask.prompt));
+        let since = Instant::now();
         let answer = async {
             let chunks = send(means.plan, &again, upstream).await.map_err(|fault| Fault::of_model(&fault))?;
             read(means.plan, &again, chunks, None, None).await
@@ -79,6 +82,8 @@ pub(crate) async fn settle(
             () = to.closed() => return Err(Broken::Gone),
             answer = tokio::time::timeout_at(until, answer) => answer,
         };
+        // Whatever another answer costs is its server's time.
+        waited += since.elapsed();
         match answer {
             Ok(Ok(judged)) => {
                 spent = spent.saturating_add(judged.usage.completion);
@@ -107,7 +112,7 @@ pub(crate) async fn settle(
         }
     });
     response.rejected.extend(surplus);
-    Ok(Outcome { response, usage, retries, failure })
+    Ok(Outcome { response, usage, retries, failure, waited })
 }
 
 fn text_of(message: &Message) -> String {

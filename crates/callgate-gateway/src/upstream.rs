@@ -133,8 +133,8 @@ impl Upstream {
     ) -> Result<Box<dyn ModelChunks>, ModelFault> {
         let headers = trace.map(Trace::headers).unwrap_or_default();
         let asked = match &self.kind {
-            Kind::OpenAi(server, _) => server.ask_with(body.to_string().into_bytes(), &headers).await,
-            Kind::Ollama(server, _) => server.ask_with(body.to_string().into_bytes(), &headers).await,
+            Kind::OpenAi(server, _) => server.ask(body.to_string().into_bytes(), &headers).await,
+            Kind::Ollama(server, _) => server.ask(body.to_string().into_bytes(), &headers).await,
             Kind::Scripted => scripted(body).await,
         };
         let asked = asked.map_err(|fault| self.without_key(fault));

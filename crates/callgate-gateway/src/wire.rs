@@ -22,6 +22,8 @@ pub(crate) struct Manner<'a> {
     /// The dialect in which tools are taught where the server knows none.
     pub(crate) record: &'a Record,
     pub(crate) registry: Option<&'a Registry>,
+    /// Whether llama-server is to leave thoughts in the text.
+    pub(crate) keeps_thoughts: bool,
 }
 
 /// The body of a request for a stream.
@@ -44,6 +46,9 @@ pub(crate) fn body(asked: &Asked, manner: &Manner<'_>, wire: Wire) -> Written {
             ]);
             for (key, value) in asked.settings.iter().filter(|(key, _)| !is_ollamas(key)) {
                 body = body.with(key, value.clone());
+            }
+            if manner.keeps_thoughts {
+                body = body.with("reasoning_format", "none".into());
             }
             if !tools.is_empty() {
                 body = body.with("tools", Written::Array(tools.to_vec()));
@@ -108,7 +113,7 @@ fn recipe(asked: &Asked, calls: CallsBy) -> Vec<(&'static str, Written)> {
             }
             members
         }
-        CallsBy::TextLlamaServer => vec![none(), ("reasoning_format", "none".into())],
+        CallsBy::TextLlamaServer => vec![none()],
         CallsBy::TextVllm => vec![none(), ("skip_special_tokens", Written::Bool(false))],
         CallsBy::TextSglang => vec![("skip_special_tokens", Written::Bool(false))],
         CallsBy::Prompt => Vec::new(),

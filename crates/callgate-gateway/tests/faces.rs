@@ -6,7 +6,7 @@
 mod support;
 
 use callgate::FinishReason;
-use callgate_gateway::config::{CallsBy, ModelSettings};
+use callgate_gateway::config::{CallsBy, ModelSettings, OnFailure};
 use serde_json::{Value, json};
 use support::{FACES, Script, Told, ask, calls, in_front_of, question, read, serve, upstream};
 
@@ -225,6 +225,30 @@ async fn a_choice_of_tools_is_kept_in_every_face() {
             let got = ask(running.address, face, &body).await;
             let response = read(&got);
             assert_eq!((calls(&response), response.text.trim()), (vec![], "Now."), "{face}: {}", got.body);
+            // None, and nothing but a call: the answer says so, and is not empty.
+            let only = call.trim_start_matches("Now.\n");
+            for (on_failure, status) in
+                [(OnFailure::Explain, 200), (OnFailure::Error, 422), (OnFailure::Quiet, 200)]
+            {
+                let script = Script::default();
+                script.tell(Told::text(only, 4));
+                let mut settings = in_front_of(upstream(&script).await);
+                settings.on_failure = on_failure;
+                let running = serve(settings).await;
+                let got = ask(running.address, face, &body).await;
+                assert_eq!(got.status, status, "{face}: {}", got.body);
+                assert!(got.body.contains("tried to call get_weather"), "{face}: {}", got.body);
+                if status == 200 {
+                    let response = read(&got);
+                    let is_told = response.text.contains("tried to call get_weather");
+                    assert_eq!(
+                        (calls(&response), is_told),
+                        (vec![], on_failure == OnFailure::Explain),
+                        "{}",
+                        got.body
+                    );
+                }
+            }
             // Required: words are not enough, and the model is told so.
             let script = Script::default();
             script.tell(Told::text("I would rather not.", 4));

@@ -105,6 +105,29 @@ async fn what_failed_is_counted_once_and_said_with_its_code() {
     assert!(metrics.contains("callgate_requests_total{api=\"chat\",status=\"500\"} 2"), "{metrics}");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn findings_are_counted_by_model_and_dialect_and_the_time_that_was_added_is_measured() {
+    let script = Script::default();
+    script
+        .tell(Told::text("<tool_call>{'name': 'get_weather', 'arguments': {'city': 'Oslo'}}</tool_call>", 4));
+    script.tell(Told::text("<tool_call>{\"name\": \"get_weather\", \"arguments\": {}}</tool_call>", 4));
+    let running = serve(in_front_of(upstream(&script).await)).await;
+    for model in ["m", "other"] {
+        let mut body = question(FACES[0], false);
+        body["model"] = model.into();
+        ask(running.address, FACES[0], &body).await;
+    }
+    let metrics = send(running.address, "GET", "/metrics", &[], Vec::new()).await.body;
+    let row = |what: &str, model: &str, dialect: &str, code: &str, number: u32| {
+        format!("callgate_{what}_total{{model=\"{model}\",dialect=\"{dialect}\",code=\"{code}\"}} {number}")
+    };
+    assert!(metrics.contains(&row("repairs", "m", "hermes", "single-quotes", 5)), "{metrics}");
+    assert!(metrics.contains(&row("findings", "other", "hermes", "missing-argument", 1)), "{metrics}");
+    for part in ["before", "answer"] {
+        assert!(metrics.contains(&format!("callgate_added_seconds_count{{part=\"{part}\"}} 2")), "{metrics}");
+    }
+}
+
 /// Headers and bodies that came to a server.
 type Came = Arc<Mutex<Vec<(HeaderMap, Value)>>>;
 

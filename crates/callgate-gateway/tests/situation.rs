@@ -22,8 +22,11 @@ use tokio::net::TcpListener;
 struct Server {
     kind: &'static str,
     asked: Arc<Mutex<Vec<Value>>>,
+    /// The conversations that its template was shown for.
+    rendered: Arc<Mutex<Vec<Value>>>,
 }
 
+const THOUGHT: &str = "They want the weather of Oslo.\n</think>\n\n";
 const TEXT_CALL: &str = "<tool_call>{\"name\": \"NAME\", \"arguments\": ARGUMENTS}</tool_call>";
 
 /// A stream whose prompt had so many tokens.
@@ -53,6 +56,16 @@ async fn chat(State(server): State<Server>, body: String) -> Response {
     let shown = 20 + 100 * u64::from(has_tools);
     match server.kind {
         "structured" if has_tools => stream(&[call], shown),
+        // The template has opened a thought already, unless it is told otherwise.
+        "llamacpp that thinks" if has_tools || body["reasoning_format"] == "none" => {
+            let thinks = body["chat_template_kwargs"]["enable_thinking"] != false;
+            stream(&[json!({"content": if thinks { format!("{THOUGHT}{text}") } else { text }})], shown)
+        }
+        // As before, and the tools are not shown to the model.
+        "llamacpp that thinks alone" if body["reasoning_format"] == "none" => {
+            stream(&[json!({"content": format!("{THOUGHT}{text}")})], 20)
+        }
+        "llamacpp that thinks alone" => stream(&[json!({"content": "Hello."})], 20),
         "sglang" | "llamacpp" if has_tools => stream(&[json!({"content": text})], shown),
         // As vLLM without a parser.
         "vllm" if has_tools && !is_none => {
@@ -75,7 +88,36 @@ async fn chat(State(server): State<Server>, body: String) -> Response {
 }
 
 async fn models(State(server): State<Server>) -> String {
-    json!({"data": [{"id": "m", "owned_by": server.kind}]}).to_string()
+    let owner = server.kind.split(" that").next();
+    json!({"data": [{"id": "m", "owned_by": owner}]}).to_string()
+}
+
+/// As llama-server renders its template; others have no such path.
+async fn apply_template(State(server): State<Server>, body: String) -> Response {
+    if !server.kind.starts_with("llamacpp that") {
+        return axum::http::StatusCode::NOT_FOUND.into_response();
+    }
+    let body: Value = serde_json::from_str(&body).unwrap();
+    server.rendered.lock().unwrap().push(body.clone());
+    let thinks = body["chat_template_kwargs"]["enable_thinking"] != false;
+    let thought = if thinks { "<think>\n" } else { "<think>\n\n</think>\n\n" };
+    let question = body["messages"][0]["content"].as_str().unwrap();
+    let mut prompt = format!("<|im_start|>user\n{question}<|im_end|>\n");
+    if body["add_generation_prompt"] != false {
+        prompt.push_str(&format!("<|im_start|>assistant\n{thought}"));
+    }
+    json!({"prompt": prompt}).to_string().into_response()
+}
+
+async fn ollama_chat(State(server): State<Server>) -> String {
+    let text = TEXT_CALL.replace("NAME", "get_weather").replace("ARGUMENTS", "{\"city\": \"Oslo\"}");
+    let thought = if server.kind == "ollama that thinks" { THOUGHT } else { "" };
+    let said =
+        json!({"message": {"role": "assistant", "content": format!("{thought}{text}")}, "done": false});
+    format!(
+        "{said}\n{}\n",
+        json!({"message": {"role": "assistant", "content": ""}, "done": true, "done_reason": "stop"})
+    )
 }
 
 async fn show(State(server): State<Server>, body: String) -> Response {
@@ -83,6 +125,14 @@ async fn show(State(server): State<Server>, body: String) -> Response {
     server.asked.lock().unwrap().push(body);
     let shown = match server.kind {
         "ollama with tools" => json!({"capabilities": ["completion", "tools"], "template": "{{ .Prompt }}"}),
+        "ollama that thinks" => json!({
+            "capabilities": ["completion", "tools"],
+            "template": "{{ range .Messages }}{{ .Content }}{{ end }}<|assistant|><think>\n{{ .Response }}",
+        }),
+        "ollama that knows thoughts" => json!({
+            "capabilities": ["completion", "tools", "thinking"],
+            "template": "{{ range .Messages }}{{ .Content }}{{ end }}<|assistant|><think>\n{{ .Response }}",
+        }),
         "ollama without" => json!({"capabilities": ["completion"], "template": "{{ .Prompt }}"}),
         "old ollama with tools" => json!({"template": "{{ if .Tools }}{{ .Tools }}{{ end }}"}),
         "old ollama without" => json!({"template": "{{ .Prompt }}"}),
@@ -92,11 +142,13 @@ async fn show(State(server): State<Server>, body: String) -> Response {
 }
 
 async fn start(kind: &'static str) -> (Server, Settings) {
-    let server = Server { kind, asked: Arc::default() };
+    let server = Server { kind, asked: Arc::default(), rendered: Arc::default() };
     let router = axum::Router::new()
         .route("/v1/chat/completions", post(chat))
         .route("/v1/models", get(models))
         .route("/api/show", post(show))
+        .route("/api/chat", post(ollama_chat))
+        .route("/apply-template", post(apply_template))
         .with_state(server.clone());
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -203,4 +255,60 @@ async fn what_one_wire_does_not_know_is_a_fault_of_the_settings() {
         settings.upstreams[0].models = vec!["llama*".to_owned()];
         assert!(Gateway::new(settings).await.is_ok());
     }
+}
+
+/// Asks for the weather; what the answer holds is the call, the thought, and no text.
+async fn thinks(kind: &str, settings: Settings, thought: &str) {
+    let running = serve(settings).await;
+    for stream in [false, true] {
+        let face = "/v1/chat/completions";
+        let got = ask(running.address, face, &question(face, stream)).await;
+        let read = read(&got);
+        let wanted = [("get_weather".to_owned(), json!({"city": "Oslo"}))];
+        assert_eq!(calls(&read), wanted, "{kind}: {}", got.body);
+        assert_eq!((read.reasoning.trim(), read.text.trim()), (thought, ""), "{kind}: {}", got.body);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_prompt_that_begins_a_thought_is_known_by_the_servers_template() {
+    let thought = THOUGHT.split('\n').next().unwrap();
+    for kind in ["llamacpp that thinks", "llamacpp that thinks alone", "ollama that thinks"] {
+        let (server, settings) = start(kind).await;
+        thinks(kind, settings.clone(), thought).await;
+        assert!(server.rendered.lock().unwrap().len() <= 2, "{kind}: it is looked at once");
+    }
+    // A server that takes thoughts out itself leaves none in the text.
+    let (_, settings) = start("ollama that knows thoughts").await;
+    thinks("knows thoughts", settings, "").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_request_says_about_thinking_and_what_the_settings_say_both_count() {
+    let (server, mut settings) = start("llamacpp that thinks").await;
+    let mut row = ModelSettings::named("m");
+    row.calls = Some(CallsBy::TextLlamaServer);
+    settings.models = vec![row.clone()];
+    settings.probe = false;
+    let running = serve(settings.clone()).await;
+    let face = "/v1/chat/completions";
+    let mut asked = question(face, false);
+    for (thinks, thought) in
+        [(true, "They want the weather of Oslo."), (false, ""), (true, "They want the weather of Oslo.")]
+    {
+        asked["chat_template_kwargs"] = json!({"enable_thinking": thinks});
+        let got = ask(running.address, face, &asked).await;
+        let read = read(&got);
+        assert_eq!((calls(&read).len(), read.reasoning.trim()), (1, thought), "{}", got.body);
+    }
+    assert_eq!(
+        server.rendered.lock().unwrap().len(),
+        4,
+        "with and without its end, once for each way to ask"
+    );
+    // What the settings say is not asked for.
+    row.prompt_tail = Some("<think>\n".to_owned());
+    settings.models = vec![row];
+    thinks("settings", settings, "They want the weather of Oslo.").await;
+    assert_eq!(server.rendered.lock().unwrap().len(), 4);
 }

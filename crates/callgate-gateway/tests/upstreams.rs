@@ -314,3 +314,54 @@ async fn an_open_answer_comes_to_its_end_when_the_server_is_told_to_stop() {
     tokio::time::sleep(Duration::from_millis(50)).await;
     assert!(TcpStream::connect(address).await.is_err(), "it takes no more");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_serves_one_request_after_the_other() {
+    for cut in [0, 7] {
+        let script = Script::default();
+        script.tell(Told::text(CALL, 5).cut(cut));
+        let watched = watched(in_front_of(upstream(&script).await)).await;
+        for number in 0..5 {
+            for face in FACES {
+                let got = ask(watched.address(), face, &question(face, number % 2 == 0)).await;
+                assert_eq!(calls(&read(&got)).len(), 1, "{face}: {}", got.body);
+            }
+        }
+        // The end of a body may be on its way when the next request comes.
+        assert!(script.accepted() <= 4, "{} connections for 20 requests", script.accepted());
+        watched.calm("connections that waited").await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_that_the_server_closed_costs_nobody_an_answer() {
+    let body = String::from_utf8(Told::text(CALL, 5).body).unwrap();
+    let answer = format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    for waits in [true, false] {
+        let answer = answer.clone();
+        let server = raw(move |mut stream| {
+            let answer = answer.clone();
+            async move {
+                stream.write_all(answer.as_bytes()).await.unwrap();
+                // It closes after a moment, or as soon as a second request is there.
+                match waits {
+                    true => tokio::time::sleep(Duration::from_millis(20)).await,
+                    false => {
+                        let _ = stream.read(&mut [0; 4096]).await;
+                    }
+                }
+            }
+        })
+        .await;
+        let watched = watched(in_front_of(server)).await;
+        for _ in 0..4 {
+            let got = ask(watched.address(), FACES[0], &question(FACES[0], false)).await;
+            assert_eq!(calls(&read(&got)).len(), 1, "{waits}: {}", got.body);
+            tokio::time::sleep(Duration::from_millis(40)).await;
+        }
+        watched.calm("connections that were closed").await;
+    }
+}

@@ -15,7 +15,8 @@ const WHOLE: usize = 64 << 10;
 const TAIL: usize = 50;
 
 /// How much of argument values is kept.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Style {
     /// Types and sizes only.
     #[default]

@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use super::Origin;
 use super::table::STRICT_SWITCH;
-use super::yaml::{Content, Unreadable, YamlEntry};
+use super::yaml::{Content, YamlEntry};
+use crate::yaml::YamlFault;
 
 /// What the files are called.
 const NAME: &str = "settings.json";
@@ -26,8 +27,8 @@ pub(super) fn is_settings(origin: &Origin) -> bool {
 }
 
 /// The values of our keys, in order. Editors allow comments and commas before closers.
-pub(super) fn entries(text: &str) -> Result<Vec<YamlEntry>, Unreadable> {
-    let fault = |message: String| Unreadable {
+pub(super) fn entries(text: &str) -> Result<Vec<YamlEntry>, YamlFault> {
+    let fault = |message: String| YamlFault {
         line: 0,
         key: String::new(),
         message,

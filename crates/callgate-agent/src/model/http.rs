@@ -1,9 +1,10 @@
 //! One HTTP request and its answer, byte by byte, with a limit on every wait: connecting, the first byte, silence, and
 //! the whole.
 //!
-//! Each request has its own connection, which ends with the answer or when the answer is dropped: that is how a server
-//! learns that nobody listens any more. It is no task of its own: whoever waits for the answer moves its bytes, so that all
-//! that one look at the network brought is there at once. Nothing is followed, cached or decompressed.
+//! A connection carries one request at a time and is kept for the next when the answer has come to its end. When an answer
+//! is dropped before that, its connection ends: that is how a server learns that nobody listens any more. It is no task of
+//! its own: whoever waits for the answer moves its bytes, so that all that one look at the network brought is there at once.
+//! Nothing is followed, cached or decompressed.
 
 use std::future::poll_fn;
 use std::io;
@@ -26,12 +27,15 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto::ring};
 
+use super::pool::{Line, Pool};
 use super::{Address, BoxFuture, FaultCode, ModelFault};
 
 /// The most bytes of one answer: far more than any model writes, and little enough to survive.
 const ANSWER: usize = 256 << 20;
 /// The most bytes of a rejection that are read for its message.
 const REJECTION: usize = 16 << 10;
+/// How long a connection whose answer has been read may take until it is at its end.
+const LAST: Duration = Duration::from_secs(1);
 
 /// How long each part of an answer may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,6 +164,8 @@ pub(crate) struct Http {
     pub(crate) timeouts: Timeouts,
     pub(crate) key: Option<Secret>,
     pub(crate) connect: Arc<dyn Connect>,
+    /// The connections that wait for a request.
+    pub(super) pool: Arc<Pool>,
 }
 
 impl std::fmt::Debug for Http {
@@ -169,22 +175,17 @@ impl std::fmt::Debug for Http {
 }
 
 impl Http {
-    /// Sends JSON to a path and waits for the head of the answer. A status other than success is a fault.
-    pub(crate) async fn post(&self, path: &str, json: Vec<u8>) -> Result<HttpAnswer, ModelFault> {
-        self.post_with(path, json, &[]).await
-    }
-
-    /// The same with further headers.
-    pub(crate) async fn post_with(
+    /// Sends JSON to a path, with further headers, and waits for the head of the answer. A status other than success is a
+    /// fault.
+    pub(crate) async fn post(
         &self,
         path: &str,
         json: Vec<u8>,
         headers: &[(&'static str, String)],
     ) -> Result<HttpAnswer, ModelFault> {
-        let started = Instant::now();
-        let end = started + self.timeouts.total;
-        let sent = self.send(path, json, headers, started, end).await;
-        let (response, driver, first) = sent.map_err(|fault| self.named(fault))?;
+        let end = Instant::now() + self.timeouts.total;
+        let sent = self.send(path, json, headers, end).await;
+        let (response, line, first) = sent.map_err(|fault| self.named(fault))?;
         let status = response.status();
         let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
         let encoding = header(CONTENT_ENCODING).filter(|encoding| *encoding != "identity");
@@ -192,8 +193,8 @@ impl Http {
         let retry_after = header(RETRY_AFTER).and_then(|text| text.trim().parse().ok());
         let is_event_stream = header(CONTENT_TYPE).is_some_and(|kind| kind.starts_with("text/event-stream"));
         let mut answer = HttpAnswer {
-            body: response.into_body(),
-            driver,
+            flow: Some(Flow { body: response.into_body(), line }),
+            pool: Arc::clone(&self.pool),
             alarm: Box::pin(sleep_until(first.min(end))),
             first: Some(first),
             end,
@@ -220,9 +221,8 @@ impl Http {
         path: &str,
         json: Vec<u8>,
         headers: &[(&'static str, String)],
-        started: Instant,
         end: Instant,
-    ) -> Result<(Response<Incoming>, Driver, Instant), ModelFault> {
+    ) -> Result<(Response<Incoming>, Line, Instant), ModelFault> {
         let mut request = self.request(path, json)?;
         for (name, value) in headers {
             // What cannot be a header is not worth the request.
@@ -230,7 +230,26 @@ impl Http {
                 request.headers_mut().insert(*name, value);
             }
         }
-        let until = (started + self.timeouts.connect).min(end);
+        // A server may close a connection while a request is on its way; then nothing of an answer has come, and a new
+        // connection is tried.
+        if let Some(mut line) = self.pool.take() {
+            let first = Instant::now() + self.timeouts.first_byte;
+            match timeout_at(first.min(end), line.send(request.clone())).await {
+                Ok(Ok(response)) => return Ok((response, line, first)),
+                Ok(Err(_)) => self.pool.clear(),
+                Err(_) => return Err(late(FaultCode::FirstByteTimeout, first, end)),
+            }
+        }
+        let mut line = self.open((Instant::now() + self.timeouts.connect).min(end), end).await?;
+        let first = Instant::now() + self.timeouts.first_byte;
+        match timeout_at(first.min(end), line.send(request)).await {
+            Ok(Ok(response)) => Ok((response, line, first)),
+            Ok(Err(error)) => Err(broke(&error)),
+            Err(_) => Err(late(FaultCode::FirstByteTimeout, first, end)),
+        }
+    }
+
+    async fn open(&self, until: Instant, end: Instant) -> Result<Line, ModelFault> {
         let stream = match timeout_at(until, self.connect.connect(&self.address)).await {
             Ok(Ok(stream)) => stream,
             Ok(Err(error)) => {
@@ -238,24 +257,13 @@ impl Http {
             }
             Err(_) => return Err(late(FaultCode::ConnectTimeout, until, end)),
         };
-        let broke = |error: hyper::Error| {
-            ModelFault::new(
-                FaultCode::Disconnected,
-                format!("the connection broke before the answer: {error}"),
-            )
-        };
-        let (mut sender, connection) =
-            hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(broke)?;
-        let mut driver = Driver(Some(Box::pin(async move {
+        let opened = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await;
+        let (sender, connection) = opened.map_err(|error| broke(&error))?;
+        let driver = Box::pin(async move {
             // The connection's own result adds nothing: every error also reaches the body.
             let _ = connection.await;
-        })));
-        let first = Instant::now() + self.timeouts.first_byte;
-        match timeout_at(first.min(end), driver.until(sender.send_request(request))).await {
-            Ok(Ok(response)) => Ok((response, driver, first)),
-            Ok(Err(error)) => Err(broke(error)),
-            Err(_) => Err(late(FaultCode::FirstByteTimeout, first, end)),
-        }
+        });
+        Ok(Line::new(sender, driver))
     }
 
     fn request(&self, path: &str, json: Vec<u8>) -> Result<Request<Full<Bytes>>, ModelFault> {
@@ -284,8 +292,9 @@ impl Http {
 
 /// The body of an answer, as it arrives.
 pub(crate) struct HttpAnswer {
-    body: Incoming,
-    driver: Driver,
+    /// Nothing once it is over.
+    flow: Option<Flow>,
+    pool: Arc<Pool>,
     /// Rings when something may have taken too long; it is set again only then, and not for each chunk.
     alarm: Pin<Box<Sleep>>,
     /// Until when the first byte has to come, while none has.
@@ -298,23 +307,10 @@ pub(crate) struct HttpAnswer {
     pub(crate) is_event_stream: bool,
 }
 
-/// What moves the bytes, until the connection is over. Without it the connection closes.
-struct Driver(Option<BoxFuture<'static, ()>>);
-
-impl Driver {
-    /// Moves bytes until this is done.
-    async fn until<T>(&mut self, done: impl Future<Output = T>) -> T {
-        let mut done = pin!(done);
-        poll_fn(|context| {
-            if let Some(moving) = &mut self.0
-                && moving.as_mut().poll(context).is_ready()
-            {
-                self.0 = None;
-            }
-            done.as_mut().poll(context)
-        })
-        .await
-    }
+/// A body that arrives, and what it arrives by.
+struct Flow {
+    body: Incoming,
+    line: Line,
 }
 
 /// That something took too long.
@@ -330,7 +326,12 @@ impl HttpAnswer {
             };
             let frame = match self.frame(until.min(self.end)).await {
                 Err(Late) => return Err(self.fault(late(code, until, self.end))),
-                Ok(None) => return Ok(None),
+                Ok(None) => {
+                    if let Some(flow) = self.flow.take() {
+                        self.pool.keep(flow.line);
+                    }
+                    return Ok(None);
+                }
                 Ok(Some(Err(error))) => {
                     let message = format!("the connection broke inside the answer: {error}");
                     return Err(self.fault(ModelFault::new(FaultCode::Disconnected, message)));
@@ -354,11 +355,12 @@ impl HttpAnswer {
 
     /// The next frame of the body, if it comes in time.
     async fn frame(&mut self, until: Instant) -> Result<Option<hyper::Result<Frame<Bytes>>>, Late> {
-        let HttpAnswer { body, driver, alarm, .. } = self;
+        let HttpAnswer { flow, alarm, .. } = self;
+        let Some(Flow { body, line }) = flow else { return Ok(None) };
         if alarm.deadline() > until {
             alarm.as_mut().reset(until);
         }
-        let mut frame = pin!(driver.until(body.frame()));
+        let mut frame = pin!(line.until(body.frame()));
         poll_fn(|context| {
             if let Poll::Ready(frame) = frame.as_mut().poll(context) {
                 return Poll::Ready(Ok(frame));
@@ -372,6 +374,27 @@ impl HttpAnswer {
             Poll::Pending
         })
         .await
+    }
+
+    /// Lets go of an answer that said itself that it is over. Its connection is kept if it comes to its end soon, as it does
+    /// where nothing but the end of the body is left.
+    pub(crate) fn leave(&mut self) {
+        let (Some(Flow { mut body, mut line }), pool) = (self.flow.take(), Arc::clone(&self.pool)) else {
+            return;
+        };
+        tokio::spawn(async move {
+            let rest = async {
+                let mut left = REJECTION;
+                while let Some(frame) = line.until(body.frame()).await {
+                    let length = frame.ok()?.into_data().map_or(0, |bytes| bytes.len());
+                    left = left.checked_sub(length)?;
+                }
+                Some(())
+            };
+            if let Ok(Some(())) = tokio::time::timeout(LAST, rest).await {
+                pool.keep(line);
+            }
+        });
     }
 
     /// A fault of this answer: from whom, and after how much.
@@ -396,6 +419,10 @@ impl HttpAnswer {
         let said = error_message(&value).unwrap_or_else(|| plain(&text));
         if said.is_empty() { "the server rejected the request without a reason".to_owned() } else { said }
     }
+}
+
+fn broke(error: &hyper::Error) -> ModelFault {
+    ModelFault::new(FaultCode::Disconnected, format!("the connection broke before the answer: {error}"))
 }
 
 /// The error that an answer of JSON reports, in the forms that servers use.

@@ -11,6 +11,7 @@ mod lines;
 mod message;
 mod ollama;
 mod openai;
+mod pool;
 mod reading;
 mod responses;
 mod rules;
@@ -88,6 +89,7 @@ impl Server {
                 timeouts: Timeouts::default(),
                 key: None,
                 connect: Arc::new(Network::default()),
+                pool: Arc::default(),
             },
         }
     }
@@ -107,6 +109,7 @@ impl Server {
     /// Reaches it another way than over the network.
     pub fn reached_by(mut self, connect: impl Connect + 'static) -> Self {
         self.http.connect = Arc::new(connect);
+        self.http.pool = Arc::default();
         self
     }
 

@@ -35,24 +35,13 @@ impl Ollama {
         Ollama { http }
     }
 
-    /// Sends the body of a request for a stream as it stands; the answer comes in chunks.
-    pub async fn ask(&self, json: Vec<u8>) -> Result<Box<dyn ModelChunks>, ModelFault> {
-        self.ask_with(json, &[]).await
-    }
-
-    /// The same with further headers: those of a trace.
-    pub async fn ask_with(
+    /// Sends the body of a request for a stream as it stands, with further headers; the answer comes in chunks.
+    pub async fn ask(
         &self,
         json: Vec<u8>,
         headers: &[(&'static str, String)],
     ) -> Result<Box<dyn ModelChunks>, ModelFault> {
-        let answer = self.http.post_with(CHAT, json, headers).await?;
-        Ok(Box::new(Reading::new(answer, Framing::Lines, OllamaFormat::default())))
-    }
-
-    async fn post(&self, json: Vec<u8>, framing: Framing) -> Result<Box<dyn ModelChunks>, ModelFault> {
-        let answer = self.http.post(CHAT, json).await?;
-        Ok(Box::new(Reading::new(answer, framing, OllamaFormat::default())))
+        Reading::<OllamaFormat>::ask(&self.http, CHAT, json, headers, Some(Framing::Lines)).await
     }
 }
 
@@ -62,7 +51,8 @@ impl Model for Ollama {
         request: &'a ChatRequest,
     ) -> BoxFuture<'a, Result<Box<dyn ModelChunks>, ModelFault>> {
         let framing = if request.stream { Framing::Lines } else { Framing::Whole };
-        Box::pin(self.post(body(request).to_string().into_bytes(), framing))
+        let json = body(request).to_string().into_bytes();
+        Box::pin(Reading::<OllamaFormat>::ask(&self.http, CHAT, json, &[], Some(framing)))
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::http::Http;
 use super::json::Json;
 use super::message::{message, words};
-use super::reading::{Format, Framing, Part, Reading};
+use super::reading::{Format, Part, Reading};
 use super::{BoxFuture, ChatRequest, Model, ModelChunk, ModelChunks, ModelFault, Served, Server, Usage};
 use crate::history::{Wire, to_wire};
 use crate::written::Written;
@@ -38,21 +38,13 @@ impl OpenAi {
         OpenAi { http }
     }
 
-    /// Sends the body of a request as it stands; the answer comes in chunks.
-    pub async fn ask(&self, json: Vec<u8>) -> Result<Box<dyn ModelChunks>, ModelFault> {
-        self.ask_with(json, &[]).await
-    }
-
-    /// The same with further headers: those of a trace.
-    pub async fn ask_with(
+    /// Sends the body of a request as it stands, with further headers; the answer comes in chunks.
+    pub async fn ask(
         &self,
         json: Vec<u8>,
         headers: &[(&'static str, String)],
     ) -> Result<Box<dyn ModelChunks>, ModelFault> {
-        let answer = self.http.post_with(CHAT, json, headers).await?;
-        // A server that was asked for a stream may still answer with one document, and says so.
-        let framing = if answer.is_event_stream { Framing::Events } else { Framing::Whole };
-        Ok(Box::new(Reading::new(answer, framing, OpenAiFormat::default())))
+        Reading::<OpenAiFormat>::ask(&self.http, CHAT, json, headers, None).await
     }
 }
 
@@ -61,7 +53,7 @@ impl Model for OpenAi {
         &'a self,
         request: &'a ChatRequest,
     ) -> BoxFuture<'a, Result<Box<dyn ModelChunks>, ModelFault>> {
-        Box::pin(self.ask(body(request).to_string().into_bytes()))
+        Box::pin(self.ask(body(request).to_string().into_bytes(), &[]))
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use callgate::internal::json::{Kind, Tape};
 
-use super::http::{HttpAnswer, plain};
+use super::http::{Http, HttpAnswer, plain};
 use super::json::Json;
 use super::lines::Lines;
 use super::{BoxFuture, FaultCode, ModelChunk, ModelChunks, ModelFault, Served};
@@ -93,8 +93,22 @@ pub(crate) struct Reading<F> {
 }
 
 impl<F: Format> Reading<F> {
-    pub(crate) fn new(answer: HttpAnswer, framing: Framing, format: F) -> Self {
-        Reading { answer, parser: Parser::new(framing, format) }
+    /// Sends a request, and reads the answer. Without a framing it is as the server says: a server that was asked for a
+    /// stream may still answer with one document.
+    pub(super) async fn ask(
+        http: &Http,
+        path: &str,
+        json: Vec<u8>,
+        headers: &[(&'static str, String)],
+        framing: Option<Framing>,
+    ) -> Result<Box<dyn ModelChunks>, ModelFault>
+    where
+        F: Default + 'static,
+    {
+        let answer = http.post(path, json, headers).await?;
+        let told = if answer.is_event_stream { Framing::Events } else { Framing::Whole };
+        let parser = Parser::new(framing.unwrap_or(told), F::default());
+        Ok(Box::new(Reading { answer, parser }))
     }
 
     async fn advance(&mut self) -> Result<Option<ModelChunk>, ModelFault> {
@@ -103,6 +117,7 @@ impl<F: Format> Reading<F> {
                 return Ok(Some(chunk));
             }
             if self.parser.is_over {
+                self.answer.leave();
                 return Ok(None);
             }
             let step = match self.answer.next().await? {

@@ -5,6 +5,7 @@ pub(crate) mod watched;
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -77,9 +78,15 @@ impl Told {
 pub(crate) struct Script {
     told: Arc<Mutex<VecDeque<Told>>>,
     asked: Arc<Mutex<Vec<Value>>>,
+    accepted: Arc<AtomicUsize>,
 }
 
 impl Script {
+    /// How many connections there have been.
+    pub(crate) fn accepted(&self) -> usize {
+        self.accepted.load(Ordering::Relaxed)
+    }
+
     /// The requests that came.
     pub(crate) fn asked(&self) -> Vec<Value> {
         self.asked.lock().unwrap().clone()
@@ -141,9 +148,11 @@ pub(crate) async fn upstream(script: &Script) -> SocketAddr {
         .route("/v1/embeddings", post(told))
         .fallback(any(|| async { Response::builder().status(404).body(Body::empty()).unwrap() }))
         .with_state(script.clone());
+    let accepted = script.accepted.clone();
     tokio::spawn(async move {
         loop {
             let Ok((stream, _)) = listener.accept().await else { return };
+            accepted.fetch_add(1, Ordering::Relaxed);
             let service = hyper_util::service::TowerToHyperService::new(router.clone());
             tokio::spawn(async move {
                 let _ = hyper::server::conn::http1::Builder::new()

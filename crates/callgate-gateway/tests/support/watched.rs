@@ -83,7 +83,8 @@ impl Watched {
     /// Nothing is left of what was done.
     pub(crate) async fn calm(&self, what: &str) {
         let mut last = String::new();
-        for _ in 0..100 {
+        // Connections to servers wait for some seconds for a next request.
+        for _ in 0..200 {
             let active = self.gauge("callgate_active_requests").await;
             // The connection that asks is one.
             let connections = self.gauge("callgate_connections").await;
