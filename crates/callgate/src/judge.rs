@@ -468,6 +468,13 @@ fn fit_arguments(
     {
         return unwrapped;
     }
+    if findings.is_empty()
+        && let Some((inner, tape)) = tool.wrapped_in_text(outer.0, outer.1)
+        && let Some(unwrapped) =
+            inner_arguments(rules, tool, attempt, (&inner, &tape), (0, RepairCode::ExtraWrapper), effort)
+    {
+        return unwrapped;
+    }
     let knobs = (rules.policy.coerce, rules.policy.extra_args, attempt.untyped);
     let fit = tool.fit_within(outer.0, outer.1, knobs, effort);
     if findings.is_empty()

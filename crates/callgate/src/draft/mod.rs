@@ -23,7 +23,7 @@ use crate::schema::CompiledTool;
 use self::claims::{claim, claims_constants, find, find_first, first_named, only_name_and_arguments};
 use self::lines::Reading;
 use self::members::at_path;
-use self::params::{Params, ValueStart};
+use self::params::{Params, ValueEnd, ValueStart};
 use self::synonyms::synonyms;
 
 /// The most findings that are kept of one attempt.
@@ -424,7 +424,10 @@ impl Draft {
     /// Ends the value, whose place in the input is the span.
     pub(crate) fn end_value(&mut self, span: Span, lacks_closer: bool) {
         if let DraftBody::Params(params) = &mut self.body {
-            let (is_late, finding) = params.end(span, lacks_closer);
+            let ValueEnd { is_late, is_text, finding } = params.end(span, lacks_closer);
+            if is_text {
+                self.repaired(RepairCode::UnquotedString, span.start, span.end);
+            }
             if lacks_closer {
                 self.repairs.push(Repair {
                     code: RepairCode::MissingTag,

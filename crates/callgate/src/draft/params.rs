@@ -14,6 +14,17 @@ use crate::schema::{CompiledTool, TypeSet, type_text};
 const NOT_STRING: TypeSet =
     TypeSet::NUMBER.or(TypeSet::BOOLEAN).or(TypeSet::NULL).or(TypeSet::ARRAY).or(TypeSet::OBJECT);
 
+/// How a value ended.
+#[derive(Debug, Default)]
+pub(crate) struct ValueEnd {
+    /// Some of the white space after it had been shown, and is layout.
+    pub(crate) is_late: bool,
+    /// Its header says that it is no string, and the schema leaves nothing else.
+    pub(crate) is_text: bool,
+    /// Why it could not be typed.
+    pub(crate) finding: Option<Finding>,
+}
+
 /// Parameters that have been read, as the text of a JSON object.
 #[derive(Debug)]
 pub(crate) struct Params {
@@ -336,10 +347,10 @@ impl Params {
     }
 
     /// Ends the value: types it and writes it. The span is that of the value in the input. Where its closer is missing,
-    /// the white space before what follows is layout; true if some of it had been shown.
-    pub(crate) fn end(&mut self, span: Span, lacks_closer: bool) -> (bool, Option<Finding>) {
+    /// the white space before what follows is layout.
+    pub(crate) fn end(&mut self, span: Span, lacks_closer: bool) -> ValueEnd {
         let json = &mut self.json;
-        let Some(value) = self.value.take() else { return (false, None) };
+        let Some(value) = self.value.take() else { return ValueEnd::default() };
         if let Some(start) = value.streams {
             let tail = if value.lead_read { &value.tail } else { without_lead(&value.tail, &value.lead) };
             escape_into(json, without_trail(tail, &value.trail));
@@ -350,7 +361,7 @@ impl Params {
             }
             json.push('"');
             self.written(start - 1);
-            return (is_late, None);
+            return ValueEnd { is_late, ..ValueEnd::default() };
         }
         let start = json.len();
         let mut text = without_trail(without_lead(&value.text, &value.lead), &value.trail);
@@ -364,16 +375,19 @@ impl Params {
             // Nothing but its type tells an object without members from a list without elements.
             json.push_str(if value.list { "[]" } else { "{}" });
             self.written(start);
-            return (false, None);
+            return ValueEnd::default();
         }
         let plain = if value.unescape { unescape_xml(text) } else { text.to_owned() };
+        let types = value.place.types();
+        let is_text = value.is_string == Some(false)
+            && types.is_some_and(|types| is_text_after_all(&plain, types, self.untyped));
         let result = match value.is_string {
-            Some(true) => {
+            Some(said) if said || is_text => {
                 write_string(json, &plain);
                 Ok(())
             }
-            Some(false) => type_text(json, &plain, Some(NOT_STRING), self.untyped),
-            None => type_text(json, &plain, value.place.types(), self.untyped),
+            Some(_) => type_text(json, &plain, Some(NOT_STRING), self.untyped),
+            None => type_text(json, &plain, types, self.untyped),
         };
         let finding = result.err().map(|finding| {
             // The text stays what it is, so that the rejection shows it.
@@ -381,7 +395,7 @@ impl Params {
             finding.at(span).path(value.pointer)
         });
         self.written(start);
-        (false, finding)
+        ValueEnd { is_late: false, is_text, finding }
     }
 
     /// A value has been written from here to the end.
@@ -438,6 +452,16 @@ impl Params {
 }
 
 /// Whether a text is one JSON string from end to end.
+/// Whether a value that its header says is no string is one all the same: it is of no other type that the schema has
+/// there. A number is left to the coercions.
+fn is_text_after_all(text: &str, types: TypeSet, untyped: Untyped) -> bool {
+    let others = types.and(NOT_STRING);
+    let is_other = |types: TypeSet| {
+        !types.is_empty() && type_text(&mut String::new(), text, Some(types), untyped).is_ok()
+    };
+    types.contains(TypeSet::STRING) && !is_other(others) && !is_other(TypeSet::NUMBER)
+}
+
 fn is_json_string(text: &str) -> bool {
     text.starts_with('"') && serde_json::from_str::<String>(text).is_ok()
 }

@@ -14,7 +14,7 @@ use crate::effort::Effort;
 use crate::event::{Coercion, CoercionCode};
 use crate::finding::{Code, Finding};
 use crate::json::{Kind, Tape, escape_into, escape_pointer};
-use crate::policy::{Coerce, ExtraArgs};
+use crate::policy::{Coerce, ExtraArgs, Untyped};
 use crate::shortcuts::Shortcut;
 
 /// What became of arguments that were fitted to their schema.
@@ -152,6 +152,23 @@ impl CompiledSchema {
         let mut inner = tape.children(only).peekable();
         let is_wrapper = !declares(only) && tape.nodes()[only].kind == Kind::Object && inner.peek().is_some();
         (is_wrapper && inner.all(declares)).then_some(only)
+    }
+
+    /// The same where the only member is a text in which the object stands, as formats that write text have it.
+    pub(crate) fn wrapped_in_text(&self, outer: &str, tape: &Tape) -> Option<(String, Tape)> {
+        let mut members = tape.children(0);
+        let only = members.next().filter(|_| members.next().is_none())?;
+        if tape.nodes()[only].kind != Kind::String
+            || tape.key(outer, only).is_none_or(|key| self.has_key(&key))
+        {
+            return None;
+        }
+        let mut inner = String::new();
+        text::type_text(&mut inner, &tape.string(outer, only)?, Some(TypeSet::OBJECT), Untyped::Json).ok()?;
+        let tape = Tape::parse(&inner)?;
+        let declares = |member: usize| tape.key(&inner, member).is_some_and(|key| self.has_key(&key));
+        let is_wrapper = tape.children(0).next().is_some() && tape.children(0).all(declares);
+        is_wrapper.then_some((inner, tape))
     }
 
     fn unexpected(&self, key: &str, effort: &mut Effort) -> Finding {

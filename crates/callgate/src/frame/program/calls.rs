@@ -193,6 +193,8 @@ impl Compiler {
         let mut element = |template: &Template| {
             let start = self.emit(Op::Space);
             self.template(record, template, false);
+            // Nothing but elements stands in a value that holds them, so white space before its closer is layout.
+            self.emit(Op::Space);
             self.emit(Op::Return);
             start
         };
