@@ -28,7 +28,7 @@ pub(crate) struct Closures {
 
 impl Closures {
     pub(crate) fn of(ops: &[Op]) -> Self {
-        let mut all = Closures::default();
+        let mut all = Closures { starts: Vec::with_capacity(ops.len() + 1), ..Closures::default() };
         for pc in 0..ops.len() as Pc {
             all.starts.push(all.reached.len() as u32);
             if !is_end(ops[pc as usize]) {
@@ -36,6 +36,8 @@ impl Closures {
             }
         }
         all.starts.push(all.reached.len() as u32);
+        all.reached.shrink_to_fit();
+        all.marks.shrink_to_fit();
         all
     }
 

@@ -263,7 +263,7 @@ pub(crate) struct Program {
     pub(crate) twin_bodies: Vec<Option<Pc>>,
     /// Per instruction, the frame it belongs to.
     pub(crate) owner: Vec<u16>,
-    /// Per instruction that is a body, how its end can start, where that is always the same.
+    /// Per body, how its end can start, where that is always the same.
     pub(crate) stops: Vec<Option<Stops>>,
     /// Per first byte, the instructions at which a frame can start outside.
     pub(crate) starts: Vec<Vec<Pc>>,
@@ -299,6 +299,12 @@ impl Program {
         let Op::Body(body) = self.ops[thread.pc as usize] else { return None };
         let pc = self.twin_bodies.get(body as usize).copied().flatten()?;
         Some(thread.going_on_at(pc))
+    }
+
+    /// How the end of the body at which a thread stands can start, where that is always the same.
+    pub(super) fn stops_at_body(&self, thread: &Thread) -> Option<&Stops> {
+        let Op::Body(body) = self.ops[thread.pc as usize] else { return None };
+        self.stops[body as usize].as_ref()
     }
 
     /// The marker that a thread is reading, or would read next.

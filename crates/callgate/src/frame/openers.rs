@@ -88,6 +88,9 @@ impl FrameFilter {
 #[derive(Debug)]
 pub(crate) struct Openers {
     sets: Vec<ThreadSet>,
+    /// What the threads of the sets know, each once: few literals have been read, so it is nearly always the same. All stand
+    /// at the first instruction.
+    states: Vec<Thread>,
     /// Per place and first byte, the set before that byte.
     starts: Vec<[Option<Set>; 256]>,
     /// Per first byte, the second bytes with which something may begin anywhere.
@@ -96,13 +99,20 @@ pub(crate) struct Openers {
 
 #[derive(Debug)]
 struct ThreadSet {
-    /// The threads; their positions count from the first byte of the opener.
-    threads: Vec<Thread>,
-    edges: Vec<(u8, Set)>,
+    /// The threads, the preferred first; their positions count from the first byte of the opener.
+    threads: Box<[StoredThread]>,
+    edges: Box<[(u8, Set)]>,
     /// Whether the table ends here, and the threads read on.
     hands_over: bool,
     /// Whether a byte without an edge means that this is no opener.
     is_closed: bool,
+}
+
+/// A thread in the table: where it stands, and which of the states it is in. Threads are large, and there are thousands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct StoredThread {
+    pc: Pc,
+    state: u32,
 }
 
 impl Openers {
@@ -112,7 +122,13 @@ impl Openers {
             program,
             scratch: Scratch::default(),
             known: HashMap::new(),
-            openers: Openers { sets: Vec::new(), starts: Vec::new(), pairs: vec![ByteSet::default(); 256] },
+            states: HashMap::new(),
+            openers: Openers {
+                sets: Vec::new(),
+                states: Vec::new(),
+                starts: Vec::new(),
+                pairs: vec![ByteSet::default(); 256],
+            },
             depths: Vec::new(),
         };
         for number in 0..FrameFilter::ALL {
@@ -194,7 +210,8 @@ impl Openers {
 
     /// The threads of a set whose opener begins at `start`, the preferred first.
     pub(crate) fn threads(&self, set: Set, start: usize) -> impl Iterator<Item = Thread> {
-        self.sets[set as usize].threads.iter().map(move |thread| thread.moved(start))
+        let stored = self.sets[set as usize].threads.iter();
+        stored.map(move |thread| self.states[thread.state as usize].standing_at(thread.pc).moved(start))
     }
 
     fn walk_byte(&self, set: Set, byte: u8) -> Walk {
@@ -210,8 +227,10 @@ impl Openers {
 struct Builder<'p> {
     program: &'p Program,
     scratch: Scratch,
-    /// The sets by where their threads stand, which nearly always tells them apart.
-    known: HashMap<Vec<Pc>, Vec<Set>>,
+    /// The sets by their threads.
+    known: HashMap<Box<[StoredThread]>, Set>,
+    /// The numbers of the states.
+    states: HashMap<Thread, u32>,
     openers: Openers,
     /// Per set, how many bytes of the opener have been read.
     depths: Vec<usize>,
@@ -233,14 +252,12 @@ impl Builder<'_> {
 
     /// The number of a set, which is new if its threads are.
     fn set(&mut self, threads: &Threads, depth: usize) -> Set {
-        let threads: Vec<Thread> = threads.iter().copied().collect();
-        let places: Vec<Pc> = threads.iter().map(|thread| thread.pc).collect();
-        let alike = self.known.entry(places).or_default();
-        if let Some(set) = alike.iter().find(|set| self.openers.sets[**set as usize].threads == threads) {
+        let stored: Box<[StoredThread]> = threads.iter().map(|thread| self.stored(thread)).collect();
+        if let Some(set) = self.known.get(&stored) {
             return *set;
         }
         let set = self.openers.sets.len() as Set;
-        alike.push(set);
+        self.known.insert(stored.clone(), set);
         let op = |thread: &Thread| self.program.ops[thread.pc as usize];
         let is_literal =
             |thread: &Thread| matches!(op(thread), Op::Byte(_) | Op::Space | Op::Space1 | Op::Line);
@@ -252,9 +269,18 @@ impl Builder<'_> {
                 || matches!(self.program.ops.get(thread.pc as usize + 1), Some(Op::Special(_)))
         });
         let is_closed = !hands_over && depth < LONGEST && threads.iter().all(is_literal);
-        self.openers.sets.push(ThreadSet { threads, edges: Vec::new(), hands_over, is_closed });
+        self.openers.sets.push(ThreadSet { threads: stored, edges: Box::default(), hands_over, is_closed });
         self.depths.push(depth);
         set
+    }
+
+    fn stored(&mut self, thread: &Thread) -> StoredThread {
+        let states = &mut self.openers.states;
+        let state = *self.states.entry(thread.standing_at(0)).or_insert_with_key(|state| {
+            states.push(*state);
+            states.len() as u32 - 1
+        });
+        StoredThread { pc: thread.pc, state }
     }
 
     /// Follows every edge of every set, which may make new sets.
@@ -263,7 +289,7 @@ impl Builder<'_> {
         while at < self.openers.sets.len() {
             let depth = self.depths[at];
             if !self.openers.sets[at].hands_over && depth < LONGEST {
-                let threads = self.openers.sets[at].threads.clone();
+                let threads: Vec<Thread> = self.openers.threads(at as Set, 0).collect();
                 let mut edges = Vec::new();
                 for byte in self.expected(&threads) {
                     // A suffix is a word that differs from response to response.
@@ -276,7 +302,7 @@ impl Builder<'_> {
                         edges.push((byte, self.set(&next, depth + 1)));
                     }
                 }
-                self.openers.sets[at].edges = edges;
+                self.openers.sets[at].edges = edges.into();
             }
             at += 1;
         }

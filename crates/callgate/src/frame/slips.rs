@@ -42,7 +42,7 @@ impl Slip {
 }
 
 /// The slips of a thread.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Slips(u8);
 
 impl Slips {

@@ -21,23 +21,23 @@ impl Stops {
     /// The stops of every body in a program, as far as they are the same whenever it is read.
     pub(super) fn of_program(program: &Program) -> Vec<Option<Stops>> {
         let mut scratch = Scratch::default();
-        let stops = (0..program.ops.len() as Pc).map(|pc| {
-            let Op::Body(body) = program.ops[pc as usize] else { return None };
+        let mut stops = vec![None; program.bodies.len()];
+        for (pc, op) in (0..).zip(&program.ops) {
+            let Op::Body(body) = *op else { continue };
             // The end of a value is looked for with slips as well; JSON tells its end itself.
             let is_value = matches!(program.bodies[body as usize], Body::Value { .. });
             let twin = program.twin_at_body(&Thread::new(pc, 0)).filter(|_| is_value);
             let ends = [Thread::new(pc, 0)].into_iter().chain(twin).map(Thread::past_body);
-            let is_fixed = ends.clone().all(|end| is_fixed(program, end.pc));
-            is_fixed.then(|| Stops::before(program, &mut scratch, ends))
-        });
-        let mut stops: Vec<Option<Stops>> = stops.collect();
+            if ends.clone().all(|end| is_fixed(program, end.pc)) {
+                stops[body as usize] = Some(Stops::before(program, &mut scratch, ends));
+            }
+        }
         // JSON ends in the twin of a frame as it does in the frame: what may be absent there says nothing.
-        for (pc, op) in program.ops.iter().enumerate() {
-            if let Op::Body(body) = op
-                && !matches!(program.bodies[*body as usize], Body::Value { .. })
-                && let Some(twin) = program.twin_bodies.get(*body as usize).copied().flatten()
+        for (body, twin) in program.twin_bodies.iter().enumerate() {
+            if !matches!(program.bodies[body], Body::Value { .. })
+                && let Some(Op::Body(twin)) = twin.map(|pc| program.ops[pc as usize])
             {
-                stops[twin as usize] = stops[pc].clone();
+                stops[twin as usize] = stops[body].clone();
             }
         }
         stops

@@ -12,7 +12,7 @@ use super::slips::Slips;
 pub(super) const LONGEST_WORD: usize = 256;
 
 /// A place in the words of a frame. Threads are copied for every byte of a header, so it leaves room for a niche.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct WordStart(NonZeroU32);
 
 impl WordStart {
@@ -26,7 +26,7 @@ impl WordStart {
 }
 
 /// A range of the words of a frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Words {
     start: WordStart,
     /// Words are at most [`LONGEST_WORD`] bytes long.
@@ -44,7 +44,7 @@ impl Words {
 }
 
 /// One way of reading what has come so far.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Thread {
     pub(crate) pc: Pc,
     /// Whether white space may come before what it reads next.
@@ -93,7 +93,7 @@ pub(crate) struct Thread {
 }
 
 /// How far the opening or closing line of a fence has been read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum FenceLine {
     /// Nothing of it, or white space without a line break.
     Before,
@@ -205,6 +205,11 @@ impl Thread {
     pub(crate) fn moved(mut self, by: usize) -> Self {
         self.call_start += by;
         self
+    }
+
+    /// A thread that knows the same and stands at another instruction.
+    pub(super) fn standing_at(self, pc: Pc) -> Self {
+        Thread { pc, ..self }
     }
 
     /// Whether it carries state that the bytes of an opener alone do not determine: a word, a commitment, a pending start.

@@ -294,7 +294,7 @@ impl Machine {
     /// How the end of the body at which threads wait can start.
     fn stops_after(&mut self, gate: &Compiled, waiting: &[Waiting], nested: Option<&Nested>) -> Stops {
         let program = &gate.program;
-        let known = waiting.iter().map(|waiting| program.stops[waiting.thread.pc as usize].clone());
+        let known = waiting.iter().map(|waiting| program.stops_at_body(&waiting.thread).cloned());
         let known = known.reduce(|all, next| Some(all?.or(next?))).flatten();
         if let (Some(stops), None) = (known, nested) {
             return stops;
