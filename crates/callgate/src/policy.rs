@@ -323,6 +323,7 @@ pub struct Policy {
     pub untyped: Untyped,
     /// How a marker must come that is a special token of the model's vocabulary: between bars (`<|call|>`), as a label
     /// (`[TOOL_CALLS]`), or named by the dialect (`<tool_call>` of Qwen). Marks inside of a body, as private quotes are, count however they came.
+    /// A call that lacks the wrapper which is such a token is none.
     #[doc(hidden)]
     pub special: Special,
     /// Limits.

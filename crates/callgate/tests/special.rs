@@ -172,21 +172,66 @@ fn promise_07_special_markers_that_come_as_text_call_nothing_and_stay_text() {
         if let Some(token) = lost {
             return Some(format!("{:?} is markup", &input[token]));
         }
-        // What is read is what would be read if the tokens had letters that no marker has.
         let plain = gate(row, Policy::default());
-        let mut other = row.clone();
-        other["text"] = Value::from(without_tokens(row));
-        let expected = outcome(&events(&plain, &other, &[], &[]));
-        if outcome(&found) != expected {
-            return Some(format!("{:?} instead of {expected:?}", outcome(&found)));
+        let (calls, _) = outcome(&found);
+        if is_told_by_tokens(text(row, "dialect")) {
+            // Nothing is a call without any of them, not even one without its wrapper.
+            if !calls.is_empty() {
+                return Some(format!("{calls:?} are called by letters alone"));
+            }
+        } else {
+            // What is read is what would be read if the tokens had letters that no marker has.
+            let mut other = row.clone();
+            other["text"] = Value::from(without_tokens(row));
+            let expected = outcome(&events(&plain, &other, &[], &[]));
+            if outcome(&found) != expected {
+                return Some(format!("{:?} instead of {expected:?}", outcome(&found)));
+            }
         }
-        let has_lost = outcome(&events(&plain, row, &[], &[])).0.len() > expected.0.len();
+        let has_lost = outcome(&events(&plain, row, &[], &[])).0.len() > calls.len();
         let says = ["stray-marker", "looks-like-a-call", "call-in-reasoning"];
         let found = response(&found);
         let mut codes = found.findings.iter().map(|finding| finding.code.word());
         let is_said = codes.any(|code| says.contains(&code)) || !found.rejected.is_empty();
         (has_lost && !is_said).then(|| format!("nothing is said: {:?}", found.findings))
     });
+}
+
+/// Whether every opener of a dialect holds special tokens, and none of them is in its prompt.
+fn is_told_by_tokens(dialect: &str) -> bool {
+    let Some(record) = Record::named(dialect) else { return false };
+    let is_told = |head: &str| {
+        record.special.iter().any(|tag| head.contains(tag.as_str())) || !marked_tokens(head).is_empty()
+    };
+    record.prompt.is_empty() && record.openers().iter().all(|opener| is_told(opener.head()))
+}
+
+#[test]
+fn there_are_dialects_of_both_kinds() {
+    assert!(is_told_by_tokens("step3") && is_told_by_tokens("mistral-v11"));
+    assert!(!is_told_by_tokens("xlam") && !is_told_by_tokens("cline-xml"));
+}
+
+#[test]
+fn promise_07_a_call_without_its_wrapper_is_none_where_only_the_wrapper_is_a_token() {
+    let record = "[mine]\nopen = \"<|calls|>\"\ncall = \"<fn={name}>{arguments}</fn>\"\nclose = \"<|end|>\"\nbare = [\"<fn=\"]";
+    let record = Record::parse(record).unwrap_or_else(|error| panic!("{error}")).remove(0);
+    let read = |policy: Policy, text: &str, special: &[Range<usize>]| {
+        let gate = Gate::builder().policy(policy).dialects(&[]).record(record.clone()).build();
+        let row = serde_json::json!({ "text": text });
+        response(&events(&gate.unwrap_or_else(|error| panic!("{error}")), &row, special, &[]))
+    };
+    let (bare, whole) = ("<fn=look>{\"a\": 1}</fn>", "<|calls|><fn=look>{\"a\": 1}</fn><|end|>");
+    assert_eq!(read(Policy::default(), bare, &[]).calls.len(), 1);
+    for text in [bare, whole] {
+        let found = read(Policy::default().special_required(), text, &[]);
+        assert!(found.calls.is_empty(), "{found:?}");
+        let codes: Vec<&str> =
+            found.rejected.iter().map(|rejected| rejected.findings[0].code.word()).collect();
+        assert_eq!(codes, ["missing-wrapper"]);
+    }
+    let tokens = marked_tokens(whole);
+    assert_eq!(read(Policy::default().special_required(), whole, &tokens).calls.len(), 1);
 }
 
 /// The names of the calls and of the rejections.

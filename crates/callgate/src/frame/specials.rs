@@ -1,7 +1,7 @@
 //! Special tokens: which bytes of a response came as such, and not as text with the same letters.
 
-use crate::dialect::tokens;
 use crate::dialect::turn::special_part;
+use crate::dialect::{Record, tokens};
 use crate::finding::Span;
 
 /// The bytes that came as special tokens, in ascending order. Spans that touch are one, so it makes no difference in how
@@ -43,6 +43,12 @@ impl Specials {
 /// Whether a literal holds special tokens.
 pub(crate) fn has_special(literal: &str, named: &[String]) -> bool {
     special_parts(literal, named).next().is_some()
+}
+
+/// Whether a call that begins so, without its wrapper, is told from text as one in it: by special tokens of its own where
+/// the openers of its dialect hold any.
+pub(crate) fn is_told_without_wrapper(bare: &str, record: &Record, named: &[String]) -> bool {
+    has_special(bare, named) || !record.openers().iter().any(|opener| has_special(opener.head(), named))
 }
 
 /// Where the special tokens of a literal begin and end.

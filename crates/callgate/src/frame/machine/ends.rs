@@ -15,6 +15,7 @@ use crate::reception::receive;
 
 use super::super::likeness::{LOOK_BACK, is_call_object};
 use super::super::program::{Body, Frame, FrameKind};
+use super::super::specials::is_told_without_wrapper;
 use super::super::threads::Thread;
 use super::around::StrayClosers;
 use super::bodies::{Inside, Settled, is_unmarked};
@@ -47,7 +48,11 @@ impl Machine {
         let is_own = thread.calls == draft.call;
         let span = Span::new(draft.start, draft.start);
         if frame.kind == FrameKind::Wrapperless {
-            if record.bare.iter().any(|bare| draft.raw.starts_with(bare.as_str())) {
+            // Where tokens tell calls from text, letters alone are no call.
+            let is_told = |bare: &str| {
+                gate.program.special.as_ref().is_none_or(|named| is_told_without_wrapper(bare, record, named))
+            };
+            if record.bare.iter().any(|bare| draft.raw.starts_with(bare.as_str()) && is_told(bare)) {
                 draft.notes.push(Finding::new(Code::BareCall).at(span));
             } else {
                 draft.findings.push(Finding::new(Code::MissingWrapper).at(span));
