@@ -63,6 +63,7 @@ async fn serve(args: &ServeArgs, paint: Paint, log: &Arc<ServeLog>) -> Result<Ou
             .map_err(|why| Stop::usage(format!("{url}: {why}"), "give the address of a model's server"))?;
         let models = match found.models.len() {
             0 => "it lists no models; is it running?".to_owned(),
+            1 => format!("1 model: {}", found.models[0]),
             number => format!("{number} models: {}", shortened(&found.models)),
         };
         say(&format!("{url} speaks {}; {models}", found.api))?;

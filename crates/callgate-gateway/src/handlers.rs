@@ -199,7 +199,7 @@ async fn asked(
     let place = shared.places.take().await?;
     let calls = shared.situations.calls(&shared, &current, &asked).await;
     let mut plan = shared.planner.plan(&current.settings, &asked, calls)?;
-    shared.tails.find(&current, &asked, &mut plan).await;
+    shared.tails.find(&shared.records.log, &current, &asked, &mut plan).await;
     let began = SystemTime::now() - started.elapsed();
     let seen = Exchange {
         id: random_id(),

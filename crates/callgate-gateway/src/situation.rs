@@ -1,8 +1,8 @@
 //! Situations: how a model comes by its tools, found out from its server, once for each model.
 //!
-//! Ollama says it. Other servers are asked two or three small questions: whether they take tools, whether a call comes back
-//! structured or as text, and whether the prompt is longer with tools than without. A server that takes tools and does not
-//! show them to its model is one that knows nothing of tools.
+//! Ollama says it, and llama-server shows whether its prompts hold tools. Otherwise a server is asked two or three small
+//! questions: whether it takes tools, whether a call comes back structured or as text, and whether the prompt is longer with
+//! tools than without. A server that takes tools and does not show them to its model is one that knows nothing of tools.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -19,6 +19,7 @@ use crate::client;
 use crate::config::CallsBy;
 use crate::log::LogLevel;
 use crate::server::{Current, Shared};
+use crate::tails::rendered;
 use crate::upstream::Upstream;
 use crate::wire::Wire;
 
@@ -32,6 +33,7 @@ const WHOLE: Duration = Duration::from_secs(60);
 const AGAIN: Duration = Duration::from_secs(300);
 /// The most tokens that the server is asked for in one question.
 const TOKENS: u64 = 200;
+const QUESTION: &str = "Call the tool current_time now, and write nothing else.";
 
 /// How a model comes by its tools, and how that is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -176,6 +178,9 @@ async fn of_ollama(upstream: &Upstream, model: &str) -> Situation {
 }
 
 async fn of_openai(upstream: &Upstream, model: &str) -> Situation {
+    if shows_tools(upstream, model).await == Some(false) {
+        return Situation::sure(CallsBy::Prompt, "the template of its server does not show it the tools");
+    }
     let tools = ("tools", Value::Array(vec![tool()]));
     let none = ("tool_choice", json!("none"));
     let kept = ("skip_special_tokens", json!(false));
@@ -209,6 +214,14 @@ async fn of_openai(upstream: &Upstream, model: &str) -> Situation {
             }
         }
     }
+}
+
+/// Whether tools change the prompt; nothing where the server does not show its prompts.
+async fn shows_tools(upstream: &Upstream, model: &str) -> Option<bool> {
+    let mut body = json!({"model": model, "messages": [{"role": "user", "content": QUESTION}]});
+    let without = rendered(upstream, &body).await?;
+    body["tools"] = json!([tool()]);
+    Some(rendered(upstream, &body).await? != without)
 }
 
 /// Whether a server rejected what was asked, and not who asked, or for being busy.
@@ -245,10 +258,9 @@ async fn ask(
     members: &[(&'static str, Value)],
     tokens: u64,
 ) -> Result<Shown, ModelFault> {
-    let question = "Call the tool current_time now, and write nothing else.";
     let mut body = json!({
         "model": model,
-        "messages": [{"role": "user", "content": question}],
+        "messages": [{"role": "user", "content": QUESTION}],
         "max_tokens": tokens,
         "stream": true,
         "stream_options": {"include_usage": true},

@@ -8,13 +8,16 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use axum::http::HeaderValue;
 use callgate::{Code, Event, FinishReason, Gate};
+use callgate_agent::model::Address;
 use callgate_agent::written::Written;
 use serde_json::{Value, json};
 
 use crate::asked::{Asked, text};
 use crate::client;
 use crate::config::CallsBy;
+use crate::log::{Log, LogLevel};
 use crate::plan::Plan;
 use crate::server::Current;
 use crate::upstream::Upstream;
@@ -42,8 +45,9 @@ type Key = (String, String, String);
 
 impl Tails {
     /// Adds to a plan what the prompt ends with, where the settings do not say it and the server does.
-    pub(crate) async fn find(&self, current: &Current, asked: &Asked, plan: &mut Plan) {
-        let continues = asked.messages.last().and_then(|last| text(last, "role")) == Some("assistant");
+    pub(crate) async fn find(&self, log: &Log, current: &Current, asked: &Asked, plan: &mut Plan) {
+        let continues = asked.messages.last().and_then(|last| text(last, "role")) == Some("assistant")
+            || asked.settings.iter().any(|(key, _)| key == "add_generation_prompt");
         let server = current.upstreams.iter().find(|upstream| upstream.serves(&asked.model));
         let Some(upstream) = server.filter(|_| plan.prompt_tail.is_none() && !continues) else { return };
         let is_asked = match (plan.calls, upstream.wire()) {
@@ -57,7 +61,9 @@ impl Tails {
         let told = asked.settings.iter().filter(|(key, _)| DECIDES.contains(&key.as_str()));
         let decides = Written::object(told.map(|(key, value)| (key.as_str(), value.clone())));
         let key = (upstream.name.clone(), plan.model.clone(), decides.to_string());
-        let tail = match self.known(&key) {
+        let known = self.known(&key);
+        let is_new = known.is_none();
+        let tail = match known {
             Some(tail) => tail,
             None => {
                 let decides = decides.to_value();
@@ -71,9 +77,18 @@ impl Tails {
             Wire::OpenAi => tail.filter(|tail| begins(&plan.gate, tail)),
             Wire::Ollama => tail.and_then(|tail| shortest(&plan.gate, &tail).map(str::to_owned)),
         };
-        if begun.is_some() {
+        if let Some(begun) = begun {
+            if is_new {
+                log.say(LogLevel::Info, "template", || {
+                    vec![
+                        ("model", asked.model.clone().into()),
+                        ("upstream", upstream.name.clone().into()),
+                        ("prompt_tail", begun.clone().into()),
+                    ]
+                });
+            }
             plan.keeps_thoughts |= upstream.wire() == Wire::OpenAi;
-            plan.prompt_tail = begun;
+            plan.prompt_tail = Some(begun);
         }
     }
 
@@ -115,16 +130,9 @@ fn shortest<'w>(gate: &Gate, words: &'w str) -> Option<&'w str> {
 
 /// The words at the end of a prompt.
 async fn ask(upstream: &Upstream, model: &str, decides: &Value) -> Option<String> {
-    let (address, key) = upstream.address()?;
-    let mut root = address.clone();
-    root.base = root.base.strip_suffix("/v1").unwrap_or(&root.base).to_owned();
-    let post = async |path: &str, body: &Value| -> Option<Value> {
-        let asked = client::post(&root, client::keyed(key), path, body.to_string(), &mut |_| {}).await;
-        let (status, text) = asked.ok()?;
-        serde_json::from_str(&text).ok().filter(|_| status == 200)
-    };
     if upstream.wire() == Wire::Ollama {
-        let shown = post("/api/show", &json!({"model": model})).await?;
+        let (address, key) = upstream.address()?;
+        let shown = post(address, key, "/api/show", &json!({"model": model})).await?;
         // Of models that it knows to have thoughts it takes them out of the text itself.
         let thinks =
             shown["capabilities"].as_array().is_some_and(|list| list.iter().any(|word| word == "thinking"));
@@ -133,12 +141,26 @@ async fn ask(upstream: &Upstream, model: &str, decides: &Value) -> Option<String
     let mut body = decides.clone();
     body["model"] = model.into();
     body["messages"] = json!([{"role": "user", "content": "Hello."}]);
-    let whole = post("/apply-template", &body).await?;
+    let whole = rendered(upstream, &body).await?;
     // The template writes the end only where an answer is to follow.
     body["add_generation_prompt"] = false.into();
-    let without = post("/apply-template", &body).await?;
-    let tail = whole["prompt"].as_str()?.strip_prefix(without["prompt"].as_str()?)?;
-    Some(tail.to_owned())
+    let without = rendered(upstream, &body).await?;
+    whole.strip_prefix(&without).map(str::to_owned)
+}
+
+/// The prompt that a server makes of a request, if it shows that, as llama-server does.
+pub(crate) async fn rendered(upstream: &Upstream, body: &Value) -> Option<String> {
+    let (address, key) = upstream.address()?;
+    let mut root = address.clone();
+    root.base = root.base.strip_suffix("/v1").unwrap_or(&root.base).to_owned();
+    let shown = post(&root, key, "/apply-template", body).await?;
+    shown["prompt"].as_str().map(str::to_owned)
+}
+
+async fn post(address: &Address, key: Option<&HeaderValue>, path: &str, body: &Value) -> Option<Value> {
+    let asked = client::post(address, client::keyed(key), path, body.to_string(), &mut |_| {}).await;
+    let (status, text) = asked.ok()?;
+    serde_json::from_str(&text).ok().filter(|_| status == 200)
 }
 
 /// What a template of Ollama writes right before the answer: the words behind its last action, but for those that only end

@@ -277,3 +277,21 @@ async fn a_choice_of_tools_is_kept_in_every_face() {
         }
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repaired_call_is_named_by_the_id_that_the_client_sees() {
+    let script = Script::default();
+    script
+        .tell(Told::text("<tool_call>{'name': 'get_weather', 'arguments': {'city': 'Oslo'}}</tool_call>", 4));
+    let running = serve(in_front_of(upstream(&script).await)).await;
+    for face in FACES {
+        for stream in [false, true] {
+            let got = ask(running.address, face, &question(face, stream)).await;
+            let at = got.body.find("\"repaired\"").unwrap_or_else(|| panic!("{face}: {}", got.body));
+            let id =
+                got.body[at..].split("\"id\":\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
+            let seen = &read(&got).calls[0].id;
+            assert_eq!(seen, id, "{face}: {}", got.body);
+        }
+    }
+}

@@ -102,7 +102,8 @@ async fn apply_template(State(server): State<Server>, body: String) -> Response 
     let thinks = body["chat_template_kwargs"]["enable_thinking"] != false;
     let thought = if thinks { "<think>\n" } else { "<think>\n\n</think>\n\n" };
     let question = body["messages"][0]["content"].as_str().unwrap();
-    let mut prompt = format!("<|im_start|>user\n{question}<|im_end|>\n");
+    let tools = if server.kind.ends_with("alone") { "" } else { &*body["tools"].to_string() };
+    let mut prompt = format!("{tools}<|im_start|>user\n{question}<|im_end|>\n");
     if body["add_generation_prompt"] != false {
         prompt.push_str(&format!("<|im_start|>assistant\n{thought}"));
     }
@@ -175,6 +176,8 @@ async fn each_kind_of_server_is_told_from_the_others() {
         ("structured", CallsBy::Native, true),
         ("sglang", CallsBy::TextSglang, true),
         ("llamacpp", CallsBy::TextLlamaServer, true),
+        ("llamacpp that thinks", CallsBy::TextLlamaServer, true),
+        ("llamacpp that thinks alone", CallsBy::Prompt, true),
         ("vllm", CallsBy::TextVllm, true),
         ("no tools", CallsBy::Prompt, true),
         ("ignores", CallsBy::Prompt, true),
@@ -276,7 +279,10 @@ async fn a_prompt_that_begins_a_thought_is_known_by_the_servers_template() {
     for kind in ["llamacpp that thinks", "llamacpp that thinks alone", "ollama that thinks"] {
         let (server, settings) = start(kind).await;
         thinks(kind, settings.clone(), thought).await;
-        assert!(server.rendered.lock().unwrap().len() <= 2, "{kind}: it is looked at once");
+        assert!(
+            server.rendered.lock().unwrap().len() <= 4,
+            "{kind}: with and without tools, with and without its end, once"
+        );
     }
     // A server that takes thoughts out itself leaves none in the text.
     let (_, settings) = start("ollama that knows thoughts").await;

@@ -178,6 +178,16 @@ fn call_id(id: &str) -> String {
     if clean.starts_with("toolu_") { clean } else { format!("toolu_{clean}") }
 }
 
+/// What is said about the calls, by the ids that this API's clients see.
+fn marks(verdict: &Value) -> Value {
+    let mut marks = verdict.clone();
+    let repaired = marks.get_mut("repaired").and_then(Value::as_array_mut);
+    for id in repaired.into_iter().flatten().filter_map(|call| call.get_mut("id")) {
+        *id = call_id(id.as_str().unwrap_or_default()).into();
+    }
+    marks
+}
+
 /// The kinds of content blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Block {
@@ -289,7 +299,7 @@ impl Writer for MessagesWriter {
         }))
         .with("content", Written::Array(content));
         if let Some(verdict) = &answer.ending.verdict {
-            body = body.with("callgate", verdict.into());
+            body = body.with("callgate", marks(verdict).into());
         }
         body.to_string()
     }
@@ -340,7 +350,7 @@ impl Writer for MessagesWriter {
                     "usage": usage(ending.usage),
                 });
                 if let Some(verdict) = &ending.verdict {
-                    delta["callgate"] = verdict.clone();
+                    delta["callgate"] = marks(verdict);
                 }
                 named_event("message_delta", &delta, to);
                 named_event("message_stop", &json!({"type": "message_stop"}), to);
