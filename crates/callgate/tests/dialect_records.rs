@@ -348,7 +348,7 @@ fn unmistakable_dialects_listen_by_themselves() {
     let by_name: Vec<&str> =
         Record::builtin().iter().filter(|record| !record.auto).map(|record| &*record.name).collect();
     let expected = "phi4-mini command-r-plus xlam functionary-v32 glm4-legacy qwen-fn react toolcall-xml tool-code \
-         json-bare json-tool-calls-object cline-xml action-json fenced-json fenced-call \
+         json-bare json-tool-calls-object cline-xml calling-tool action-json fenced-json fenced-call \
          tool-call-heading cwm python-lines tool-call-args reploid0 reploid0-plan tool-xml";
     assert_eq!(by_name.join(" "), expected);
 }

@@ -497,3 +497,23 @@ fn a_schema_that_cannot_be_used_at_all_constrains_nothing() {
     let compiled = tools.compiled("deep").unwrap();
     assert_eq!(compiled.check(&json!({"a": 1}), ExtraArgs::Reject), []);
 }
+
+#[test]
+fn a_subschema_that_cannot_be_used_excludes_nothing() {
+    let missing = json!({"$ref": "#/$defs/Missing"});
+    for (schema, right) in [
+        (json!({"not": missing}), vec![json!("a"), json!(null), json!(3)]),
+        (json!({"type": "string", "not": {"anyOf": [missing]}}), vec![json!("a")]),
+        (json!({"oneOf": [{"type": "null"}, missing]}), vec![json!("a"), json!(null)]),
+        (json!({"if": missing, "then": {"type": "string"}}), vec![json!("a"), json!(3)]),
+        (json!({"properties": {"not": missing}}), vec![json!({"not": 3}), json!({"not": "a"})]),
+    ] {
+        let parameters = json!({"type": "object", "properties": {"x": schema}});
+        let tools = Registry::tolerant(&json!([{"name": "set", "parameters": parameters}])).unwrap();
+        let compiled = tools.compiled("set").unwrap();
+        for value in right {
+            assert_eq!(compiled.check(&json!({"x": value}), ExtraArgs::Reject), [], "{schema}");
+        }
+        assert!(!tools.notes().is_empty(), "{schema}");
+    }
+}

@@ -186,9 +186,40 @@ fn translate_type(schema: &mut Map<String, Value>, pointer: &str, note: &mut dyn
     }
 }
 
+/// A subschema that says nothing lets everything through, but not where it excludes: under `not` and `if` it goes with
+/// its keyword, which is nothing more to take out; of `oneOf`, `anyOf` is left. Where the subschema stands then.
+fn without_exclusion(schema: &mut Value, pointer: &str) -> Option<String> {
+    let mut place = String::new();
+    let mut is_named = false;
+    for step in pointer.split('/').skip(1) {
+        let mut step = step;
+        if let Some(Value::Object(members)) = schema.pointer_mut(&place).filter(|_| !is_named) {
+            match step {
+                "not" | "if" => {
+                    members.remove(step)?;
+                    return None;
+                }
+                "oneOf" if !members.contains_key("anyOf") => {
+                    let branches = members.remove(step).unwrap_or_default();
+                    members.insert("anyOf".to_owned(), branches);
+                    step = "anyOf";
+                }
+                _ => {}
+            }
+        }
+        is_named = !is_named && NAMED.contains(&step);
+        place.push('/');
+        place.push_str(step);
+    }
+    Some(place)
+}
+
 /// Takes what stands at a pointer out of a schema. False if there is nothing that could be taken out.
 fn loosen(schema: &mut Value, pointer: &str) -> bool {
-    let mut pointer = pointer;
+    let mut pointer = &*match without_exclusion(schema, pointer) {
+        Some(pointer) => pointer,
+        None => return true,
+    };
     while let Some((parent, last)) = pointer.rsplit_once('/') {
         if let Some(Value::Object(members)) = schema.pointer_mut(pointer)
             && !members.is_empty()

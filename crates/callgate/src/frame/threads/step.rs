@@ -131,7 +131,7 @@ fn continues_word(op: Op, thread: &mut Thread, scratch: &Scratch, byte: u8) -> b
         // A colon starts it, word characters go on with it. `follow` has already gone past it for the case that it is
         // empty.
         (Op::Suffix, None) => byte == b':' && thread.repeated(op).is_none(),
-        (Op::Suffix, Some(_)) => byte.is_ascii_alphanumeric() || byte == b'_',
+        (Op::Suffix, Some(_)) => byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'),
         _ => false,
     };
     if !goes_on {
