@@ -143,6 +143,8 @@ struct Shelf {
     letters: Vec<(String, usize)>,
     /// The bytes with which names end, in either case.
     name_ends: ByteSet,
+    /// The outlines of the letters of the names, one bit for each.
+    outlines: Vec<u64>,
     /// Whether a name has white space in it.
     has_spaces: bool,
     /// What was forgiven when they were loaded.
@@ -226,6 +228,14 @@ impl Registry {
         self.shared.name_ends.has(byte)
     }
 
+    /// Whether a name may have these letters, in either case, by their number and those at the ends. Of ASCII letters and
+    /// digits only.
+    pub(crate) fn has_outline(&self, word: &str) -> bool {
+        let bit = outline(word.as_bytes());
+        let bits = self.shared.outlines.get(bit / 64).copied().unwrap_or_default();
+        word.len() > LONGEST_OUTLINE || bits >> (bit % 64) & 1 == 1
+    }
+
     /// Whether a name has white space in it.
     pub(crate) fn has_spaces(&self) -> bool {
         self.shared.has_spaces
@@ -286,12 +296,27 @@ impl Registry {
         }
         shelf.has_spaces |= tool.tool.name.contains(char::is_whitespace);
         let name: String = letters(&tool.tool.name).collect();
+        let bit = outline(name.as_bytes());
+        shelf.outlines.resize(OUTLINES / 64, 0);
+        shelf.outlines[bit / 64] |= 1 << (bit % 64);
         let place = shelf.letters.binary_search_by(|(other, _)| other.cmp(&name)).err();
         if let Some(at) = place.filter(|_| !name.is_empty()) {
             shelf.letters.insert(at, (name, shelf.tools.len()));
         }
         shelf.tools.push(Arc::new(tool));
     }
+}
+
+/// How many outlines there are.
+const OUTLINES: usize = 1 << 13;
+
+/// Of longer words the outline says nothing: only the first letters of names are compared.
+const LONGEST_OUTLINE: usize = 60;
+
+/// The outline of a word: five bits of its first byte and of its last, in which cases are alike, and three of its length.
+fn outline(word: &[u8]) -> usize {
+    let bits = |byte: Option<&u8>| byte.map_or(0, |byte| usize::from(*byte & 31));
+    bits(word.first()) << 8 | bits(word.last()) << 3 | word.len() & 7
 }
 
 /// The JSON of a tool list.

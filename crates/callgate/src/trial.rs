@@ -112,9 +112,11 @@ pub(crate) fn trials(
 ) -> impl Iterator<Item = Trial> {
     // Where the names of tools are the markers, nothing is read without them.
     let can_read = move |record: &Record| may_try(record) && (!record.known || registry.is_some());
-    COMPILED.iter().filter(move |(record, _)| can_read(record)).map(move |(record, compiled)| {
-        let compiled = compiled.get_or_init(|| alone(record)).clone();
-        Trial { record, response: read(registry.cloned(), compiled, text) }
+    COMPILED.iter().filter(move |(record, _)| can_read(record)).filter_map(move |(record, compiled)| {
+        let compiled = compiled.get_or_init(|| alone(record));
+        // Nearly all dialects open their calls otherwise, and need not read the text to find none.
+        let may_read = compiled.openers.may_open_call(&compiled.program, text);
+        may_read.then(|| Trial { record, response: read(registry.cloned(), compiled.clone(), text) })
     })
 }
 
@@ -168,6 +170,8 @@ fn alone(record: &Record) -> Alone {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
 
     /// A dialect whose frames of calls are read with slips from the start.
@@ -188,6 +192,71 @@ mod tests {
         program.starts.iter_mut().flatten().for_each(twin);
         let openers = Arc::new(Openers::new(&program));
         Some(Alone { program: Arc::new(program), openers, dialects })
+    }
+
+    /// Everything that stands between quotes in the samples of the project.
+    fn samples() -> Vec<String> {
+        fn strings(value: Value, found: &mut Vec<String>) {
+            match value {
+                Value::String(text) => found.push(text),
+                Value::Array(list) => list.into_iter().for_each(|value| strings(value, found)),
+                Value::Object(members) => members.into_iter().for_each(|(_, value)| strings(value, found)),
+                _ => {}
+            }
+        }
+        let mut found = Vec::new();
+        let mut open = vec![std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures")];
+        while let Some(path) = open.pop() {
+            if path.is_dir() {
+                open.extend(std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()));
+            } else if path.extension().is_some_and(|end| end == "jsonl") {
+                let lines = std::fs::read_to_string(path).unwrap();
+                lines.lines().for_each(|line| strings(serde_json::from_str(line).unwrap(), &mut found));
+            }
+        }
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    /// A text with one place of it damaged: cut out, doubled, in other letters or with a space.
+    fn damaged(text: &str, number: usize) -> String {
+        let marks: Vec<usize> =
+            text.match_indices(['<', '>', '[', '{', '|', '_', '"']).map(|(at, _)| at).collect();
+        let Some(at) = marks.get(number % marks.len().max(1)).copied() else { return text.to_owned() };
+        let (before, rest) = text.split_at(at);
+        match number % 5 {
+            0 => format!("{before}{}", &rest[1..]),
+            1 => format!("{before}{}{rest}", &rest[..1]),
+            2 => format!("{before} {rest}"),
+            3 => format!("{before}{} {}", &rest[..1], &rest[1..]),
+            _ => format!("{before}{}", rest.to_uppercase()),
+        }
+    }
+
+    #[test]
+    fn what_opens_no_call_of_a_dialect_has_none_in_it() {
+        let tools = json!([{"name": "get_weather"}, {"name": "search"}, {"name": "python"}, {"name": "run"}]);
+        let registry = Registry::from_value(&tools).unwrap();
+        let samples = samples();
+        let long = samples.iter().filter(|text| (8..4096).contains(&text.len()));
+        let (mut passed, mut tried) = (0, 0);
+        for (number, sample) in long.enumerate().filter(|(number, _)| number % 5 == 0) {
+            for text in [sample.clone(), damaged(sample, number), damaged(sample, number / 5 + 1)] {
+                for (record, compiled) in COMPILED.iter() {
+                    let compiled = compiled.get_or_init(|| alone(record));
+                    tried += 1;
+                    if compiled.openers.may_open_call(&compiled.program, &text) {
+                        continue;
+                    }
+                    passed += 1;
+                    let response = read(Some(registry.clone()), compiled.clone(), &text);
+                    let nothing = response.calls.is_empty() && response.rejected.is_empty();
+                    assert!(nothing, "{}: {text}", record.name);
+                }
+            }
+        }
+        assert!(passed * 2 > tried, "only {passed} of {tried} trials are spared");
     }
 
     #[test]

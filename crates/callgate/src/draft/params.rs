@@ -1,6 +1,6 @@
 //! Parameters: values written as elements, turned into the text of a JSON object as they come.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use crate::bytes::character_start;
 use crate::dialect::{Record, Slot};
@@ -62,7 +62,7 @@ struct Holder {
     /// Its value on the tape.
     node: usize,
     /// The keys so far.
-    keys: HashSet<String>,
+    keys: BTreeSet<String>,
     /// How many elements it has.
     length: usize,
     /// Where it stands in the arguments.
@@ -208,7 +208,7 @@ impl Params {
             None => OutlinePlace::default(),
         };
         let step = if holder.is_list { holder.length.to_string() } else { escape_pointer(key) };
-        let pointer = format!("{}/{step}", holder.pointer);
+        let pointer = [&*holder.pointer, "/", &step].concat();
         if holder.length > 0 {
             self.json.push_str(", ");
         }

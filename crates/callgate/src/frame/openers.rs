@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use super::program::{Frame, FrameKind, Op, Pc, Program};
+use super::program::{Frame, FrameKind, Op, Pc, Program, begins_with_bar};
 use super::threads::{Fate, Scratch, Thread, Threads, is_word_byte};
 use crate::bytes::ByteSet;
 
@@ -52,6 +52,10 @@ pub(crate) struct FrameFilter {
 impl FrameFilter {
     const ALL: usize = 32;
 
+    /// Where the most may begin.
+    const ANYWHERE: FrameFilter =
+        FrameFilter { reasoning: true, nothing_open: true, only_calls: false, fences: true, labels: true };
+
     fn number(self) -> usize {
         usize::from(self.reasoning)
             | usize::from(self.nothing_open) << 1
@@ -95,6 +99,8 @@ pub(crate) struct Openers {
     starts: Vec<[Option<Set>; 256]>,
     /// Per first byte, the second bytes with which something may begin anywhere.
     pairs: Vec<ByteSet>,
+    /// Per byte behind `<`, the third bytes with which something may begin, where the table tells.
+    thirds: Vec<Option<ByteSet>>,
 }
 
 #[derive(Debug)]
@@ -128,6 +134,7 @@ impl Openers {
                 states: Vec::new(),
                 starts: Vec::new(),
                 pairs: vec![ByteSet::default(); 256],
+                thirds: Vec::new(),
             },
             depths: Vec::new(),
         };
@@ -145,6 +152,12 @@ impl Openers {
                 openers.pairs[first as usize].insert("｜".as_bytes()[0]);
             }
         }
+        // Whether a marker had to come as special tokens is said by threads.
+        if program.special.is_none() {
+            let bars = ["|", "｜"].map(|bar| bar.as_bytes()[0]);
+            let thirds = |second| openers.thirds(b'<', second).filter(|_| !bars.contains(&second));
+            openers.thirds = (0..=u8::MAX).map(thirds).collect();
+        }
         openers
     }
 
@@ -153,25 +166,70 @@ impl Openers {
         self.starts[place.number()][byte as usize]
     }
 
-    /// Whether something may begin with these two bytes anywhere.
-    pub(crate) fn could_begin(&self, first: u8, second: u8) -> bool {
-        self.pairs[first as usize].has(second)
+    /// Whether something may begin with these bytes anywhere, as far as they have come. Only the first two are
+    /// looked at, and one more behind `<`: what is shorter than any marker leaves no trace where it begins nothing.
+    #[inline]
+    pub(crate) fn could_begin(&self, bytes: &[u8]) -> bool {
+        let [first, second, ..] = bytes else { return true };
+        self.pairs[*first as usize].has(*second) && (*first != b'<' || self.could_go_on(bytes))
+    }
+
+    #[inline(never)] // Most marks of plain text begin nothing with their second byte.
+    fn could_go_on(&self, bytes: &[u8]) -> bool {
+        let [_, second, third, ..] = bytes else { return true };
+        let thirds = self.thirds.get(*second as usize).and_then(Option::as_ref);
+        thirds.is_none_or(|thirds| thirds.has(*third))
     }
 
     fn begins_with(&self, first: u8, second: u8) -> bool {
-        let anywhere = FrameFilter {
-            reasoning: true,
-            nothing_open: true,
-            only_calls: false,
-            fences: true,
-            labels: true,
-        };
-        let Some(set) = self.start(anywhere, first) else { return false };
+        let Some(set) = self.start(FrameFilter::ANYWHERE, first) else { return false };
         match self.walk_byte(set, first) {
             Walk::To(next) => self.walk_byte(next, second) != Walk::Dead,
             Walk::Dead => false,
             Walk::NotInTable => true,
         }
+    }
+
+    /// Whether a call may begin somewhere in a text, in whatever place: where not, nothing in it is a call or a rejected one.
+    pub(crate) fn may_open_call(&self, program: &Program, text: &str) -> bool {
+        let is_anchor = |(_, byte): &(usize, u8)| program.anchors.has(*byte);
+        let mut anchors = text.bytes().enumerate().filter(is_anchor);
+        may_follow_prompt(program, text) || anchors.any(|(at, _)| self.may_open_call_at(program, text, at))
+    }
+
+    fn may_open_call_at(&self, program: &Program, text: &str, at: usize) -> bool {
+        let bytes = &text.as_bytes()[at..];
+        if !self.could_begin(bytes) {
+            return false;
+        }
+        let Some(opening) = text.get(at..) else { return true };
+        if !program.respelled.is_empty() && begins_with_bar(opening) {
+            return true;
+        }
+        let place = FrameFilter { only_calls: true, ..FrameFilter::ANYWHERE };
+        let Some(mut set) = self.start(place, bytes[0]) else { return false };
+        for (read, byte) in bytes.iter().enumerate() {
+            match self.walk_byte(set, *byte) {
+                Walk::To(next) if !self.hands_over(next) => set = next,
+                Walk::To(_) | Walk::NotInTable => return true,
+                Walk::Dead => {
+                    let held = opening.get(..read).unwrap_or_default();
+                    let is_opened =
+                        |thread: &Thread| thread.pieces > 0 || program.frame_of(thread).is_opened_by(held);
+                    return self.threads(set, 0).any(|thread| is_opened(&thread));
+                }
+            }
+        }
+        true
+    }
+
+    /// The bytes with which everything goes on that begins with these two, if the table tells.
+    fn thirds(&self, first: u8, second: u8) -> Option<ByteSet> {
+        let set = self.start(FrameFilter::ANYWHERE, first)?;
+        let Walk::To(set) = self.walk_byte(set, first) else { return None };
+        let Walk::To(set) = self.walk_byte(set, second) else { return None };
+        let ThreadSet { edges, is_closed, .. } = &self.sets[set as usize];
+        is_closed.then(|| edges.iter().map(|(byte, _)| *byte).collect())
     }
 
     /// Reads one character.
@@ -332,6 +390,15 @@ impl Builder<'_> {
     }
 }
 
+/// Whether a text may go on with a call whose opener was begun by the prompt.
+fn may_follow_prompt(program: &Program, text: &str) -> bool {
+    let Some(first) = text.bytes().next().filter(|_| !program.prompt_starts.is_empty()) else { return false };
+    let mut threads = Threads::default();
+    let starts = program.prompt_starts.iter().map(|pc| Thread::new(*pc, 0));
+    threads.start(program, &mut Scratch::default(), starts, 0);
+    threads.iter().any(|thread| thread.pieces > 0 || takes(program, thread, first))
+}
+
 /// Whether a thread may go on with this byte.
 fn takes(program: &Program, thread: &Thread, byte: u8) -> bool {
     if thread.spaced && byte.is_ascii_whitespace() {
@@ -373,7 +440,13 @@ mod tests {
                 Record::builtin().iter().filter(|record| record.auto).map(listening).collect();
             let openers = Openers::new(&compile(&records));
             for (first, second) in [(b'<', b' '), (b'<', b'p'), (b'<', b'='), (b'[', b'1'), (b'{', b'x')] {
-                assert!(!openers.could_begin(first, second), "{chosen}: {}{}", first as char, second as char);
+                let text = [first, second];
+                assert!(!openers.could_begin(&text), "{chosen}: {}", text.escape_ascii());
+            }
+            assert!(!openers.could_begin(b"<b>"), "{chosen}");
+            for opener in ["<tool_call>", "<think>", "[TOOL_CALLS]", "<|im_end|>"] {
+                let starts = (1..opener.len()).map(|end| &opener.as_bytes()[..end]);
+                assert!(starts.into_iter().all(|start| openers.could_begin(start)), "{chosen}: {opener}");
             }
         }
     }

@@ -2,35 +2,150 @@
 
 use std::sync::Arc;
 
-use super::instructions::{Body, Op, Pc, Program};
+use super::instructions::{Body, Mark, Op, Pc, Program};
 use super::threads::{Scratch, Thread, Threads, reaches};
 use crate::bytes::ByteSet;
+
+/// How much of a literal tells enough.
+const ENOUGH: usize = 16;
 
 /// The bytes with which what follows a body can start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stops {
     /// All of them.
     first: ByteSet,
-    /// The literals that can follow, as far as they go, if all that follows begins with the same byte. Most such bytes in
-    /// a value are ruled out by them before any thread looks. Letters count in either case, and what may be another
-    /// spelling rules nothing out.
-    heads: Option<(u8, Arc<[Vec<u8>]>)>,
+    /// How what follows can begin, where that is known. Most such bytes in a value are ruled out by it before any thread
+    /// looks.
+    heads: Option<Arc<Heads>>,
+}
+
+/// The literals that can follow a body, as far as they go. Letters count in either case, white space is free, and what may be
+/// another spelling rules nothing out.
+#[derive(Debug, PartialEq, Eq)]
+struct Heads {
+    /// Without white space, which is free.
+    all: Vec<Vec<u8>>,
+    /// The second bytes of all, in either case, and those of other spellings.
+    seconds: ByteSet,
+    /// The byte with which they begin, or that follows the other byte with which they begin.
+    main: u8,
+    /// That other byte, behind which nothing but white space and the main one can stand.
+    lead: Option<u8>,
+}
+
+impl Heads {
+    /// Nothing if there are too many bytes with which they can begin.
+    fn new(all: Vec<Vec<u8>>) -> Option<Heads> {
+        let mut all = all;
+        all.iter_mut().for_each(|head| head.retain(|byte| !byte.is_ascii_whitespace()));
+        all.sort_unstable();
+        // Where the start of one rules nothing out, neither does the whole.
+        all.dedup_by(|next, kept| next.starts_with(kept));
+        let firsts = || all.iter().filter_map(|head| head.first().copied());
+        let (lead, main) = firsts().zip(firsts().skip(1)).find(|(one, next)| one != next).unzip();
+        let main = main.or_else(|| firsts().next())?;
+        let fits = |head: &Vec<u8>| match head.as_slice() {
+            [first, ..] if *first == main => true,
+            [first, second, ..] => Some(*first) == lead && *second == main,
+            _ => false,
+        };
+        if !all.iter().all(fits) {
+            return None;
+        }
+        let mut seconds: ByteSet = (0..=u8::MAX).filter(|byte| may_be_respelled(*byte)).collect();
+        for head in &all {
+            match head.get(1) {
+                Some(second) => {
+                    seconds.insert(second.to_ascii_lowercase());
+                    seconds.insert(second.to_ascii_uppercase());
+                }
+                None => seconds = (0..=u8::MAX).collect(),
+            }
+        }
+        Some(Heads { all, seconds, main, lead })
+    }
+
+    /// How these bytes begin like one of them.
+    fn start(&self, bytes: &[u8]) -> Start {
+        let mut bytes = bytes.iter().copied().filter(|byte| !byte.is_ascii_whitespace());
+        let (Some(first), second) = (bytes.next(), bytes.next()) else { return Start::Open };
+        let Some(second) = second else { return Start::Open };
+        if !self.seconds.has(second) {
+            return Start::None;
+        }
+        let mut start = [first; ENOUGH];
+        start[1] = second;
+        let mut length = 2;
+        for (place, byte) in start[2..].iter_mut().zip(bytes) {
+            *place = byte;
+            length += 1;
+        }
+        let mut best = Start::None;
+        for head in &self.all {
+            match could_be(head, &start[..length]) {
+                Start::Whole => return Start::Whole,
+                Start::Open => best = Start::Open,
+                Start::None => {}
+            }
+        }
+        best
+    }
+
+    /// Whether these bytes begin like one of them, as far as they have come.
+    fn may_start(&self, bytes: &[u8]) -> bool {
+        self.start(bytes) != Start::None
+    }
+
+    /// Where one of them may start in these bytes.
+    fn find(&self, bytes: &[u8]) -> Option<usize> {
+        for at in memchr::memchr_iter(self.main, bytes) {
+            if let Some(lead) = self.lead_before(&bytes[..at]).filter(|lead| self.may_start(&bytes[*lead..]))
+            {
+                return Some(lead);
+            }
+            if self.may_start(&bytes[at..]) {
+                return Some(at);
+            }
+        }
+        self.lead_before(bytes)
+    }
+
+    /// Where the lead stands if these bytes end with it, white space aside.
+    fn lead_before(&self, bytes: &[u8]) -> Option<usize> {
+        let lead = self.lead?;
+        let (last, rest) = bytes.trim_ascii_end().split_last()?;
+        (*last == lead).then_some(rest.len())
+    }
 }
 
 impl Stops {
     /// The stops of every body in a program, as far as they are the same whenever it is read.
     pub(super) fn of_program(program: &Program) -> Vec<Option<Stops>> {
         let mut scratch = Scratch::default();
-        let mut stops = vec![None; program.bodies.len()];
+        let mut stops: Vec<Option<Stops>> = vec![None; program.bodies.len()];
+        // Many formats end their values alike. Those that have the same share it, so that they are told to be equal at once.
+        let mut known: Vec<Arc<Heads>> = Vec::new();
         for (pc, op) in (0..).zip(&program.ops) {
             let Op::Body(body) = *op else { continue };
             // The end of a value is looked for with slips as well; JSON tells its end itself.
             let is_value = matches!(program.bodies[body as usize], Body::Value { .. });
             let twin = program.twin_at_body(&Thread::new(pc, 0)).filter(|_| is_value);
             let ends = [Thread::new(pc, 0)].into_iter().chain(twin).map(Thread::past_body);
-            if ends.clone().all(|end| is_fixed(program, end.pc)) {
-                stops[body as usize] = Some(Stops::before(program, &mut scratch, ends));
+            if !ends.clone().all(|end| is_fixed(program, end.pc)) {
+                continue;
             }
+            let mut found = Stops::before(program, &mut scratch, ends.clone());
+            if is_value && found.heads.is_none() {
+                found.heads = Stops::heads_of_value(program, &mut scratch, ends);
+            }
+            if let Some(heads) = found.heads.take() {
+                let same = known.iter().find(|known| **known == heads).cloned();
+                if same.is_none() {
+                    known.push(heads.clone());
+                }
+                found.heads = Some(same.unwrap_or(heads));
+            }
+            stops[body as usize] = Some(found);
         }
         // JSON ends in the twin of a frame as it does in the frame: what may be absent there says nothing.
         for (body, twin) in program.twin_bodies.iter().enumerate() {
@@ -60,23 +175,40 @@ impl Stops {
             }
         }
         let mut first = stops.first.iter();
-        if let (Some(only), None) = (first.next(), first.next()) {
+        if first.next().is_some() && first.next().is_none() {
             let mut heads: Vec<Vec<u8>> = ends.iter().map(|thread| literal(program, thread.pc)).collect();
             heads.retain(|head| !head.is_empty());
-            heads.sort_unstable();
-            heads.dedup();
-            stops.heads = Some((only, heads.into()));
+            stops.heads = Heads::new(heads).map(Arc::new);
         }
         stops
+    }
+
+    /// How the end of a value can begin that ends where these threads go on, where it can begin with more than one byte.
+    fn heads_of_value(
+        program: &Program,
+        scratch: &mut Scratch,
+        after: impl IntoIterator<Item = Thread>,
+    ) -> Option<Arc<Heads>> {
+        let mut ends = Threads::default();
+        ends.start(program, scratch, after, 0);
+        let mut heads = Vec::new();
+        for thread in ends.iter() {
+            match program.ops[thread.pc as usize] {
+                Op::Byte(_) => add_ways(program, thread.pc, &mut heads),
+                Op::FenceEnd => return None,
+                _ => {}
+            }
+        }
+        Heads::new(heads).map(Arc::new)
     }
 
     /// What can start here or there.
     pub(super) fn or(self, other: Stops) -> Stops {
         let heads = match (self.heads, other.heads) {
-            (Some((one, heads)), Some((two, more))) if one == two && heads != more => {
-                Some((one, heads.iter().chain(more.iter()).cloned().collect()))
+            (Some(heads), Some(more)) if Arc::ptr_eq(&heads, &more) || heads == more => Some(heads),
+            (Some(heads), Some(more)) => {
+                Heads::new(heads.all.iter().chain(&more.all).cloned().collect()).map(Arc::new)
             }
-            (Some((one, heads)), Some((two, _))) if one == two => Some((one, heads)),
             (heads, None) if other.first.is_empty() => heads,
             (None, heads) if self.first.is_empty() => heads,
             _ => None,
@@ -91,9 +223,13 @@ impl Stops {
 
     /// Whether the end can start like these bytes, as far as they have come.
     pub(super) fn may_start(&self, bytes: &[u8]) -> bool {
-        let is_like = |head: &Vec<u8>| could_be(head, bytes);
         bytes.first().is_some_and(|first| self.first.has(*first))
-            && self.heads.as_ref().is_none_or(|(_, heads)| heads.iter().any(is_like))
+            && self.heads.as_ref().is_none_or(|heads| heads.may_start(bytes))
+    }
+
+    /// Whether more bytes than these must come before it can be told whether the end starts with them.
+    pub(super) fn is_open(&self, bytes: &[u8]) -> bool {
+        self.heads.as_ref().is_some_and(|heads| heads.start(bytes) == Start::Open)
     }
 
     /// Where the end may start in these bytes, or how many there are.
@@ -103,19 +239,11 @@ impl Stops {
         if bytes.len() <= 32 {
             return self.find_in_few(bytes);
         }
-        let mut from = 0;
-        loop {
-            let rest = &bytes[from..];
-            let next = match &self.heads {
-                Some((only, _)) => memchr::memchr(*only, rest),
-                None => rest.iter().position(|byte| self.first.has(*byte)),
-            };
-            let Some(at) = next.map(|at| from + at) else { return bytes.len() };
-            if self.may_start(&bytes[at..]) {
-                return at;
-            }
-            from = at + 1;
-        }
+        let found = match &self.heads {
+            Some(heads) => heads.find(bytes),
+            None => bytes.iter().position(|byte| self.first.has(*byte)),
+        };
+        found.unwrap_or(bytes.len())
     }
 
     fn find_in_few(&self, bytes: &[u8]) -> usize {
@@ -126,7 +254,6 @@ impl Stops {
 
 /// The literal that begins here, up to its end or to a few bytes that tell enough.
 fn literal(program: &Program, from: Pc) -> Vec<u8> {
-    const ENOUGH: usize = 16;
     let bytes = program.ops[from as usize..].iter().map_while(|op| match op {
         Op::Byte(byte) => Some(Some(*byte)),
         Op::Loose(character) => Some(Some(character.first())),
@@ -136,16 +263,84 @@ fn literal(program: &Program, from: Pc) -> Vec<u8> {
     bytes.flatten().take(ENOUGH).collect()
 }
 
-/// Whether these bytes may begin with a literal in one of its spellings.
-fn could_be(literal: &[u8], bytes: &[u8]) -> bool {
-    for (wanted, byte) in literal.iter().zip(bytes) {
-        if !wanted.eq_ignore_ascii_case(byte) {
-            return byte.is_ascii_whitespace()
-                || !byte.is_ascii()
-                || matches!(byte, b'|' | b'-' | b'_' | b'\\');
+/// Adds the literals that begin here, whichever way is taken. On a way to the end of the frame that has no sign of an
+/// end, nothing can be read that ends a value.
+fn add_ways(program: &Program, from: Pc, heads: &mut Vec<Vec<u8>>) {
+    /// More steps than this are not looked at: what has come of a literal has to do then.
+    const MOST: usize = 512;
+    let mut steps = 0;
+    let mut open = vec![(from, Vec::new(), false)];
+    while let Some((mut pc, mut head, mut has_sign)) = open.pop() {
+        loop {
+            steps += 1;
+            match program.ops[pc as usize] {
+                _ if head.len() == ENOUGH || steps > MOST => {}
+                Op::Byte(byte) => {
+                    head.push(byte);
+                    pc += 1;
+                    continue;
+                }
+                Op::Loose(character) => {
+                    head.push(character.first());
+                    pc += 1;
+                    continue;
+                }
+                Op::Mark(mark) => {
+                    has_sign |= mark == Mark::Literal;
+                    pc += 1;
+                    continue;
+                }
+                Op::Space | Op::Space1 | Op::Line | Op::Special(_) => {
+                    pc += 1;
+                    continue;
+                }
+                Op::Jump(to) => {
+                    pc = to;
+                    continue;
+                }
+                Op::Split(first, second) => {
+                    open.push((second, head.clone(), has_sign));
+                    pc = first;
+                    continue;
+                }
+                Op::Prompt(second) => {
+                    open.push((second, head.clone(), has_sign));
+                    pc += 1;
+                    continue;
+                }
+                Op::Match if !has_sign => break,
+                _ => {}
+            }
+            heads.push(head);
+            break;
         }
     }
-    true
+}
+
+/// How far a literal has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Start {
+    /// It is another text.
+    None,
+    /// All of it that is there is the same.
+    Open,
+    /// All of it is there, or it may be in another spelling.
+    Whole,
+}
+
+/// Whether bytes without white space begin with a literal in one of its spellings.
+fn could_be(literal: &[u8], bytes: &[u8]) -> Start {
+    for (wanted, byte) in literal.iter().zip(bytes) {
+        if !wanted.eq_ignore_ascii_case(byte) {
+            return if may_be_respelled(*byte) { Start::Whole } else { Start::None };
+        }
+    }
+    if bytes.len() < literal.len() { Start::Open } else { Start::Whole }
+}
+
+/// Whether a byte may be a part of another spelling of what should stand in its place.
+fn may_be_respelled(byte: u8) -> bool {
+    !byte.is_ascii() || matches!(byte, b'|' | b'-' | b'_' | b'\\')
 }
 
 /// Whether what follows from here on begins in the same way whenever it is read: no words that were read before come

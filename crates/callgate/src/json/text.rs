@@ -189,6 +189,9 @@ fn first_marked(specials: u64) -> usize {
 
 /// A key as one step of a JSON pointer.
 pub fn escape_pointer(key: &str) -> String {
+    if memchr::memchr2(b'~', b'/', key.as_bytes()).is_none() {
+        return key.to_owned();
+    }
     key.replace('~', "~0").replace('/', "~1")
 }
 

@@ -88,6 +88,12 @@ impl Machine {
             if bytes.is_empty() {
                 return at;
             }
+            // Nothing but an opener begins with `<` and a space, and in most text that is what `<` stands before.
+            let is_operator = matches!(bytes, [b'<', b' ', ..]) && self.around.context.is_none();
+            if is_operator && Shortcut::Openers.is_on() && !gate.openers.could_begin(b"< ") {
+                from = at + 1;
+                continue;
+            }
             if self.may_begin(gate, bytes)
                 || !reasoning && (Regions::stops_at(bytes) || self.is_watched(&marks.bytes()[..at], bytes))
             {
@@ -103,11 +109,9 @@ impl Machine {
         if self.around.context.is_some() && self.around.may_end(bytes) {
             return true;
         }
-        // A look at the next byte, where it is here already, spares most marks of plain text the threads.
-        bytes.first().is_some_and(|first| {
-            let begins = |next: &u8| !Shortcut::Openers.is_on() || gate.openers.could_begin(*first, *next);
-            gate.program.anchors.has(*first) && bytes.get(1).is_none_or(begins)
-        })
+        // A look at the next bytes, where they are here already, spares most marks of plain text the threads.
+        bytes.first().is_some_and(|first| gate.program.anchors.has(*first))
+            && (!Shortcut::Openers.is_on() || gate.openers.could_begin(bytes))
     }
 
     /// The state in which everything is read that can begin with this byte here, if anything can.

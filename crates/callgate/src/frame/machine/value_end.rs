@@ -3,17 +3,22 @@
 use std::mem::{swap, take};
 
 use super::super::Compiled;
+use crate::bytes::character_start;
 use crate::dialect::is_word_character;
 use crate::draft::{Draft, DraftBody};
 use crate::finding::{Code, Finding, Span};
 use crate::json::ReaderState;
 use crate::ledger::Emitter;
+use crate::shortcuts::Shortcut;
 
 use super::super::program::Op;
 use super::super::threads::{OuterValue, Scratch, Thread, Threads};
 use super::bodies::{Inside, Settled};
 use super::matching::{drop_unknown, pass, step};
 use super::{LONGEST_HEADER, Machine, State};
+
+/// How many bytes are waited for at most.
+const LONGEST_WAIT: usize = 64;
 
 /// A look ahead from where a body may have ended.
 #[derive(Debug, Default)]
@@ -25,6 +30,8 @@ pub(super) struct Look {
     start: usize,
     /// Whether it is made with slips.
     forgiving: bool,
+    /// Whether there are no threads yet, because the next bytes may tell that they are not needed.
+    waits: bool,
 }
 
 impl Look {
@@ -138,15 +145,55 @@ impl Machine {
         self.position += end;
         inside.value_text(gate, &rest[..end], self.position);
         inside.show(gate, out);
-        let state = if end < rest.len() { self.look(gate, inside) } else { State::Body(inside) };
+        let state = match &rest[end..] {
+            "" => State::Body(inside),
+            tail if Shortcut::Threads.is_on() && inside.stops.is_open(tail.as_bytes()) => self.wait(inside),
+            _ => self.look(gate, inside),
+        };
         (state, end)
+    }
+
+    /// Waits for the bytes that tell whether the value may end here.
+    fn wait(&mut self, inside: Box<Inside>) -> State {
+        let mut look = self.pool.look();
+        (look.start, look.forgiving, look.waits) = (self.position, false, true);
+        State::Looking(inside, look)
+    }
+
+    fn waiting(
+        &mut self,
+        gate: &Compiled,
+        inside: Box<Inside>,
+        look: Box<Look>,
+        rest: &str,
+    ) -> (State, usize) {
+        let (mut inside, mut look) = (inside, look);
+        let come = look.text.len();
+        look.text.push_str(&rest[..character_start(rest, LONGEST_WAIT)]);
+        if come < LONGEST_WAIT && inside.stops.is_open(look.text.as_bytes()) {
+            let used = look.text.len() - come;
+            self.position += used;
+            return (State::Looking(inside, look), used);
+        }
+        let may_end = come >= LONGEST_WAIT || inside.stops.may_start(look.text.as_bytes());
+        look.text.truncate(come);
+        self.position = look.start;
+        let mut from = 0;
+        if !may_end {
+            from = look.text.chars().next().map_or(0, char::len_utf8);
+            self.position += from;
+            inside.value_text(gate, &look.text[..from], self.position);
+        }
+        self.input.read_again(&look.text[from..]);
+        self.pool.keep_look(look);
+        (if may_end { self.look(gate, inside) } else { State::Body(inside) }, 0)
     }
 
     /// Starts to look whether the body ends here.
     pub(super) fn look(&mut self, gate: &Compiled, inside: Box<Inside>) -> State {
         let mut inside = inside;
         let mut look = self.pool.look();
-        look.forgiving = false;
+        (look.forgiving, look.waits) = (false, false);
         let ended_line = inside.draft.is_at_line_start();
         let elements = elements(gate, &mut inside, self.position);
         let after = inside.waiting.iter().map(|waiting| waiting.thread.past_body_line(ended_line));
@@ -164,6 +211,9 @@ impl Machine {
         rest: &str,
         out: &mut Emitter<'_, '_>,
     ) -> (State, usize) {
+        if look.waits {
+            return self.waiting(gate, inside, look, rest);
+        }
         let (mut inside, mut look) = (inside, look);
         let mut used = 0;
         loop {
@@ -231,6 +281,7 @@ impl Machine {
     pub(super) fn look_failed(&mut self, gate: &Compiled, inside: Box<Inside>, look: Box<Look>) -> State {
         let (mut inside, mut look) = (inside, look);
         self.position = look.start;
+        look.waits = false;
         if !look.forgiving && inside.reads_value() {
             look.forgiving = true;
             let ended_line = inside.draft.is_at_line_start();

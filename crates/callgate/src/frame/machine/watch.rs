@@ -15,6 +15,7 @@ use super::super::region::Surroundings;
 use crate::bytes::character_start;
 use crate::finding::Span;
 use crate::registry::Registry;
+use crate::shortcuts::Shortcut;
 
 /// How far behind punctuation a name may stand.
 const REACH: usize = 160;
@@ -27,6 +28,13 @@ const LONGEST: usize = 4096;
 
 /// The longest header of a response.
 const HEADER: usize = 32;
+
+/// The bytes of which one stands beside the name of every call: before it, but for quotes and white space, or behind it, but
+/// for another word at most.
+const SIGNS: [u8; 9] = *b"<>=:]{[(`";
+
+/// How many words before a sign may be a name.
+const NEAR: usize = 2;
 
 /// Per byte, whether it is an ASCII character of names.
 const NAMES: [bool; 256] = {
@@ -132,7 +140,7 @@ impl Watch {
     /// Whether a byte is punctuation that calls have, given the ones before it and after it, if that has come.
     #[inline(always)] // The scan of plain text asks at every mark.
     pub(super) fn is_anchor(byte: u8, before: impl FnOnce() -> Option<u8>, after: Option<u8>) -> bool {
-        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | 128..);
+        let is_name = |byte: u8| byte != b'.' && NAMES[byte as usize] || !byte.is_ascii();
         match (byte, after) {
             // White space may stand before a key, but none after the start of a tag.
             (b'<', Some(b' ')) => false,
@@ -307,7 +315,7 @@ impl Watch {
                 let from = character_start(&self.text, self.looked - self.start);
                 // What stands in code is not called.
                 let before = &self.text[from..from.max(at - self.start)];
-                let code = before.rfind('`').filter(|_| place != UnreadPlace::Dead);
+                let code = memchr::memrchr(b'`', before.as_bytes()).filter(|_| place != UnreadPlace::Dead);
                 self.looked = self.start + code.map_or(from, |at| from + at + 1);
                 self.skip_started_word();
             }
@@ -334,7 +342,14 @@ impl Watch {
 
     /// Looks at the words that begin before this place. One that may go on is left for later.
     fn look_at_words(&mut self, target: usize, is_over: bool) {
+        // How many words came since the last sign of a call.
+        let mut plain_words = 0;
         while self.looked < target {
+            if plain_words > 0 && Shortcut::Prose.is_on() {
+                self.skip_plain_words(target);
+                plain_words = 0;
+                continue;
+            }
             let at = self.looked - self.start;
             let rest = &self.text[at..];
             let Some(c) = rest.chars().next() else { return };
@@ -344,6 +359,9 @@ impl Watch {
             }
             let plain = rest.bytes().take_while(|byte| IGNORED[*byte as usize]).count();
             if plain > 0 {
+                if rest.as_bytes()[..plain].iter().any(|byte| SIGNS.contains(byte)) {
+                    plain_words = 0;
+                }
                 self.looked += plain.min(target - self.looked);
                 continue;
             }
@@ -361,6 +379,7 @@ impl Watch {
                         self.found(at, at + 1);
                     }
                 }
+                plain_words = 0;
                 self.looked += c.len_utf8();
                 continue;
             }
@@ -375,7 +394,35 @@ impl Watch {
             }
             self.look_at(at, at + word);
             self.looked += word;
+            plain_words += 1;
         }
+    }
+
+    /// Skips words that are far from any sign of a call: no name among them is called, and none is a header.
+    fn skip_plain_words(&mut self, target: usize) {
+        let (at, target) = (self.looked - self.start, target - self.start);
+        let text = self.text.as_bytes();
+        let ahead = &text[at..text.len().min(target + LOOK_AHEAD)];
+        let [one, two, three, four, five, six, seven, eight, nine] = SIGNS;
+        let ahead = &ahead[..memchr::memchr3(one, two, three, ahead).unwrap_or(ahead.len())];
+        let ahead = &ahead[..memchr::memchr3(four, five, six, ahead).unwrap_or(ahead.len())];
+        let ahead = memchr::memchr3(seven, eight, nine, ahead).unwrap_or(ahead.len());
+        let is_word = |at: usize| NAMES[text[at] as usize] || !text[at].is_ascii();
+        // What follows may be a sign, or the words may go on.
+        let mut to = at + ahead;
+        for _ in 0..NEAR {
+            while to > at && !is_word(to - 1) {
+                to -= 1;
+            }
+            while to > at && is_word(to - 1) {
+                to -= 1;
+            }
+        }
+        to = to.min(target);
+        while to > at && is_word(to - 1) {
+            to -= 1;
+        }
+        self.looked = self.start + to;
     }
 
     fn look_at(&mut self, from: usize, to: usize) {
@@ -384,6 +431,15 @@ impl Watch {
         // Most words end otherwise than any name, unless a method follows the name.
         let is_named = |byte: u8| registry.has_name_end(byte) || matches!(byte, b'.' | b'-');
         if !word.bytes().next_back().is_some_and(is_named) && !word.contains('.') {
+            return;
+        }
+        // Of what is all letters, the length and the letters at its ends tell most words from any name.
+        let is_plain = word.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        if is_plain
+            && !registry.has_outline(word)
+            && !registry.has_spaces()
+            && !self.text[..from].ends_with('`')
+        {
             return;
         }
         let named = named(registry, word, self.names_are_markers).map(|(name, alone)| {
