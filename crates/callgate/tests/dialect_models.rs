@@ -113,8 +113,6 @@ const MODELS: &[(&str, &str)] = &[
     ("moonshotai/Kimi-K2.5", "kimi-k2"),
     ("kimi-k2:1t-cloud", "kimi-k2"),
     ("moonshotai/Kimi-K3", "kimi-k3"),
-    ("functionary-v2-small", "functionary-v2"),
-    ("meetkai/functionary-small-v2.2-GGUF", "functionary-v2"),
     ("meetkai/functionary-small-v3.1", "functionary-v31"),
     ("meetkai/functionary-medium-v3.2-GGUF", "functionary-v32"),
     ("upstage/Solar-Open-100B", "solar-open"),

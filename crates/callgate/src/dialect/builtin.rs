@@ -44,7 +44,6 @@ embed! {
     "kimi-k2"
     "functionary-v31"
     "functionary-v32"
-    "functionary-v2"
     "solar-open"
     "solar-open2"
     "plamo3"
