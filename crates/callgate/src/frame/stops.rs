@@ -66,12 +66,12 @@ impl Heads {
     }
 
     /// How these bytes begin like one of them.
-    fn start(&self, bytes: &[u8]) -> Start {
+    fn start(&self, bytes: &[u8]) -> Beginning {
         let mut bytes = bytes.iter().copied().filter(|byte| !byte.is_ascii_whitespace());
-        let (Some(first), second) = (bytes.next(), bytes.next()) else { return Start::Open };
-        let Some(second) = second else { return Start::Open };
+        let (Some(first), second) = (bytes.next(), bytes.next()) else { return Beginning::Open };
+        let Some(second) = second else { return Beginning::Open };
         if !self.seconds.has(second) {
-            return Start::None;
+            return Beginning::None;
         }
         let mut start = [first; ENOUGH];
         start[1] = second;
@@ -80,12 +80,12 @@ impl Heads {
             *place = byte;
             length += 1;
         }
-        let mut best = Start::None;
+        let mut best = Beginning::None;
         for head in &self.all {
             match could_be(head, &start[..length]) {
-                Start::Whole => return Start::Whole,
-                Start::Open => best = Start::Open,
-                Start::None => {}
+                Beginning::Whole => return Beginning::Whole,
+                Beginning::Open => best = Beginning::Open,
+                Beginning::None => {}
             }
         }
         best
@@ -93,7 +93,7 @@ impl Heads {
 
     /// Whether these bytes begin like one of them, as far as they have come.
     fn may_start(&self, bytes: &[u8]) -> bool {
-        self.start(bytes) != Start::None
+        self.start(bytes) != Beginning::None
     }
 
     /// Where one of them may start in these bytes.
@@ -229,7 +229,7 @@ impl Stops {
 
     /// Whether more bytes than these must come before it can be told whether the end starts with them.
     pub(super) fn is_open(&self, bytes: &[u8]) -> bool {
-        self.heads.as_ref().is_some_and(|heads| heads.start(bytes) == Start::Open)
+        self.heads.as_ref().is_some_and(|heads| heads.start(bytes) == Beginning::Open)
     }
 
     /// Where the end may start in these bytes, or how many there are.
@@ -319,7 +319,7 @@ fn add_ways(program: &Program, from: Pc, heads: &mut Vec<Vec<u8>>) {
 
 /// How far a literal has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Start {
+enum Beginning {
     /// It is another text.
     None,
     /// All of it that is there is the same.
@@ -329,13 +329,13 @@ enum Start {
 }
 
 /// Whether bytes without white space begin with a literal in one of its spellings.
-fn could_be(literal: &[u8], bytes: &[u8]) -> Start {
+fn could_be(literal: &[u8], bytes: &[u8]) -> Beginning {
     for (wanted, byte) in literal.iter().zip(bytes) {
         if !wanted.eq_ignore_ascii_case(byte) {
-            return if may_be_respelled(*byte) { Start::Whole } else { Start::None };
+            return if may_be_respelled(*byte) { Beginning::Whole } else { Beginning::None };
         }
     }
-    if bytes.len() < literal.len() { Start::Open } else { Start::Whole }
+    if bytes.len() < literal.len() { Beginning::Open } else { Beginning::Whole }
 }
 
 /// Whether a byte may be a part of another spelling of what should stand in its place.

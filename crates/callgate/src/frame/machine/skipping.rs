@@ -57,7 +57,8 @@ impl Machine {
         let from_body = || matching.after_body.map(Thread::past_body);
         let is_whole = |thread: &Thread| reaches_end(&gate.program, thread.pc);
         let whole = matching.lacks_only_closers(gate, &draft).or_else(|| from_body().filter(is_whole));
-        let whole = whole.filter(|_| finding.code == Code::Malformed);
+        let is_own = |thread: &Thread| thread.calls == draft.call && finding.code == Code::Malformed;
+        let whole = whole.filter(is_own);
         let turn_end = whole.map(|thread| TurnEnd {
             thread,
             expected: gate.program.expected(&thread),
