@@ -288,6 +288,19 @@ export class Session {
     return events(cross(() => held.push('\ufffd')));
   }
 
+  /**
+   * Reads text that came as special tokens of the model's vocabulary. With `special: 'required'` markers that are such tokens
+   * count only here.
+   */
+  pushSpecial(value) {
+    this.#held();
+    const token = text(value, 'text');
+    // No token ends what another began.
+    const last = this.#flush();
+    const held = this.#held();
+    return [...last, ...events(cross(() => held.push_special(token)))];
+  }
+
   /** Reads one delta of a structured provider call: as OpenAI writes it, or flat. */
   native(delta) {
     const json = deltaJson(delta);

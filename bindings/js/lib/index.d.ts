@@ -163,6 +163,11 @@ export class Session {
   private constructor();
   /** Reads a chunk of text or bytes, cut anywhere, even inside a character. */
   push(chunk: string | Uint8Array): AnyEvent[];
+  /**
+   * Reads text that came as special tokens of the model's vocabulary. With `special: 'required'` markers that are such tokens
+   * count only here.
+   */
+  pushSpecial(text: string): AnyEvent[];
   /** Reads one delta of a structured provider call. */
   native(delta: NativeDelta): AnyEvent[];
   /** Reads a whole list of structured provider calls, as OpenAI and Ollama write it: a list, or its JSON text. */

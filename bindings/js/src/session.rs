@@ -63,6 +63,12 @@ impl Session {
         self.feed(|session, sink| session.push_bytes(chunk, sink))
     }
 
+    /// Reads text that came as special tokens of the model's vocabulary.
+    pub fn push_special(&mut self, text: &str) -> Result<String, JsValue> {
+        self.units.push(text);
+        self.feed(|session, sink| session.push_special(text, sink))
+    }
+
     /// Reads one delta of a structured provider call.
     pub fn native(&mut self, delta: &str) -> Result<String, JsValue> {
         let delta: Delta =

@@ -17,6 +17,7 @@ const mistakes = [
   [() => gate.parse('x', { toolCalls: 3n, finishReason: 'stop' }) && gate.parse('x', { toolCalls: [NaN] }), 'NaN is no number of JSON'],
   [() => gate.session().push(['a']), 'chunk must be a string or Uint8Array, not Array'],
   [() => gate.session().push(new Uint16Array(2)), 'not Uint16Array'],
+  [() => gate.session().pushSpecial(new Uint8Array(1)), 'text must be a string, not Uint8Array'],
   [() => gate.session().native(3), 'delta must be an object'],
   [() => gate.session().native({ index: -1 }), 'index must be a whole number'],
   [() => gate.session().native({ index: 2 ** 40 }), 'index must be a whole number'],
@@ -83,6 +84,7 @@ test('lone surrogates are told with their place', () => {
   const acts = [
     (text) => gate.parse(text),
     (text) => gate.session().push(text),
+    (text) => gate.session().pushSpecial(text),
     (text) => gate.session().reasoning(text),
     (text) => repair(text),
     (text) => gate.parseMany([text]),
@@ -107,13 +109,15 @@ test('half a character waits for the other half, and is no text without it', () 
   const mixed = gate.session();
   mixed.push('\ud83d');
   assert.equal(mixed.push(new Uint8Array([97])).map(({ text }) => text).join(''), '\ufffda');
+  mixed.push('\ud83d');
+  assert.equal(mixed.pushSpecial('b').map(({ text }) => text).join(''), '\ufffdb');
 });
 
 test('a finished session says so', () => {
   const session = gate.session();
   assert.deepEqual(session.finish(), []);
   assert(session.closed && !session.isHolding && session.openCall === null && session.completed.length === 0);
-  for (const act of [() => session.push('x'), () => session.finish(), () => session.native({ name: 'x' }), () => session.reasoning('x'), () => session.untrusted('x')]) {
+  for (const act of [() => session.push('x'), () => session.pushSpecial('x'), () => session.finish(), () => session.native({ name: 'x' }), () => session.reasoning('x'), () => session.untrusted('x')]) {
     assert.throws(act, (error) => error.code === 'session-closed' && error.help.includes('gate.session()'));
   }
 });

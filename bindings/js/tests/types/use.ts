@@ -44,7 +44,7 @@ function say(event: AnyEvent): string {
 }
 
 async function main(): Promise<void> {
-  for (const event of session.push('a')) console.log(say(event));
+  for (const event of [...session.push('a'), ...session.pushSpecial('b')]) console.log(say(event));
   session.native({ index: 0, function: { name: 'weather', arguments: '{}' } });
   for (const event of session.finish('stop')) if (event instanceof Rejected || event instanceof Event.Text) say(event);
   for await (const event of gate.stream(new Blob(['a']).stream())) say(event);
