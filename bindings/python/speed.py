@@ -1,6 +1,7 @@
 """Speed: what crossing the border costs, and how a batch compares with the command. `python bindings/python/speed.py`.
 
-Needs the wheel as it is shipped (`scripts/wheel dist`) in the environment; the command is in the same module, so both are built alike. Each
+Needs the wheel as it is shipped (`scripts/wheel dist`) in the environment; the command is in the same module, so both are built alike, unless
+`CALLGATE_COMMAND` names another one. Each
 figure is the best of several runs, and of work on one thread it is the time of the processor, so that a busy machine shows least. vLLM's own
 parsers and json_repair are measured beside it where they are installed, one parser of vLLM's also from the unpacked source archive that
 `VLLM_SOURCE` names. It fails if a promise is not kept: less than 1.5 µs for a chunk, a batch at no
@@ -147,7 +148,9 @@ def compare(gate: callgate.Gate, kind: str, texts: list[str]) -> None:
         lines, tools = Path(folder) / "lines.jsonl", Path(folder) / "tools.json"
         lines.write_text("".join(json.dumps({"id": at, "text": text}) + "\n" for at, text in enumerate(texts)))
         tools.write_text(json.dumps(TOOLS))
-        scan = [sys.executable, "-m", "callgate", "scan", "--quiet", "--tools", str(tools), str(lines)]
+        own = os.environ.get("CALLGATE_COMMAND")
+        command = [own] if own else [sys.executable, "-m", "callgate"]
+        scan = [*command, "scan", "--quiet", "--tools", str(tools), str(lines)]
         works["callgate scan, lines in and out"] = lambda: subprocess.run(scan, stdout=subprocess.DEVNULL, check=True)
         # In turns, so that what else the machine does meets all of them.
         figures: dict[str, tuple[float, float]] = {}

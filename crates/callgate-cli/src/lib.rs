@@ -1,9 +1,14 @@
 //! The `callgate` command: which command runs, and how the process ends. A library, so that the Python wheel has it too.
 
+// What only `chat` needs is there without it, too.
+#![cfg_attr(not(feature = "chat"), allow(dead_code))]
+
 mod answer;
 mod args;
 mod audit;
+#[cfg(feature = "chat")]
 mod chat;
+#[cfg(feature = "chat")]
 mod chat_view;
 mod config;
 mod demo;
@@ -32,12 +37,15 @@ mod session;
 mod source;
 mod trial;
 mod trust;
+mod unified;
 mod unpack;
 #[cfg(feature = "gateway")]
 mod verify;
 #[cfg(feature = "gateway")]
 mod verify_page;
 mod view;
+#[cfg(not(feature = "chat"))]
+mod without_chat;
 #[cfg(not(feature = "gateway"))]
 mod without_gateway;
 mod write_back;
@@ -51,6 +59,8 @@ use clap::{CommandFactory, Parser};
 use args::{Cli, Command, ConfigAction};
 use exit::{Outcome, Stop};
 use paint::{Breaks, Paint, visible};
+#[cfg(not(feature = "chat"))]
+use without_chat::chat;
 #[cfg(not(feature = "gateway"))]
 use without_gateway::{serve, verify};
 

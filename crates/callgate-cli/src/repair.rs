@@ -21,6 +21,7 @@ use crate::paint::{Breaks, Paint, Tone, columns_of_text, visible};
 use crate::pipeline::{Line, LineWork};
 use crate::progress::{Counting, Tally};
 use crate::source::{Mark, Source, draw};
+use crate::unified::unified;
 use crate::write_back::write_back;
 
 /// The deepest nesting. The reader does not recurse, so this only keeps the output readable by other programs.
@@ -212,9 +213,7 @@ fn tone_of(safety: Safety) -> Tone {
 /// What changes from one text to the other, line by line.
 fn diff(file: &Path, before: &str, after: &str, paint: Paint) -> String {
     let name = input::name_of(file);
-    let diff = similar::TextDiff::from_lines(before, after);
-    let diff = diff.unified_diff().header(&name, &format!("{name} (repaired)")).to_string();
-    paint.raw_or_visible(&diff).into_owned()
+    paint.raw_or_visible(&unified(&name, before, after)).into_owned()
 }
 
 impl Reading {

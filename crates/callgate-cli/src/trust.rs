@@ -10,7 +10,6 @@ use callgate_agent::config::{
 use serde_json::{Value, json};
 
 use crate::args::{TrustAction, TrustArgs};
-use crate::chat::forget_typed;
 use crate::config::{Sources, places, stop};
 use crate::exit::{Outcome, Stop};
 use crate::paint::{Breaks, Paint, Tone, columns_of, visible};
@@ -347,4 +346,11 @@ fn setting(mark: &str, key: &str, value: &Value, paint: Paint, out: &mut dyn Wri
 
 fn shown(text: &str) -> String {
     visible(text, Breaks::Show).into_owned()
+}
+
+/// Throws away what was typed before the question was there.
+pub(crate) fn forget_typed() {
+    #[cfg(unix)]
+    // Where pending input cannot be discarded, the question is asked all the same.
+    let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
 }

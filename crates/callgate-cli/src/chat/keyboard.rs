@@ -19,6 +19,7 @@ use serde_json::json;
 use crate::config::places;
 use crate::exit::Stop;
 use crate::paint::{Paint, Tone};
+use crate::trust::forget_typed;
 
 /// The file of the state folder where lines that were typed are kept, each as JSON.
 const TYPED: &str = "chat_history";
@@ -186,11 +187,4 @@ impl Approver for AtTerminal {
 fn numbers(line: &str) -> Option<Vec<usize>> {
     let words = line.split([',', ' ']).filter(|word| !word.is_empty());
     words.map(|word| word.parse().ok()).collect()
-}
-
-/// Throws away what was typed before the question was there.
-pub(crate) fn forget_typed() {
-    #[cfg(unix)]
-    // Where pending input cannot be discarded, the question is asked all the same.
-    let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
 }

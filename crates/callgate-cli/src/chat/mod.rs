@@ -22,7 +22,6 @@ use crate::exit::{Outcome, Stop};
 use crate::paint::{Breaks, Paint, Tone, visible};
 use crate::trust::Asking;
 use begin::{begin, unrecorded};
-pub(crate) use keyboard::forget_typed;
 use keyboard::{AtTerminal, Keyboard, Typed};
 use slash::Slash;
 
