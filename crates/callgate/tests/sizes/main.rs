@@ -164,7 +164,8 @@ fn c11_shapes_that_were_once_quadratic() {
     }
     // A run that may still become a fence is held while it grows.
     for unit in ["~", "`", "~~~\n", "\n```"] {
-        for shape in [Shape::of(unit), Shape { before: "{\"a\": \"".to_owned(), ..Shape::of(unit) }] {
+        for before in ["", "{\"a\": \"", "<think>\n"] {
+            let shape = Shape { before: before.to_owned(), ..Shape::of(unit) };
             let profiles = Profile::NAMES.iter();
             shapes.extend(profiles.map(|profile| Shape {
                 profile,

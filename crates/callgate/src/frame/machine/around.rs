@@ -28,6 +28,8 @@ pub(super) struct AroundFrames {
     /// The frame around text or reasoning that is open.
     pub(super) context: Option<Context>,
     pub(super) regions: Regions,
+    /// The last byte of text or thought since the last frame, zero if there is none.
+    pub(super) last: u8,
     /// White space that has been read and may be markup of what follows.
     pub(super) held_space: String,
     /// White space that is markup if it comes next.
@@ -115,6 +117,7 @@ impl Default for AroundFrames {
         AroundFrames {
             context: None,
             regions: Regions::default(),
+            last: 0,
             held_space: String::new(),
             expected_space: String::new(),
             only_space_since_frame: true,
@@ -164,9 +167,8 @@ impl AroundFrames {
                 self.expected_space.clear();
             }
         }
-        if text.is_empty() {
-            return;
-        }
+        let Some(last) = text.as_bytes().last() else { return };
+        self.last = *last;
         let words_end = text.trim_ascii_end().len();
         if words_end > 0 {
             let glued = self.held_space.is_empty();

@@ -135,6 +135,7 @@ impl Machine {
         }
         let around = &mut self.around;
         around.expected_space.clone_from(&frame.after);
+        around.last = 0;
         around.only_space_since_frame |= frame.kind != FrameKind::Noise;
         self.held.text.clear();
         self.calls.accounted = end;
@@ -225,6 +226,7 @@ impl Machine {
         self.calls.accounted = end;
         let around = &mut self.around;
         around.expected_space.clear();
+        around.last = 0;
         around.only_space_since_frame = true;
         let change = around.regions.pass_frame(ended_line);
         around.apply(change, out);

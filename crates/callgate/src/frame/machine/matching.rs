@@ -368,13 +368,6 @@ impl Machine {
                 return (self.forgive(gate, matching, &twins, failed), 0);
             }
         }
-        if let Some(next) = self.begun_after(&matching).copied() {
-            // The call before it is whole, however broken this one is.
-            matching = match self.ensure_draft(gate, matching, &next, out) {
-                Ok(matching) => matching,
-                Err(state) => return (state, 0),
-            };
-        }
         let Some(draft) = matching.draft.take() else {
             // A character that only shares its first byte with an opener is text at once, or it would be tried again.
             let is_first = self.held.text.is_empty();
@@ -394,19 +387,6 @@ impl Machine {
             }
         };
         (self.reject(gate, matching, draft, finding, out), 0)
-    }
-
-    /// The thread that has read something of another call, or of what stands between two, behind one that is closed.
-    fn begun_after<'m>(&self, matching: &'m Matching) -> Option<&'m Thread> {
-        let draft = matching.draft.as_deref()?;
-        let has_begun = |thread: &&Thread| {
-            let end = thread.call_end.and_then(|end| end.checked_sub(self.held.start));
-            let since = end.and_then(|end| self.held.text.get(end..));
-            thread.calls > draft.call
-                && !thread.owes_closer
-                && since.is_some_and(|since| !since.trim().is_empty())
-        };
-        matching.threads.iter().find(has_begun)
     }
 
     /// Why the threads cannot go on with this character.

@@ -137,13 +137,18 @@ impl Machine {
         }
         let around = &self.around;
         let surroundings = around.regions.surroundings();
+        // Regions are not read in a thought, so the run that a mark belongs to is told by the byte before it.
+        let in_run = match around.in_reasoning() {
+            true => matches!(byte, b'`' | b'~') && around.last == byte,
+            false => around.regions.in_run(),
+        };
         let place = FrameFilter {
             reasoning: around.in_reasoning() || around.may_think(surroundings),
             nothing_open: around.context.is_none(),
             only_calls: surroundings.is_dead() || surroundings.backticks > 0,
             // In the middle of a line a fence is none, which is said of one with a call in it.
-            fences: around.regions.may_open_fence()
-                || (around.only_space_since_frame || byte == b'`') && !around.regions.in_run(),
+            fences: !in_run
+                && (around.regions.may_open_fence() || around.only_space_since_frame || byte == b'`'),
             labels: around.only_space_since_frame || around.regions.at_line_start(),
         };
         let opener = gate.openers.start(place, byte);
