@@ -6,7 +6,7 @@
 mod support;
 
 use callgate::internal::dialect::Slot;
-use callgate::{Gate, Profile, Record, RenderCall, Response};
+use callgate::{Gate, Profile, Record, Response};
 use serde_json::{Value, json};
 use support::calls::written;
 use support::registry;
