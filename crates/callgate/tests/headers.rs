@@ -147,3 +147,22 @@ fn a_dialect_that_does_not_read_what_it_writes_is_refused() {
         }
     }
 }
+
+#[test]
+fn a_type_that_is_said_of_one_value_holds_for_no_other() {
+    let gate = Gate::builder().dialect("deepseek-v32-dsml").build();
+    let gate = gate.unwrap_or_else(|error| panic!("{error}"));
+    let parameter = |header: &str, value: &str| {
+        format!("<｜DSML｜parameter name=\"{header}>{value}</｜DSML｜parameter>\n")
+    };
+    for (first, second) in [("a\" string=\"true\"", "b\""), ("a\" string=\"false\"", "b\"")] {
+        let parameters = parameter(first, "1") + &parameter(second, "2") + &parameter("c\"", "x");
+        let text = format!(
+            "<｜DSML｜function_calls>\n<｜DSML｜invoke name=\"look\">\n{parameters}</｜DSML｜invoke>\n</｜DSML｜function_calls>"
+        );
+        let response = read(&gate, &text);
+        let [call] = &response.calls[..] else { panic!("{text}: {}", rejections(&response)) };
+        let a = if first.contains("true") { json!("1") } else { json!(1) };
+        assert_eq!(call.value(), json!({"a": a, "b": 2, "c": "x"}), "{text}");
+    }
+}
