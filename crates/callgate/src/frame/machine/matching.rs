@@ -190,6 +190,9 @@ impl Machine {
     ) -> (State, usize) {
         let mut matching = matching;
         let program = &gate.program;
+        if c == ' ' && matching.threads.in_word() && self.space_in_name(gate, &mut matching) {
+            return (State::Matching(matching), 1);
+        }
         if matching.threads.in_word() && !is_word_character(c) {
             matching.threads.end_words(program, &mut self.scratch, self.position);
             drop_unknown(gate, &mut matching.threads, &self.scratch);
@@ -239,6 +242,22 @@ impl Machine {
             return (state, 0);
         }
         self.mismatch(gate, matching, c, out)
+    }
+
+    /// Reads a space that is part of a tool's name.
+    fn space_in_name(&mut self, gate: &Compiled, matching: &mut Matching) -> bool {
+        let Some(registry) = gate.rules.registry.as_ref().filter(|registry| registry.has_spaces()) else {
+            return false;
+        };
+        let goes_on =
+            |name: &str, begun: &str| name.strip_prefix(begun).is_some_and(|rest| rest.starts_with(' '));
+        let is_begun = |begun: &str| registry.names().any(|name| goes_on(name, begun));
+        let is_read = matching.threads.space_in_name(&gate.program, &mut self.scratch, is_begun);
+        if is_read {
+            self.held.text.push(' ');
+            self.position += 1;
+        }
+        is_read
     }
 
     /// After a character was read: is a call certain, is the frame over, does a body begin?
