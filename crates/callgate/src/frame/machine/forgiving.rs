@@ -47,7 +47,13 @@ impl Machine {
     }
 
     /// Whether a reading has gone on over a marker since this body could have begun, and goes on with slips.
-    pub(super) fn has_gone_on(&self, gate: &Compiled, matching: &Matching, parked: &Waiting, c: char) -> bool {
+    pub(super) fn has_gone_on(
+        &self,
+        gate: &Compiled,
+        matching: &Matching,
+        parked: &Waiting,
+        c: char,
+    ) -> bool {
         let has_marker = matching.threads.lead().is_some_and(|lead| {
             let is_opened = || gate.program.frame_of(lead).is_opened_by(&self.held.text);
             lead.pieces > parked.thread.pieces || lead.pieces == 0 && is_opened()
