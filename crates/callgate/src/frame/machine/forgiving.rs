@@ -82,8 +82,8 @@ impl Machine {
         (best, length): &(Thread, usize),
         c: char,
     ) -> bool {
-        let draft = matching.draft.as_ref().filter(|draft| draft.call == best.calls && best.skipped);
-        let has_no_body = |draft: &Box<Draft>| matches!(draft.body, DraftBody::None);
+        let draft = matching.draft.as_deref().filter(|draft| draft.call == best.calls && best.skipped);
+        let has_no_body = |draft: &Draft| matches!(draft.body, DraftBody::None);
         let mut rest = self.held.text.get(*length..).unwrap_or_default().trim_start().chars().chain([c]);
         let is_token = matches!((rest.next(), rest.next()), (Some('<'), Some('|' | '｜')) | (Some('['), _));
         draft.is_some_and(has_no_body) && gate.program.frame_of(best).call_ends.is_empty() && !is_token
