@@ -9,6 +9,7 @@ use crate::event::{Call, Coercion, ModelError, Rejected};
 use crate::finding::{Code, Finding, Span};
 use crate::json::{Kind, Repair, RepairCode, Safety, Tape};
 use crate::policy::{BlankArgs, DuplicateKeys, Members, NameRule, RepairPolicy};
+use crate::registry::NAMESPACES;
 use crate::rules::Rules;
 use crate::schema::CompiledTool;
 use crate::verdict::Verdict;
@@ -132,12 +133,13 @@ fn judge_name<'n, 'g>(
             return None;
         }
     };
-    if written.trim().is_empty() {
-        findings.push(Finding::new(Code::EmptyName));
-        return None;
-    }
     if let Some(tool) = rules.tool(written) {
         return Some((Cow::Borrowed(written), Some(tool)));
+    }
+    // A namespace with nothing in it names nothing either.
+    if written.trim().is_empty() || NAMESPACES.contains(&written.trim()) {
+        findings.push(Finding::new(Code::EmptyName));
+        return None;
     }
     if rules.policy.repair >= RepairPolicy::Lossless
         && let Some(name) = unmangled(rules, written, attempt)
@@ -172,9 +174,6 @@ fn fault(rule: &NameRule, name: &str) -> Option<Finding> {
     let message = || format!("the tool name has {length} characters, at most {} are allowed", rule.max);
     (length > rule.max).then(|| Finding::new(Code::NameTooLong).message(message()))
 }
-
-/// The namespaces in which models put tools that have none.
-const NAMESPACES: &[&str] = &["functions.", "default.", "default_api."];
 
 /// The one registered name, or without a list of tools the plain one, that a mangled one stands for: with white space around it, in a namespace, doubled, or glued to
 /// words of its format and a number.

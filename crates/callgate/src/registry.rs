@@ -14,6 +14,9 @@ use crate::bytes::ByteSet;
 use crate::nearest::letters;
 pub use crate::nearest::nearest;
 
+/// The namespaces in which models put tools that have none.
+pub(crate) const NAMESPACES: &[&str] = &["functions.", "default.", "default_api."];
+
 /// A tool as its author describes it.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]

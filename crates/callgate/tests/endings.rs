@@ -470,3 +470,28 @@ fn c16_words_that_only_look_like_thoughts_take_no_call() {
     }
     faults.assert_none("a call after a thought is lost");
 }
+
+#[test]
+fn a_turn_that_ends_behind_the_end_of_a_call_ends_its_section() {
+    let tools = serde_json::json!([{"name": "look", "parameters": {"type": "object", "properties": {"q": {"type": "string"}}}}]);
+    let gate = support::dialect_gate("deepseek-v31", &tools);
+    let call = "<｜tool▁call▁begin｜>look<｜tool▁sep｜>{\"q\": \"a\"}<｜tool▁call▁end｜>";
+    for (text, calls, rejected) in [
+        (format!("<｜tool▁calls▁begin｜>{call}<｜end▁of▁sentence｜>"), 1, 0),
+        (format!("<｜tool▁calls▁begin｜>{call}\n<｜end▁of▁sentence｜>"), 1, 0),
+        (format!("<｜tool▁calls▁begin｜>{call}{call}\n<｜end▁of▁sentence｜>"), 2, 0),
+        // What is no token ends nothing, and the next call is read.
+        (format!("<｜tool▁calls▁begin｜>{call}\n<｜end▁of the day{call}<｜tool▁calls▁end｜>"), 1, 1),
+        (format!("<｜tool▁calls▁begin｜>{call} and {call}<｜tool▁calls▁end｜>"), 1, 1),
+    ] {
+        let feed = Feed::new(&gate);
+        let whole = feed.whole(text.as_bytes());
+        assert_eq!(feed.bytewise(text.as_bytes()), whole, "{text:?} depends on how it is cut");
+        let response = response(&whole);
+        assert_eq!(
+            (response.calls.len(), response.rejected.len()),
+            (calls, rejected),
+            "{text}: {response:?}"
+        );
+    }
+}

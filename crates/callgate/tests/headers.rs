@@ -6,7 +6,7 @@
 
 mod support;
 
-use callgate::{Gate, Record, RenderCall, RepairCode, Response};
+use callgate::{Code, Gate, Record, RenderCall, RepairCode, Response};
 use serde_json::{Value, json};
 use support::guard::in_parallel;
 use support::{Feed, dialect_gate, rejections, response};
@@ -146,4 +146,69 @@ fn a_dialect_that_does_not_read_what_it_writes_is_refused() {
             assert_eq!(refused.map(|_| ()).map_err(|error| error.code), Err("unread-writing"));
         }
     }
+}
+
+#[test]
+fn a_type_that_is_said_of_one_value_holds_for_no_other() {
+    let gate = Gate::builder().dialect("deepseek-v32-dsml").build();
+    let gate = gate.unwrap_or_else(|error| panic!("{error}"));
+    let parameter = |header: &str, value: &str| {
+        format!("<｜DSML｜parameter name=\"{header}>{value}</｜DSML｜parameter>\n")
+    };
+    for (first, second) in [("a\" string=\"true\"", "b\""), ("a\" string=\"false\"", "b\"")] {
+        let parameters = parameter(first, "1") + &parameter(second, "2") + &parameter("c\"", "x");
+        let text = format!(
+            "<｜DSML｜function_calls>\n<｜DSML｜invoke name=\"look\">\n{parameters}</｜DSML｜invoke>\n</｜DSML｜function_calls>"
+        );
+        let response = read(&gate, &text);
+        let [call] = &response.calls[..] else { panic!("{text}: {}", rejections(&response)) };
+        let a = if first.contains("true") { json!("1") } else { json!(1) };
+        assert_eq!(call.value(), json!({"a": a, "b": 2, "c": "x"}), "{text}");
+    }
+}
+
+#[test]
+fn a_space_in_the_name_of_a_tool_is_part_of_it_in_every_dialect() {
+    let object = json!({"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]});
+    let tools = ["look", "look up", "look up there"].map(|name| json!({"name": name, "parameters": object}));
+    let records: Vec<&Record> =
+        Record::builtin().iter().filter(|record| record.code_tool.is_empty()).collect();
+    let unread = in_parallel(&records, |record| {
+        let gate = dialect_gate(&record.name, &json!(tools));
+        let names = ["look", "look up", "look up there"].into_iter();
+        let written = names.filter_map(|name| {
+            let call = |id| [RenderCall { id, name, arguments: r#"{"q": "up a"}"# }];
+            let text = record.render(&call(None), None, None);
+            Some((name, text.or_else(|_| record.render(&call(Some("a1b2c3d4e")), None, None)).ok()?))
+        });
+        let is_other = |(name, text): &(&str, String)| {
+            let response = read(&gate, text);
+            let calls: Vec<_> = response.calls.iter().map(|call| (&*call.name, call.value())).collect();
+            calls != [(*name, json!({"q": "up a"}))]
+        };
+        let unread: Vec<String> = written.filter(is_other).map(|(_, text)| text).collect();
+        (record.name.clone(), unread)
+    });
+    let unread: Vec<_> = unread.into_iter().filter(|(_, texts)| !texts.is_empty()).collect();
+    assert!(unread.is_empty(), "{unread:#?}");
+}
+
+#[test]
+fn a_namespace_alone_names_nothing() {
+    let gate = dialect_gate("hermes", &tools());
+    for name in ["", " ", "functions.", "default_api. "] {
+        let text =
+            format!("<tool_call>{{\"name\": \"{name}\", \"arguments\": {{\"q\": \"a\"}}}}</tool_call>");
+        let response = read(&gate, &text);
+        let [rejected] = &response.rejected[..] else { panic!("{text}: {:?}", response.calls) };
+        assert!(rejected.findings.iter().any(|finding| finding.code == Code::EmptyName), "{text}");
+    }
+}
+
+#[test]
+fn a_mark_of_the_byte_order_is_no_part_of_a_name() {
+    let gate = dialect_gate("python-lines", &tools());
+    let response = read(&gate, "\u{feff}look(q=\"a\")");
+    let [call] = &response.calls[..] else { panic!("{}", rejections(&response)) };
+    assert_eq!((&*call.name, call.value()), ("look", json!({"q": "a"})));
 }

@@ -489,3 +489,20 @@ fn an_opener_that_touches_the_end_of_a_value_is_suspect() {
         json!({"k": "it begins with REPLOID/0"})
     );
 }
+
+#[test]
+fn an_emphasis_that_ends_with_a_value_is_suspect() {
+    for lines in
+        ["TOOL: probe\nk: some words**", "TOOL: probe\nk: it is done.**\n", "TOOL: probe\nk: aTOOL: TOOL:"]
+    {
+        assert_eq!(rejection(lines).0, Code::SuspectValueEnd, "{lines}");
+    }
+    for (value, expected) in [
+        ("**some words**", "**some words**"),
+        ("src/**", "src/**"),
+        ("\"some words**\"", "some words**"),
+        ("\"aTOOL:\"", "aTOOL:"),
+    ] {
+        assert_eq!(arguments(&format!("TOOL: probe\nk: {value}")), json!({"k": expected}), "{value}");
+    }
+}

@@ -244,3 +244,45 @@ fn every_dialect_gives_its_own_thoughts_the_same_rules() {
         faults
     });
 }
+
+#[test]
+fn a_token_of_calls_where_no_call_is_open_is_said() {
+    for (dialect, text) in [
+        ("harmony", "commentary to=functions.look <|constrain|>json<|message|>{\"q\": \"cats\"}"),
+        ("gemma4", "call:look{q:<|\"|>cats<|\"|>}<tool_call|>"),
+        ("deepseek-v31", "look<｜tool▁sep｜>{\"q\": \"cats\"}"),
+    ] {
+        let gate = Gate::builder().dialect(dialect).build().unwrap_or_else(|error| panic!("{error}"));
+        let feed = Feed::new(&gate);
+        let whole = feed.whole(text.as_bytes());
+        assert_eq!(feed.bytewise(text.as_bytes()), whole, "{text:?} depends on how it is cut");
+        let response = response(&whole);
+        let is_token = |finding: &callgate::Finding| finding.code == Code::ControlToken;
+        assert!(
+            response.calls.is_empty() && response.findings.iter().any(is_token),
+            "{dialect}: {response:?}"
+        );
+    }
+}
+
+#[test]
+fn program_text_ends_with_its_last_line_and_shows_no_marker_of_its_own() {
+    let gate = Gate::builder().dialect("llama3-builtin").build().unwrap_or_else(|error| panic!("{error}"));
+    let read = |text: &str| {
+        let feed = Feed::new(&gate);
+        let whole = feed.whole(text.as_bytes());
+        assert_eq!(feed.bytewise(text.as_bytes()), whole, "{text:?} depends on how it is cut");
+        response(&whole)
+    };
+    for text in ["<|python_tag|>print(1)", "<|python_tag|>print(1)\n\n"] {
+        let response = read(text);
+        let [call] = &response.calls[..] else { panic!("{text:?}: {response:?}") };
+        assert_eq!(call.value(), json!({"code": "print(1)"}), "{text:?}");
+    }
+    for text in ["<|python_tag|><|python_tag|>print(1)", "<|python_tag|>print(1)<|python_tag|>print(2)"] {
+        let response = read(text);
+        let codes = response.rejected.iter().flat_map(|rejected| &rejected.findings);
+        let mut codes = codes.map(|finding| finding.code);
+        assert!(response.calls.is_empty() && codes.any(|code| code == Code::SuspectValueEnd), "{response:?}");
+    }
+}

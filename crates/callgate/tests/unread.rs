@@ -276,3 +276,14 @@ fn a_fence_without_a_line_of_its_own_is_said() {
         assert!(said(&gate, text).is_some(), "{text}");
     }
 }
+
+#[test]
+fn a_list_in_a_tag_is_read_and_nothing_looks_like_a_call_beside_it() {
+    let list = r#"[{"name": "ping", "arguments": {}}, {"name": "book_room", "arguments": {"room": "blue"}}]"#;
+    let text = format!("<tool_call>{list}</tool_call>");
+    for gate in [gate("standard", &tools()), dialect_gate("hermes", &tools())] {
+        let response = gate.parse(&text);
+        assert_eq!((response.calls.len(), &*response.text), (2, ""), "{response:?}");
+        assert!(response.findings.is_empty(), "{:?}", response.findings);
+    }
+}

@@ -177,6 +177,16 @@ impl Record {
             .any(|literal| literal.contains(marker))
     }
 
+    /// Whether its parameters are tags whose names are the keys.
+    pub(crate) fn has_key_tags(&self) -> bool {
+        self.param.iter().any(|param| param.head().ends_with('<'))
+    }
+
+    /// Whether it writes a tag of this name itself.
+    pub(crate) fn writes_tag(&self, name: &str) -> bool {
+        self.writes(&format!("<{name}>"))
+    }
+
     /// How `{type}` is spelled for a JSON type.
     #[doc(hidden)]
     pub fn type_spelling<'r>(&'r self, json_type: &'r str) -> &'r str {

@@ -59,13 +59,16 @@ impl Slot {
     }
 }
 
+/// The mark of the byte order, which may stand before the first word.
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
 /// Whether a character may be part of a name, key or id.
 ///
 /// White space, quotes and the characters that tags, brackets and lists are made of never are, so a word always
 /// ends at the markup that follows it.
 pub fn is_word_character(character: char) -> bool {
     if !character.is_ascii() {
-        return !(character.is_whitespace() || character.is_control());
+        return !(character.is_whitespace() || character.is_control() || character == BYTE_ORDER_MARK);
     }
     character.is_ascii_graphic()
         && !matches!(

@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use super::record::Record;
+use super::spelling::markers;
 use super::template::Template;
 
 /// A marker after which nothing that comes is said by the model.
@@ -119,6 +120,18 @@ pub(crate) fn last_token(text: &str) -> Option<&'static str> {
     tokens.find(|token| text.ends_with(token))
 }
 
+/// Why the end of a value that nothing but its line ends may be no part of it, if that is so.
+pub(crate) fn doubtful_end(line: &str) -> Option<&'static str> {
+    if last_token(line).is_some() {
+        return Some("a token of the chat template ends the line, and may be no part of the value");
+    }
+    let emphasized = line.strip_suffix("**")?;
+    // A pattern of file names ends like that as well, behind a slash.
+    let ends_words = emphasized.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '.' | '!' | '?'));
+    (ends_words && !emphasized.contains("**"))
+        .then_some("an emphasis ends with the line that did not begin in it, and may be no part of the value")
+}
+
 /// Whether a literal is a special token of some vocabulary, which no text has.
 pub(crate) fn is_token(literal: &str) -> bool {
     let inner = literal.strip_prefix('<').and_then(|rest| rest.strip_suffix('>'));
@@ -158,6 +171,16 @@ impl Record {
             })
         });
         tokens.filter(|token| is_token(token) && !self.noise.iter().any(|noise| noise.head() == *token))
+    }
+
+    /// The special tokens inside of its calls. Where no call is open, they are no text either.
+    pub(crate) fn inner_tokens(&self) -> impl Iterator<Item = &str> {
+        let literals = self.call.iter().flat_map(|call| {
+            let head = usize::from(!call.head().is_empty());
+            call.literals().skip(head)
+        });
+        let is_opener = |token: &str| self.openers().iter().any(|opener| opener.head().contains(token));
+        literals.flat_map(markers).filter(move |token| is_token(token) && !is_opener(token))
     }
 
     /// What ends a thought of this kind even where its start was in the prompt: a closing tag, or a token that ends

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use super::record::Record;
+use super::turn;
 use crate::json::{Kind, Syntax, Tape};
 use crate::policy::Untyped;
 use crate::schema::type_text;
@@ -86,7 +87,10 @@ fn write_line(out: &mut String, json: &str, tape: &Tape, node: usize, record: &R
         return true;
     }
     out.push_str(&line);
-    out.push_str(if is_plain_line(&text) { &text } else { raw });
+    let openers = record.open.iter().chain(&record.call).chain(&record.text).chain(&record.noise);
+    let mut heads = openers.filter_map(|template| template.head().trim().lines().next());
+    let is_plain = is_plain_line(&text) && !heads.any(|head| !head.is_empty() && text.contains(head));
+    out.push_str(if is_plain { &text } else { raw });
     true
 }
 
@@ -98,6 +102,7 @@ fn is_plain_line(text: &str) -> bool {
     starts_plain
         && !text.ends_with(char::is_whitespace)
         && !text.contains(char::is_control)
+        && turn::doubtful_end(text).is_none()
         && type_text(&mut read, text, None, Untyped::Json).is_ok()
         && read.starts_with('"')
 }

@@ -11,7 +11,7 @@ use crate::dialect::{Record, is_word_character, turn};
 use crate::finding::{Code, Finding, Span};
 use crate::schema::CompiledTool;
 
-use super::params::{Params, ValueStart};
+use super::params::{Params, ValueStart, is_json_string};
 
 /// The most of a line that is kept once the arguments are too large: enough to tell what kind of line it is.
 const TELLING: usize = 256;
@@ -70,11 +70,17 @@ impl LineMarks {
         self.openers.iter().chain(&self.joins).any(|mark| mark.starts_with(line))
     }
 
-    /// Whether a value ends with an opener that nothing parts from what stands before it. Brackets end values of any kind.
+    /// Whether an opener stands in a value that nothing parts from what is before it, at its end or with another opener
+    /// behind it. Brackets end values of any kind.
     fn is_glued_to(&self, value: &str) -> bool {
-        let words = self.openers.iter().filter(|mark| mark.starts_with(char::is_alphanumeric));
-        let rests = words.filter_map(|mark| value.strip_suffix(mark.as_str()));
-        rests.into_iter().any(|rest| rest.ends_with(|c: char| !c.is_whitespace()))
+        let opens = |rest: &str| self.openers.iter().any(|mark| rest.starts_with(mark.as_str()));
+        let mut words = self.openers.iter().filter(|mark| mark.starts_with(char::is_alphanumeric));
+        words.any(|mark| {
+            value.match_indices(mark.as_str()).any(|(at, _)| {
+                let rest = value[at + mark.len()..].trim_start();
+                value[..at].ends_with(|c: char| !c.is_whitespace()) && (rest.is_empty() || opens(rest))
+            })
+        })
     }
 
     /// Where on a line a separator begins that, with the opener behind it, the line ends with.
@@ -426,15 +432,16 @@ impl LineReader {
         self.has_keys = true;
         let key = key.to_owned();
         match value {
-            LineValue::Line(value) if turn::last_token(value).is_some() => {
-                let message = "a token of the chat template ends the line, and may be no part of the value";
-                self.fail(Finding::new(Code::SuspectValueEnd).at(span).message(message), to);
-            }
-            LineValue::Line(value) if self.marks.is_glued_to(value) => {
-                let message = "a marker of the format ends the line, and may be no part of the value";
-                self.fail(Finding::new(Code::SuspectValueEnd).at(span).message(message), to);
-            }
             LineValue::Line(value) => {
+                let glued = || {
+                    let is_glued = !is_json_string(value) && self.marks.is_glued_to(value);
+                    is_glued
+                        .then_some("a marker of the format is in the line, and may be no part of the value")
+                };
+                if let Some(message) = turn::doubtful_end(value).or_else(glued) {
+                    self.fail(Finding::new(Code::SuspectValueEnd).at(span).message(message), to);
+                    return;
+                }
                 let found = to.params.line(&key, value, span, to.tool);
                 to.findings.extend(found);
             }

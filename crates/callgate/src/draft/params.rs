@@ -451,7 +451,6 @@ impl Params {
     }
 }
 
-/// Whether a text is one JSON string from end to end.
 /// Whether a value that its header says is no string is one all the same: it is of no other type that the schema has
 /// there. A number is left to the coercions.
 fn is_text_after_all(text: &str, types: TypeSet, untyped: Untyped) -> bool {
@@ -462,7 +461,8 @@ fn is_text_after_all(text: &str, types: TypeSet, untyped: Untyped) -> bool {
     types.contains(TypeSet::STRING) && !is_other(others) && !is_other(TypeSet::NUMBER)
 }
 
-fn is_json_string(text: &str) -> bool {
+/// Whether a text is one JSON string from end to end.
+pub(super) fn is_json_string(text: &str) -> bool {
     text.starts_with('"') && serde_json::from_str::<String>(text).is_ok()
 }
 

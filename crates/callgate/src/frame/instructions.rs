@@ -294,6 +294,12 @@ impl Program {
         &self.frames[self.owner[pc as usize] as usize]
     }
 
+    /// Whether what a frame is made of is also the end of a call in its dialect.
+    pub(crate) fn closes_call(&self, frame: &Frame) -> bool {
+        let calls = self.frames.iter().filter(|other| other.record == frame.record);
+        calls.flat_map(|other| &other.call_ends).any(|end| **end == *frame.marker)
+    }
+
     /// The thread that goes on in the twin of its frame from the body at which it stands, if there is one.
     pub(crate) fn twin_at_body(&self, thread: &Thread) -> Option<Thread> {
         let Op::Body(body) = self.ops[thread.pc as usize] else { return None };

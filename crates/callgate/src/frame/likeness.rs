@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use crate::dialect::Record;
 use crate::draft::members::{ENVELOPE, NAMING};
 use crate::draft::synonyms::ARGUING;
-use crate::registry::Registry;
+use crate::registry::{NAMESPACES, Registry};
 
 /// How much text before a name is looked at.
 pub(super) const LOOK_BACK: usize = 128;
@@ -42,24 +42,36 @@ pub(super) fn is_name_character(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '-' | '.')
 }
 
-/// The tool that a word names, by itself, behind a namespace or before a method, and whether it is by itself. A name may
-/// be in other letters if it has several words, since one word is a word of any text; or any if names are the markers.
-pub(super) fn named<'w>(registry: &Registry, word: &'w str, are_markers: bool) -> Option<(&'w str, bool)> {
+/// The tool that a word names, by itself, behind a namespace or before a method; what belongs to it; and whether it is by
+/// itself, or in a namespace that every tool is in. A name may be in other letters if it has several words, since one word
+/// is a word of any text; or any if names are the markers.
+pub(super) fn named<'w>(
+    registry: &Registry,
+    word: &'w str,
+    are_markers: bool,
+) -> Option<(&'w str, &'w str, bool)> {
+    let whole = word;
     let word = word.trim_matches(['.', '-']);
     if registry.get(word).is_some() {
-        return Some((word, true));
+        return Some((word, word, true));
     }
-    let last = word.rsplit_once('.').map(|(_, last)| (last, false));
+    let last = word.rsplit_once('.').map(|(outer, last)| {
+        let is_shared = NAMESPACES.iter().any(|namespace| namespace.strip_suffix('.') == Some(outer));
+        (last, is_shared.then_some(word), is_shared)
+    });
     // Text in a script without spaces may touch the name.
     let ascii = word.rfind(|c: char| !c.is_ascii()).and_then(|at| {
         let next = word[at..].chars().next()?.len_utf8();
-        Some((&word[at + next..], true))
+        Some((&word[at + next..], None, true))
     });
-    let first = word.rsplit_once('.').map(|(first, _)| (first, false));
-    let part = last.into_iter().chain(ascii).chain(first).find(|(name, _)| registry.get(name).is_some());
+    let first = word.rsplit_once('.').map(|(first, _)| (first, None, false));
+    let part = last.into_iter().chain(ascii).chain(first).find(|(name, ..)| registry.get(name).is_some());
+    // A namespace belongs to the name, not to what stands before it.
+    let part =
+        part.map(|(name, outer, alone)| (name, outer.unwrap_or(if alone { name } else { whole }), alone));
     part.or_else(|| {
         let meant = registry.respelled(word)?;
-        (are_markers || has_several_words(&meant.tool.name)).then_some((word, true))
+        (are_markers || has_several_words(&meant.tool.name)).then_some((word, word, true))
     })
 }
 
@@ -84,6 +96,8 @@ pub(super) fn is_call_element(registry: &Registry, text: &str) -> bool {
 
 /// Whether the name of a tool between these texts is that of a call. The texts may be cut at their far ends.
 pub(super) fn is_called(before: &str, after: &str, alone: bool) -> bool {
+    // White space as a tokenizer shows it is still that.
+    let before = before.trim_end_matches(['Ġ', 'Ċ']);
     if before.ends_with('\\') || before.ends_with("\\\"") {
         // JSON that was escaped once too often.
         return is_member(&before.replace('\\', ""), &after.replace('\\', ""));
@@ -258,9 +272,14 @@ fn is_token_or_fence(text: &str) -> bool {
     text.ends_with("|>") || text.ends_with("｜>") || line.trim_start().starts_with("```")
 }
 
-/// `to=X` and `tool="X"` beside special tokens.
+/// `to=X` and `tool="X"` beside special tokens, and `to=X` before an object or its type where the tokens were lost.
 fn is_recipient(before: &str, after: &str) -> bool {
     let head = before.trim_end_matches(QUOTES).to_ascii_lowercase();
+    let object = after.trim_start();
+    let object = ["json", "code"].iter().find_map(|kind| object.strip_prefix(kind)).unwrap_or(object);
+    if head.ends_with(" to=") && object.trim_start().starts_with("{\"") {
+        return true;
+    }
     let is_value = ["to=", "tool=", "name=", "function="].iter().any(|key| head.ends_with(key));
     is_value
         && (before.contains("|>")
@@ -354,6 +373,8 @@ fn before_object(before: &str, after: &str) -> bool {
 fn is_applied(before: &str, after: &str) -> bool {
     let Some(inside) = after.strip_prefix('(') else { return false };
     let line = before.rsplit('\n').next().unwrap_or(before);
+    // A call is printed where its result is wanted.
+    let line = if line.trim_start() == "print(" { "" } else { line };
     if line.ends_with(['.', '(', '!', '&', '$', '@', '#', '-', '/', '"', '\'']) {
         return false;
     }
@@ -453,6 +474,16 @@ mod tests {
             ("[look(q=1), look()]", true),
             ("Sure: look(q = 'a')", true),
             ("look()", true),
+            ("[CallingĠtool:Ġlook({\"q\": 1})]", true),
+            ("functions.look(q=1)", true),
+            ("print(default_api.look(q=1))", true),
+            ("print(look(q=\"a\"))", true),
+            ("x = print(look(q=\"a\"))", false),
+            ("sprint(look(q=\"a\"))", false),
+            ("commentary to=functions.look json{\"q\": 1}", true),
+            ("commentary to=look {\"q\": 1}", true),
+            ("go to=look and {\"q\": 1}", false),
+            ("set goto=look {q}", false),
             ("I do that now. look()", true),
             ("- **look()**\n", true),
             ("</look>", true),
@@ -471,11 +502,9 @@ mod tests {
         ] {
             let words = text.split(|c: char| !is_name_character(c)).filter(|word| !word.is_empty());
             let found = words.into_iter().any(|word| {
-                named(&tools, word, false).is_some_and(|(name, alone)| {
-                    let at = word.as_ptr() as usize - text.as_ptr() as usize;
-                    let from = at + word.rfind(name).unwrap();
-                    let before = if alone { from } else { at };
-                    is_called(&text[..before], &text[from + name.len()..], alone)
+                named(&tools, word, false).is_some_and(|(name, outer, alone)| {
+                    let place = |part: &str| part.as_ptr() as usize - text.as_ptr() as usize;
+                    is_called(&text[..place(outer)], &text[place(name) + name.len()..], alone)
                 })
             });
             assert_eq!(found, expected, "{text}");

@@ -251,9 +251,10 @@ impl Thread {
         self.pieces = from.pieces;
     }
 
-    /// Moves past the body it stands at.
+    /// Moves past the body it stands at. What was said of its type holds for nothing else.
     pub(crate) fn past_body(mut self) -> Self {
         self.pc += 1;
+        self.kind = None;
         self.spaced = false;
         self.line = FenceLine::Before;
         self.literals = 0;

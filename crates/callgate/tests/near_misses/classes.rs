@@ -302,13 +302,6 @@ pub(crate) const OPEN: &[(&str, &str)] = &[
     ("markers in capitals", "cline-xml"),
     ("markers in capitals", "tool-xml"),
     ("a code fence around the object", "tool-xml"),
-    // Its calls can end anywhere, and so they do before a tag that is not written as the format has it.
-    ("an attribute that the format does not have", "beam"),
-    ("attributes in single quotes", "beam"),
-    ("attributes without quotes", "beam"),
-    // Its opener begins with the end of a turn.
-    ("one object for a list", "hyperclovax"),
-    ("a code fence around the object", "hyperclovax"),
     // Its arguments are any text, so that whatever stands there is one.
     ("a code fence around the object", "cwm"),
     ("inline code around the object", "cwm"),

@@ -13,6 +13,7 @@ use crate::ledger::{Emitter, Pending};
 use crate::policy::Foreign;
 use crate::reception::receive;
 
+use super::super::instructions::SHORTEST_SIGN;
 use super::super::likeness::{LOOK_BACK, is_call_object};
 use super::super::program::{Body, Frame, FrameKind};
 use super::super::specials::is_told_without_wrapper;
@@ -130,6 +131,11 @@ impl Machine {
             if frame.kind == FrameKind::Turn {
                 self.around.pass_token(&self.held.text, self.held.start, out);
             } else {
+                let is_alone = frame.kind == FrameKind::Noise && !self.around.only_space_since_frame;
+                if is_alone && gate.program.closes_call(frame) {
+                    let span = Span::new(self.held.start, end);
+                    out.finding_once(Finding::new(Code::ControlToken).at(span));
+                }
                 self.close_context(frame, end, out);
             }
         }
@@ -427,6 +433,13 @@ impl Machine {
             code.truncate(at);
             out.finding_once(Finding::new(Code::ControlToken).at(Span::new(start, start + token.len())));
         }
+        if let DraftBody::Code(code) = &mut draft.body {
+            let in_fence = self.around.regions.surroundings().fence.is_some();
+            let is_doubtful = end_code(gate, gate.program.frame_of(&thread), code, in_fence);
+            if is_doubtful {
+                draft.suspect_end(end);
+            }
+        }
         let lacks = if is_code { Lacks::Mark } else { Lacks::Rest };
         let may_close = closing(&gate.rules, reason, draft.name.as_deref(), lacks);
         // What shows markup of its own frame may have swallowed a closer that was not written well.
@@ -443,4 +456,26 @@ impl Machine {
         }
         self.abandon(gate, draft, &thread, out)
     }
+}
+
+/// Ends program text where the response does: line breaks behind it are layout, and in a code fence the line that closes
+/// the fence is. True if it shows its own opener, the end of another frame or what others say: nobody can tell then where
+/// it ended.
+fn end_code(gate: &Compiled, frame: &Frame, code: &mut String, in_fence: bool) -> bool {
+    let mut end = code.trim_end_matches(['\n', '\r']).len();
+    if in_fence && let Some(before) = code[..end].trim_end_matches('`').strip_suffix('\n') {
+        let is_fence = end - before.len() > 3;
+        end = if is_fence { before.trim_end_matches(['\n', '\r']).len() } else { end };
+    }
+    code.truncate(end);
+    let is_telling = |opener: &&String| opener.len() >= SHORTEST_SIGN && opener.starts_with(['<', '[']);
+    let closes_other = || {
+        let ends = gate.program.frames.iter().filter(|frame| frame.kind == FrameKind::Turn);
+        ends.filter(|end| end.marker.starts_with("</")).any(|end| code.ends_with(&*end.marker))
+    };
+    let lets_others_speak =
+        || code.lines().any(|line| turn::OTHERS.iter().any(|turn| line.starts_with(turn.marker)));
+    frame.openers.iter().filter(is_telling).any(|opener| code.contains(opener.as_str()))
+        || closes_other()
+        || lets_others_speak()
 }

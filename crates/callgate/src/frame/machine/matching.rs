@@ -8,7 +8,7 @@ use crate::finding::{Code, Finding, Span};
 use crate::json::RepairCode;
 use crate::ledger::Emitter;
 
-use super::super::program::{FrameKind, Op, Pc, Program, begins_with_bar};
+use super::super::program::{FrameKind, Op, Program};
 use super::super::region::Change;
 use super::super::threads::{Fate, Scratch, Survey, Thread, Threads};
 use super::pool::give_back;
@@ -65,7 +65,7 @@ impl Matching {
     }
 
     /// Whether something else than a call could end here: as long as that is so, no call is certain.
-    fn ends_otherwise(&self, gate: &Compiled) -> bool {
+    pub(super) fn ends_otherwise(&self, gate: &Compiled) -> bool {
         self.best.as_ref().is_some_and(|(best, _)| {
             !matches!(gate.program.frame_of(best).kind, FrameKind::Calls | FrameKind::Wrapperless)
         })
@@ -127,22 +127,21 @@ pub(super) fn pass(
     threads.pass(&gate.program, scratch, &rest[..character_start(rest, most)])
 }
 
-/// In formats whose tags are the tools' own names, a tag that is no parameter of the tool is not one. The name may be in
-/// other letters, which is an attempt to call that tool as soon as one of its parameters follows.
+/// In formats whose tags are the tools' own names, a tag that is no parameter of the tool is not one, and in formats whose
+/// tags are keys, neither is a tag of the format itself where no tool says so. The name may be in other letters, which is
+/// an attempt to call that tool as soon as one of its parameters follows.
 pub(super) fn drop_unknown(gate: &Compiled, threads: &mut Threads, scratch: &Scratch) {
     threads.retain(|thread| {
         let frame = gate.program.frame_of(thread);
-        if !gate.rules.dialects[frame.record].record.known {
+        let record = &*gate.rules.dialects[frame.record].record;
+        let Some(key) = thread.key.filter(|_| record.known || record.has_key_tags()) else { return true };
+        let key = scratch.get(key);
+        if !record.known && (gate.rules.registry.is_some() || !record.writes_tag(key)) {
             return true;
         }
-        let Some(key) = thread.key else { return true };
         let tool = thread.name.and_then(|name| gate.rules.meant(scratch.get(name)));
-        tool.is_some_and(|tool| tool.has_key(scratch.get(key)))
+        tool.is_some_and(|tool| tool.has_key(key))
     });
-}
-
-fn is_bar(c: char) -> bool {
-    matches!(c, '|' | '｜')
 }
 
 /// Whether a thread has read the marker of a call.
@@ -190,6 +189,9 @@ impl Machine {
     ) -> (State, usize) {
         let mut matching = matching;
         let program = &gate.program;
+        if c == ' ' && matching.threads.in_word() && self.space_in_name(gate, &mut matching) {
+            return (State::Matching(matching), 1);
+        }
         if matching.threads.in_word() && !is_word_character(c) {
             matching.threads.end_words(program, &mut self.scratch, self.position);
             drop_unknown(gate, &mut matching.threads, &self.scratch);
@@ -224,12 +226,14 @@ impl Machine {
             }
             return (state, c.len_utf8());
         }
-        // Of several readings with slips, the one with the fewest is meant.
-        let slips = |waiting: &&Waiting| waiting.thread.slips.count();
+        // Of several readings with slips, the one with the fewest is meant, and the call that is open before another one.
+        let slips = |waiting: &&Waiting| (waiting.thread.slips.count(), waiting.thread.calls);
         if let Some(first) = matching.at_body.iter().min_by_key(slips).copied() {
             return (self.enter(gate, matching, first, out), 0);
         }
-        if let Some(first) = matching.parked.first().copied() {
+        // A reading that went on over a marker was the meant one, so its slips come before the body that was left waiting.
+        let parked = matching.parked.first().copied();
+        if let Some(first) = parked.filter(|first| !self.has_gone_on(gate, &matching, first, c)) {
             let tail = self.held.text.split_off(matching.parked_at);
             self.position -= tail.len();
             let Matching { parked, at_body, .. } = &mut *matching;
@@ -239,6 +243,22 @@ impl Machine {
             return (state, 0);
         }
         self.mismatch(gate, matching, c, out)
+    }
+
+    /// Reads a space that is part of a tool's name.
+    fn space_in_name(&mut self, gate: &Compiled, matching: &mut Matching) -> bool {
+        let Some(registry) = gate.rules.registry.as_ref().filter(|registry| registry.has_spaces()) else {
+            return false;
+        };
+        let goes_on =
+            |name: &str, begun: &str| name.strip_prefix(begun).is_some_and(|rest| rest.starts_with(' '));
+        let is_begun = |begun: &str| registry.names().any(|name| goes_on(name, begun));
+        let is_read = matching.threads.space_in_name(&gate.program, &mut self.scratch, is_begun);
+        if is_read {
+            self.held.text.push(' ');
+            self.position += 1;
+        }
+        is_read
     }
 
     /// After a character was read: is a call certain, is the frame over, does a body begin?
@@ -348,7 +368,17 @@ impl Machine {
             let goes_on =
                 matching.threads.iter().any(|thread| gate.program.ops[thread.pc as usize] != Op::Match);
             if !is_closer || !goes_on {
-                return (self.end_at_best(gate, matching, best, out), 0);
+                let is_bodiless = self.is_bodiless(gate, &matching, &best, c);
+                let goes_beyond = is_bodiless || self.goes_beyond(gate, &matching, &best);
+                let twins = if goes_beyond { self.twins(gate, &matching, c) } else { Vec::new() };
+                if matching.failed.is_none() && !twins.is_empty() {
+                    let failed = self.failure(gate, &matching, c);
+                    let best = Some(best).filter(|_| !is_bodiless);
+                    return (self.forgive(gate, matching, &twins, failed, best), 0);
+                }
+                if !is_bodiless {
+                    return (self.end_at_best(gate, matching, best, out), 0);
+                }
             }
         }
         let at = Span::new(self.position, self.position + c.len_utf8());
@@ -365,7 +395,7 @@ impl Machine {
             let twins = self.twins(gate, &matching, c);
             if !twins.is_empty() {
                 let failed = self.failure(gate, &matching, c);
-                return (self.forgive(gate, matching, &twins, failed), 0);
+                return (self.forgive(gate, matching, &twins, failed, None), 0);
             }
         }
         let Some(draft) = matching.draft.take() else {
@@ -418,65 +448,6 @@ impl Machine {
         Finding::new(Code::Malformed).message(message).at(at)
     }
 
-    /// The threads that read what is held again with slips.
-    fn twins(&self, gate: &Compiled, matching: &Matching, c: char) -> Vec<Thread> {
-        if let Some(body) = &matching.after_body {
-            return gate.program.twin_at_body(body).map(Thread::past_body).into_iter().collect();
-        }
-        let is_certain = matching.draft.is_some();
-        let lead = matching.threads.lead().filter(|_| matching.threads.is_empty());
-        let mut frames: Vec<u16> = Vec::new();
-        for thread in matching.threads.iter().chain(lead) {
-            let frame = gate.program.frame_of(thread);
-            let Some(twin) = frame.twin.filter(|twin| !frames.contains(twin)) else { continue };
-            if is_certain || is_marker(gate, thread) || frame.is_opened_by(&self.held.text) {
-                frames.push(twin);
-            }
-        }
-        let frames = frames.into_iter().map(|frame| &gate.program.frames[frame as usize]);
-        let starts = frames.flat_map(|frame| {
-            // At the very start, the prompt may have had the start of the opener.
-            let after_prompt = frame.after_prompt.iter().filter(|_| self.held.start == 0);
-            [(frame.start, 0)].into_iter().chain(after_prompt.map(|pc| (*pc, 1)))
-        });
-        let mut starts: Vec<(Pc, u32)> = starts.collect();
-        if starts.is_empty() && (begins_with_bar(&self.held.text) || self.held.text == "<" && is_bar(c)) {
-            starts.extend(gate.program.respelled.iter().map(|start| (*start, 0)));
-        }
-        let begin = |(start, calls)| {
-            let mut thread = Thread::new(start, self.held.start);
-            thread.calls = calls;
-            thread
-        };
-        starts.into_iter().map(begin).collect()
-    }
-
-    /// Reads what is held again, with slips.
-    fn forgive(
-        &mut self,
-        gate: &Compiled,
-        matching: Box<Matching>,
-        twins: &[Thread],
-        failed: Finding,
-    ) -> State {
-        let mut again = self.pool.matching();
-        let mut matching = matching;
-        again.draft = matching.draft.take();
-        // Where the prompt had the start of the opener, the first call has not been counted.
-        if let Some(draft) = again.draft.as_mut().filter(|_| matching.after_body.is_none()) {
-            draft.call = draft.call.max(1);
-        }
-        again.after_body = matching.after_body;
-        again.failed = Some(Box::new(failed));
-        self.pool.keep_matching(matching);
-        again.threads.start(&gate.program, &mut self.scratch, twins.iter().copied(), self.held.start);
-        let held = std::mem::take(&mut self.held.text);
-        self.position = self.held.start;
-        self.input.read_again(&held);
-        give_back(&mut self.held.text, held);
-        State::Matching(again)
-    }
-
     /// The frame ends where it could end best; what was held after that is read again.
     pub(super) fn end_at_best(
         &mut self,
@@ -487,6 +458,9 @@ impl Machine {
     ) -> State {
         let mut matching = matching;
         let (thread, length) = best;
+        if self.held.text.len() < length {
+            return self.give_up(gate, matching, out);
+        }
         let tail = self.held.text.split_off(length);
         self.position -= tail.len();
         let end = self.position;

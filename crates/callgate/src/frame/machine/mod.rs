@@ -11,6 +11,7 @@ mod admission;
 mod around;
 mod bodies;
 mod ends;
+mod forgiving;
 mod literals;
 mod matching;
 mod outside;

@@ -37,6 +37,8 @@ struct TurnEnd {
     thread: Thread,
     /// The first of them.
     expected: Option<String>,
+    /// Whether the end of the call itself was passed, at which reading goes on if the turn does not end.
+    passed_end: bool,
     read: String,
 }
 
@@ -62,6 +64,7 @@ impl Machine {
         let turn_end = whole.map(|thread| TurnEnd {
             thread,
             expected: gate.program.expected(&thread),
+            passed_end: false,
             read: String::new(),
         });
         self.pool.keep_matching(matching);
@@ -114,6 +117,14 @@ impl Machine {
                     reached = Some((literal.to_owned(), resync));
                 }
             }
+            let next = self.position + c.len_utf8();
+            // What follows the end of the call tells whether it is broken.
+            if let Some((_, Resync::CallEnd)) = reached
+                && let Some(end) = skip.turn_end.as_mut().filter(|end| end.thread.call_end == Some(next))
+            {
+                end.passed_end = true;
+                reached = None;
+            }
             match reached {
                 Some((literal, Resync::Opener)) => {
                     return (self.next_begins(gate, *skip, &literal, c, out), used);
@@ -132,6 +143,7 @@ impl Machine {
                         return (self.turn_ends(gate, *skip, c, out), used);
                     }
                     Some(false) => {}
+                    _ if end.passed_end => return (self.turn_goes_on(gate, *skip, c, out), used),
                     _ => skip.turn_end = None,
                 }
             }
@@ -156,7 +168,7 @@ impl Machine {
     /// token, of which all but the last character `c` has been passed, is read again.
     fn turn_ends(&mut self, gate: &Compiled, skip: Skip, c: char, out: &mut Emitter<'_, '_>) -> State {
         let Skip { mut draft, thread, turn_end, .. } = skip;
-        let Some(TurnEnd { thread, expected, mut read }) = turn_end else {
+        let Some(TurnEnd { thread, expected, mut read, .. }) = turn_end else {
             return self.abandon(gate, draft, &thread, out);
         };
         read.truncate(read.len() - c.len_utf8());
@@ -175,6 +187,19 @@ impl Machine {
         }
         draft.repaired(RepairCode::MissingTag, end, end);
         let state = self.abandon(gate, draft, &thread, out);
+        self.input.read_again(&read);
+        state
+    }
+
+    /// The turn does not end behind the end of a rejected call. What was passed since, all but the last character `c`, is
+    /// read again.
+    fn turn_goes_on(&mut self, gate: &Compiled, skip: Skip, c: char, out: &mut Emitter<'_, '_>) -> State {
+        let Skip { mut draft, thread, turn_end, .. } = skip;
+        let mut read = turn_end.map(|end| end.read).unwrap_or_default();
+        read.truncate(read.len().saturating_sub(c.len_utf8()));
+        self.position -= read.len();
+        draft.forget(read.len());
+        let state = self.end_skipped(gate, draft, &thread, Resync::CallEnd, out);
         self.input.read_again(&read);
         state
     }
@@ -212,13 +237,25 @@ impl Machine {
         let Skip { mut draft, thread, .. } = skip;
         self.position += c.len_utf8();
         draft.keep(c.encode_utf8(&mut [0; 4]), gate.rules.policy.limits.raw);
+        self.end_skipped(gate, draft, &thread, resync, out)
+    }
+
+    /// A rejected call ends here.
+    fn end_skipped(
+        &mut self,
+        gate: &Compiled,
+        draft: Box<Draft>,
+        thread: &Thread,
+        resync: Resync,
+        out: &mut Emitter<'_, '_>,
+    ) -> State {
         let end = self.position;
         self.held.restart(end);
-        self.end_call(gate, draft, &thread, CallEnd::Seen(end), out);
+        self.end_call(gate, draft, thread, CallEnd::Seen(end), out);
         if resync == Resync::FrameEnd {
             return self.leave_frame(end, false, out);
         }
-        let next = thread.going_on_at(gate.program.frame_of(&thread).next_call);
+        let next = thread.going_on_at(gate.program.frame_of(thread).next_call);
         let mut matching = self.pool.matching();
         matching.threads.start(&gate.program, &mut self.scratch, [next], end);
         matching.best = matching.threads.matched(&gate.program).map(|thread| (*thread, 0));

@@ -442,10 +442,9 @@ impl Watch {
         {
             return;
         }
-        let named = named(registry, word, self.names_are_markers).map(|(name, alone)| {
-            let start = from + word.rfind(name).unwrap_or(0);
-            // A namespace belongs to the name, not to what stands before it.
-            (start..start + name.len(), alone, if alone { start } else { from })
+        let named = named(registry, word, self.names_are_markers).map(|(name, outer, alone)| {
+            let place = |part: &str| from + (part.as_ptr() as usize - word.as_ptr() as usize);
+            (place(name)..place(name) + name.len(), alone, place(outer))
         });
         let Some((name, alone, before)) = named.or_else(|| self.named_around(from, to)) else { return };
         let Range { start, end } = name;

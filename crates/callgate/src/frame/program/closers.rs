@@ -35,6 +35,12 @@ impl Compiler {
             }
             for piece in pieces {
                 match piece.others {
+                    // The bracket of a list may be missing by itself, whatever is written behind it.
+                    Some(others) if all_end_a_list(piece.text, others) => {
+                        self.bracket(b']');
+                        let others: Vec<String> = others.iter().map(|other| other[1..].to_owned()).collect();
+                        self.spelled_closer(record, &piece.text[1..], &others, is_first);
+                    }
                     Some(others) => self.spelled_closer(record, piece.text, others, is_first),
                     None => self.plain_closers(record, &[MarkerPart::Text(piece.text)], &mut is_first),
                 }
@@ -172,6 +178,11 @@ fn is_telling(marker: &[MarkerPart<'_>]) -> bool {
         MarkerPart::Slot(_) => 2,
     };
     marker.iter().map(length).sum::<usize>() >= SHORTEST_SIGN
+}
+
+/// Whether all spellings of a closer begin with the end of a list.
+fn all_end_a_list(key: &str, others: &[String]) -> bool {
+    key.len() > 1 && key.starts_with(']') && others.iter().all(|other| other.starts_with(']'))
 }
 
 /// Whether a literal has nothing but markers.

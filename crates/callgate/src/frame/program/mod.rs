@@ -236,7 +236,9 @@ impl Compiler {
         let thoughts = listening.record.reasoning.iter();
         let thoughts: Vec<&str> =
             thoughts.filter_map(|thought| listening.record.end_of_thought(thought)).collect();
-        for token in ends.chain(empty).filter(|token| !thoughts.contains(&token.as_str())) {
+        // What stands inside of calls is known by the dialect that was asked for.
+        let inner = listening.record.inner_tokens().filter(|_| listening.chosen).map(str::to_owned);
+        for token in ends.chain(inner).chain(empty).filter(|token| !thoughts.contains(&token.as_str())) {
             let is_shared = turn::TOKENS.contains(&token.as_str()) || turn::marked(&token).is_some();
             let key = format!("{:?} {token}", FrameKind::Turn);
             if !is_shared && !seen.contains(&key) {

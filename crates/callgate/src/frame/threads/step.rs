@@ -4,7 +4,7 @@ use super::super::instructions::{Op, Program};
 use super::super::slips::{Loose, LooseRead, Slip};
 use super::super::thread::{LONGEST_WORD, Thread, WordStart, Words};
 use super::{Fate, Scratch, Threads, follow};
-use crate::dialect::is_word_character;
+use crate::dialect::{Slot, is_word_character};
 use crate::shortcuts::Shortcut;
 
 impl Threads {
@@ -80,6 +80,28 @@ impl Threads {
         std::mem::swap(&mut self.list, &mut next);
         scratch.spare = next;
         Fate::Alive
+    }
+
+    /// Goes on over a space with the names that begin as one that is asked for; all other threads are over. False, and
+    /// nothing has changed, if there is none.
+    pub(crate) fn space_in_name(
+        &mut self,
+        program: &Program,
+        scratch: &mut Scratch,
+        is_begun: impl Fn(&str) -> bool,
+    ) -> bool {
+        let goes_on = |thread: &Thread| {
+            let Op::Word(pattern) = program.ops[thread.pc as usize] else { return false };
+            let is_name = matches!(program.patterns[pattern as usize].slots[..], [(Slot::Name, _), ..]);
+            let words = thread.word.map(|start| Words::new(start.get(), scratch.words.len() as u32));
+            is_name && words.is_some_and(|words| is_begun(scratch.get(words)))
+        };
+        if !self.list.iter().any(goes_on) {
+            return false;
+        }
+        self.list.retain(goes_on);
+        scratch.push_word(' ');
+        true
     }
 
     /// Ends the words that are being read: the byte at `position` is none of theirs.
@@ -198,15 +220,17 @@ fn read_again(scratch: &Scratch, thread: &mut Thread, op: Op, byte: u8) -> bool 
 
 /// Matches a finished word against its pattern and binds its slots.
 fn bind(program: &Program, scratch: &Scratch, thread: &mut Thread, pattern: u16, run: (u32, u32)) -> bool {
-    let text = scratch.get(Words::new(run.0, run.1));
+    // A name goes on over a space only where a tool has such a name, which may not be this one.
+    let text = scratch.get(Words::new(run.0, run.1)).trim_end_matches(' ');
     // A slash makes a closing tag, never a name.
     if text.is_empty()
         || text.starts_with(['/', '!', '?'])
-        || !text.is_ascii() && !text.chars().all(is_word_character)
+        || !text.is_ascii() && !text.chars().all(|c| c == ' ' || is_word_character(c))
     {
         return false;
     }
     let slots = &program.patterns[pattern as usize].slots;
+    let whole = run.0 + text.len() as u32;
     let mut from = 0;
     for (i, (slot, literal)) in slots.iter().enumerate() {
         let rest = &text[from..];
@@ -223,10 +247,14 @@ fn bind(program: &Program, scratch: &Scratch, thread: &mut Thread, pattern: u16,
                 return false;
             }
             // The number after the name is missing: the whole word is the name, and the judge may still know it.
-            thread.set(*slot, Words::new(run.0 + from as u32, run.1));
+            thread.set(*slot, Words::new(run.0 + from as u32, whole));
             return true;
         };
         if end == 0 {
+            return false;
+        }
+        // Typographic quotes stand around a key.
+        if *slot == Slot::Key && rest.contains(['“', '”']) {
             return false;
         }
         thread.set(*slot, Words::new(run.0 + from as u32, run.0 + (from + end) as u32));
