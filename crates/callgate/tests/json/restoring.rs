@@ -372,6 +372,30 @@ fn brackets() {
 }
 
 #[test]
+fn numbers_that_a_space_or_comma_cuts() {
+    let one = &["stray-text"];
+    guess("[7,28 0.5,9]", "[7,280.5,9]", one);
+    guess("[12 34,5]", "[1234,5]", one);
+    guess("[\n  2 291,\n  8\n]", "[\n  2291,\n  8\n]", one);
+    guess("[\n  8,\n 4 4063\n]", "[\n  8,\n 44063\n]", one);
+    guess("[0,6 4342, 8]", "[0,64342, 8]", one);
+    // Spaces like those between the other items are what a comma left behind.
+    let two = &["missing-comma"];
+    guess("[12 34, 5]", "[12, 34, 5]", two);
+    guess("[5, 12 34, 6]", "[5, 12, 34, 6]", two);
+    guess("[1 2 3]", "[1, 2, 3]", two);
+    guess("[12 34]", "[12, 34]", two);
+    guess("[\n 1 2\n 3 4\n]", "[\n 1, 2,\n 3, 4\n]", two);
+    guess("[\n  8\n  9,\n  7\n]", "[\n  8,\n  9,\n  7\n]", two);
+    let moved = &["extra-comma", "missing-comma"];
+    guess(r#"[true, 2667,1 "elm"]"#, r#"[true, 26671, "elm"]"#, moved);
+    guess("[\n  5,\n  -306.6,9\n  2\n]", "[\n  5,\n  -306.69,\n  2\n]", moved);
+    guess(r#"[4, 5,6"elm"]"#, r#"[4, 5,6,"elm"]"#, two);
+    guess("[1.,2.,3.5]", "[1.0,2.0,3.5]", &["number-format"]);
+    guess("[4, 1.,25]", "[4, 1.25]", &["extra-comma"]);
+}
+
+#[test]
 fn words_lines_and_numbers() {
     guess(
         r#"{"room": hall "level": 3}"#,

@@ -11,6 +11,7 @@ mod end;
 mod escapes;
 mod gaps;
 mod grammar;
+mod halves;
 mod keywords;
 mod levels;
 mod output;
