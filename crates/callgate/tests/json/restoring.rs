@@ -296,6 +296,18 @@ fn json_inside_of_a_string_stays_there() {
     guess(r#"{"t": "got {"k": "v"}, fine", "n": 1}"#, r#"{"t": "got {\"k\": \"v\"}, fine", "n": 1}"#, quote);
     guess(r#"{"t": "use {"k": 1} here"}"#, r#"{"t": "use {\"k\": 1} here"}"#, quote);
     guess(r#"{"args": "{"k": 1}", "n": 2}"#, r#"{"args": "{\"k\": 1}", "n": 2}"#, quote);
+    guess(
+        r#"{"args": "{"q": "rust", "n": [3, 4]}", "m": 1}"#,
+        r#"{"args": "{\"q\": \"rust\", \"n\": [3, 4]}", "m": 1}"#,
+        quote,
+    );
+    guess(
+        "[{\"body\": \"[\n {\"t\": \"a\\nb\", \"ok\": true},\n {}\n]\"}, 5]",
+        r#"[{"body": "[\n {\"t\": \"a\\nb\", \"ok\": true},\n {}\n]"}, 5]"#,
+        &["raw-control-char", "unescaped-quote"],
+    );
+    lossless(r#"["{", "}"]"#, r#"["{", "}"]"#, &[]);
+    lossless(r#"{"{": "{", "a": "}"}"#, r#"{"{": "{", "a": "}"}"#, &[]);
     guess(r#""a 5" plank (6") long""#, r#""a 5\" plank (6\") long""#, quote);
     guess("{note:see {hall} first}", r#"{"note":"see {hall} first"}"#, &["unquoted-key", "unquoted-string"]);
 }

@@ -276,6 +276,9 @@ impl Reader {
 
     /// Decides what a quote is that may close the string; it has `len` bytes.
     pub(super) fn read_quote(&mut self, cursor: &mut Cursor<'_>, open: &OpenString, len: usize) -> Advance {
+        if let Some(step) = self.keep_inner(cursor, open, len) {
+            return step;
+        }
         let from = cursor.at + len;
         let verdict =
             if (self.levels.is_empty() && !self.grammar.document) || self.ends_plainly(cursor.text, from) {
@@ -358,7 +361,7 @@ impl Reader {
     }
 
     /// Ends the string with the quote here.
-    fn end_string(&mut self, cursor: &mut Cursor<'_>, len: usize) -> Advance {
+    pub(super) fn end_string(&mut self, cursor: &mut Cursor<'_>, len: usize) -> Advance {
         self.settle_string(cursor.span(len));
         let is_typographic = self.string.is_some_and(|open| matches!(open.style, Style::Typographic(_)));
         if self.grammar.restores && is_typographic && cursor.byte() == Some(b'"') {
