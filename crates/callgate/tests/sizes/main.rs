@@ -17,7 +17,7 @@ mod shape;
 #[path = "../support/mod.rs"]
 mod support;
 
-use callgate::{Profile, Record};
+use callgate::{FinishReason, Profile, Record};
 use draw::{JSON_ALONE, around_value, drawn, drawn_json, opened};
 use process::assert_proportional;
 use shape::{Layout, Shape};
@@ -162,6 +162,9 @@ fn c11_shapes_that_were_once_quadratic() {
             shapes.push(Shape { profile, before, after, chunk, endures, ..Shape::of(unit) });
         }
     }
+    // Buffers that an earlier reading left to its thread once made this look like more than twice.
+    let (before, after) = (format!("{object}\""), "\n".to_owned());
+    shapes.push(Shape { before, after, finish: FinishReason::Length, ..Shape::of("\"\"\"") });
     // A run that may still become a fence is held while it grows.
     for unit in ["~", "`", "~~~\n", "\n```"] {
         for before in ["", "{\"a\": \"", "<think>\n"] {
