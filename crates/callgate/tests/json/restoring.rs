@@ -306,6 +306,16 @@ fn json_inside_of_a_string_stays_there() {
         r#"[{"body": "[\n {\"t\": \"a\\nb\", \"ok\": true},\n {}\n]"}, 5]"#,
         &["raw-control-char", "unescaped-quote"],
     );
+    guess(
+        r#"{"code": "s = "x";\no = {"a": 1, "b": [1,2]};\nlog(o)", "lang": "js"}"#,
+        r#"{"code": "s = \"x\";\no = {\"a\": 1, \"b\": [1,2]};\nlog(o)", "lang": "js"}"#,
+        quote,
+    );
+    guess(
+        r#"{"t": "use {"k": 1, "m": 2}", "n": 1}"#,
+        r#"{"t": "use {\"k\": 1, \"m\": 2}", "n": 1}"#,
+        quote,
+    );
     lossless(r#"["{", "}"]"#, r#"["{", "}"]"#, &[]);
     lossless(r#"{"{": "{", "a": "}"}"#, r#"{"{": "{", "a": "}"}"#, &[]);
     guess(r#""a 5" plank (6") long""#, r#""a 5\" plank (6\") long""#, quote);
@@ -381,6 +391,20 @@ fn brackets() {
     guess(r#"{"a": [1}"#, r#"{"a": [1]}"#, &["missing-closer"]);
     lossless(r#"{"a": [1, 2}"#, r#"{"a": [1, 2]}"#, &["missing-closer"]);
     lossless(r#"{"a": [1, 2 "#, r#"{"a": [1, 2 ]}"#, &["missing-closer"]);
+}
+
+#[test]
+fn backslashes_of_paths_and_of_quotes() {
+    let path = &["invalid-escape"][..];
+    guess(r#"{"p": "C:\Users\tom\new.txt"}"#, r#"{"p": "C:\\Users\\tom\\new.txt"}"#, path);
+    guess(r#"{"p": "cd C:\temp\Users & dir"}"#, r#"{"p": "cd C:\\temp\\Users & dir"}"#, path);
+    lossless(r#"{"p": "C:\temp\new"}"#, r#"{"p": "C:\temp\new"}"#, &[]);
+    guess(r#"{"re": "\d+ \w\nnext"}"#, r#"{"re": "\\d+ \\w\nnext"}"#, path);
+    lossless(
+        r#"{"arguments": {\"city\": \"Paris\"}}"#,
+        r#"{"arguments": {"city": "Paris"}}"#,
+        &["escaped-quotes"],
+    );
 }
 
 #[test]

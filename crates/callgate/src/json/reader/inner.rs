@@ -1,10 +1,10 @@
 //! JSON inside of a string, with quotes that nobody escaped: `"args": "{"q": "rust", "n": 3}"`. From its first bracket to
-//! the last it is text.
+//! the last it is text, at the start of the string or in the middle of it.
 
 use super::passing::is_often;
 use super::quotes::Style;
 use super::strings::{OpenString, write_escaped};
-use super::swallowed::trimmed_start;
+use super::swallowed::{trimmed, trimmed_start};
 use super::{Advance, Cursor, Reader};
 use crate::json::meter::looked;
 use crate::json::repair::RepairCode;
@@ -26,8 +26,15 @@ pub(super) struct Inner {
     depth: u32,
     quoted: bool,
     escaped: bool,
-    /// How long it is, once that is known.
-    found: Option<Option<usize>>,
+    /// What was found, once that is known.
+    found: Option<Option<Found>>,
+}
+
+/// How long the text is, and whether the quote behind it ends the string.
+#[derive(Clone, Copy, Debug)]
+struct Found {
+    len: usize,
+    ends: bool,
 }
 
 impl Inner {
@@ -76,7 +83,7 @@ enum Step {
 }
 
 impl Reader {
-    /// Keeps the JSON that the open string holds, if the quote here is the first in it: `Some` is what to do then. Valid
+    /// Keeps the JSON that the open string holds, if the quote here is the first in that: `Some` is what to do then. Valid
     /// text is never read so: what follows a quote there goes on with the value around the string.
     pub(super) fn keep_inner(
         &mut self,
@@ -85,13 +92,18 @@ impl Reader {
         len: usize,
     ) -> Option<Advance> {
         let may_hold = self.grammar.restores && !open.key && open.style == Style::Double && len == 1;
-        if !may_hold || open.doubts.has_quotes() || open.doubts.escaped_quotes > 0 {
+        if !may_hold || open.doubts.escaped_quotes > 0 {
             return None;
         }
-        let start = trimmed_start(self.output.text.get(open.start + 1..)?);
-        if !start.starts_with(['{', '[']) {
-            return None;
-        }
+        let content = self.output.text.get(open.start + 1..)?;
+        let whole = trimmed_start(content);
+        let start = match whole.starts_with(['{', '[']) && !open.doubts.has_quotes() {
+            true => whole,
+            false => {
+                let last = trimmed(content, true);
+                last.get(last.len().checked_sub(1)?..).filter(|last| matches!(*last, "{" | "["))?
+            }
+        };
         match self.next_token(cursor, len) {
             None => return Some(Advance::More),
             Some(b',' | b'}' | b']' | b':' | 0) => return None,
@@ -106,24 +118,15 @@ impl Reader {
                 Inner::new(quote, start)
             }
         };
-        let found = match inner.found {
-            Some(found) => found,
-            None => {
-                let found = self.look_inside(cursor, &mut inner);
-                if let Some(found) = found {
-                    self.looks += inner.at;
-                    inner.found = Some(found);
-                }
-                self.inner = Some(inner);
-                match found {
-                    None => return Some(Advance::More),
-                    Some(found) => found,
-                }
-            }
-        };
+        if inner.found.is_none() {
+            inner.found = self.look_inside(cursor, &mut inner);
+            self.looks += if inner.found.is_some() { inner.at } else { 0 };
+        }
         self.inner = Some(inner);
-        let text = cursor.rest().get(..found?)?;
-        let span = cursor.span(text.len());
+        let Some(found) = inner.found else { return Some(Advance::More) };
+        let Found { len, ends } = found?;
+        let text = cursor.rest().get(..len)?;
+        let span = cursor.span(len);
         if text.bytes().any(|byte| byte < b' ') {
             self.repair(RepairCode::RawControlChar, span);
         }
@@ -131,13 +134,19 @@ impl Reader {
         for character in text.chars() {
             write_escaped(&mut self.output.text, character);
         }
-        cursor.at += text.len();
-        Some(self.end_string(cursor, 1))
+        cursor.at += len;
+        if ends {
+            return Some(self.end_string(cursor, 1));
+        }
+        if let Some(open) = &mut self.string {
+            open.doubts.note_quotation();
+        }
+        Some(Advance::Go)
     }
 
-    /// Looks for the last bracket, and for the quote behind it that ends the string: says how long the text is before
-    /// that, if it is there. `None` says that more input decides.
-    fn look_inside(&self, cursor: &Cursor<'_>, inner: &mut Inner) -> Option<Option<usize>> {
+    /// Looks for the last bracket, and at what follows it: a quote that ends the string, or more text of it. `None` says
+    /// that more input decides.
+    fn look_inside(&self, cursor: &Cursor<'_>, inner: &mut Inner) -> Option<Option<Found>> {
         let bytes = cursor.rest().as_bytes();
         let begun = inner.at;
         while inner.depth > 0 {
@@ -155,14 +164,19 @@ impl Reader {
             }
         }
         looked(inner.at - begun);
-        let spaces = bytes[inner.at..].iter().take_while(|byte| matches!(byte, b' ' | b'\n' | b'\r' | b'\t'));
-        let end = inner.at + spaces.take(LONGEST).count();
+        let (len, is_space) = (inner.at, |byte: &&u8| matches!(byte, b' ' | b'\n' | b'\r' | b'\t'));
+        let end = len + bytes[len..].iter().take(LONGEST).take_while(is_space).count();
+        looked(end - len);
         match bytes.get(end) {
-            None => return cursor.last.then_some(None),
-            Some(b'"') => {}
-            Some(_) => return Some(None),
+            None => cursor.last.then_some(None),
+            Some(b'"') => {
+                let follows = self.next_token(cursor, end + 1)?;
+                let ends = matches!(follows, b',' | b'}' | b']' | 0);
+                Some(ends.then_some(Found { len: end, ends }))
+            }
+            // What may go on with the value around the string is no text.
+            Some(b',' | b'}' | b']' | b':' | b'{' | b'[' | b'`' | b'\'') => Some(None),
+            Some(_) => Some(Some(Found { len, ends: false })),
         }
-        let follows = self.next_token(cursor, end + 1)?;
-        Some(matches!(follows, b',' | b'}' | b']' | 0).then_some(end))
     }
 }
