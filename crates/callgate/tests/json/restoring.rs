@@ -311,11 +311,7 @@ fn json_inside_of_a_string_stays_there() {
         r#"{"code": "s = \"x\";\no = {\"a\": 1, \"b\": [1,2]};\nlog(o)", "lang": "js"}"#,
         quote,
     );
-    guess(
-        r#"{"t": "use {"k": 1, "m": 2}", "n": 1}"#,
-        r#"{"t": "use {\"k\": 1, \"m\": 2}", "n": 1}"#,
-        quote,
-    );
+    guess(r#"{"t": "use {"k": 1, "m": 2}", "n": 1}"#, r#"{"t": "use {\"k\": 1, \"m\": 2}", "n": 1}"#, quote);
     lossless(r#"["{", "}"]"#, r#"["{", "}"]"#, &[]);
     lossless(r#"{"{": "{", "a": "}"}"#, r#"{"{": "{", "a": "}"}"#, &[]);
     guess(r#""a 5" plank (6") long""#, r#""a 5\" plank (6\") long""#, quote);

@@ -138,7 +138,8 @@ impl Reader {
     /// around them have other white space between them.
     fn are_apart_by_chance(&self, cursor: &Cursor<'_>, gap: &str, halves: Halves<'_>) -> Option<bool> {
         let is_number = |word: &str| word.ends_with(|c: char| c.is_ascii_digit());
-        let lacks_commas = || self.repairs.list().iter().any(|repair| repair.code == RepairCode::MissingComma);
+        let lacks_commas =
+            || self.repairs.list().iter().any(|repair| repair.code == RepairCode::MissingComma);
         let is_sequence = self.in_sequence() && is_number(halves.first) && is_number(halves.second);
         if !is_sequence || lacks_commas() {
             return Some(false);

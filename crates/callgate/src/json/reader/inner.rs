@@ -27,12 +27,12 @@ pub(super) struct Inner {
     quoted: bool,
     escaped: bool,
     /// What was found, once that is known.
-    found: Option<Option<Found>>,
+    found: Option<Option<InnerText>>,
 }
 
 /// How long the text is, and whether the quote behind it ends the string.
 #[derive(Clone, Copy, Debug)]
-struct Found {
+struct InnerText {
     len: usize,
     ends: bool,
 }
@@ -42,39 +42,41 @@ impl Inner {
     fn new(quote: usize, start: &str) -> Self {
         let (at, open, depth) = (0, 0, 0);
         let mut inner = Inner { quote, at, open, depth, quoted: false, escaped: false, found: None };
-        if !start.bytes().all(|byte| inner.pass(byte) == Step::Inside) {
+        if !start.bytes().all(|byte| inner.pass(byte) == InnerStep::Inside) {
             inner.found = Some(None);
         }
         inner
     }
 
     /// Goes past one byte, and says where that leads.
-    fn pass(&mut self, byte: u8) -> Step {
+    fn pass(&mut self, byte: u8) -> InnerStep {
         match byte {
             _ if self.escaped => self.escaped = false,
             b'\\' if self.quoted => self.escaped = true,
             b'"' => self.quoted = !self.quoted,
             _ if self.quoted => {}
-            b'{' | b'[' if self.depth == DEEPEST => return Step::Nowhere,
+            b'{' | b'[' if self.depth == DEEPEST => return InnerStep::Nowhere,
             b'{' | b'[' => {
                 self.open = self.open << 1 | u64::from(byte == b'{');
                 self.depth += 1;
             }
-            b'}' | b']' if self.depth == 0 || (self.open & 1 == 1) != (byte == b'}') => return Step::Nowhere,
+            b'}' | b']' if self.depth == 0 || (self.open & 1 == 1) != (byte == b'}') => {
+                return InnerStep::Nowhere;
+            }
             b'}' | b']' => {
                 self.open >>= 1;
                 self.depth -= 1;
-                return if self.depth == 0 { Step::Behind } else { Step::Inside };
+                return if self.depth == 0 { InnerStep::Behind } else { InnerStep::Inside };
             }
             _ => {}
         }
-        Step::Inside
+        InnerStep::Inside
     }
 }
 
 /// Where one more byte leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
+enum InnerStep {
     Inside,
     /// The last bracket is closed.
     Behind,
@@ -124,7 +126,7 @@ impl Reader {
         }
         self.inner = Some(inner);
         let Some(found) = inner.found else { return Some(Advance::More) };
-        let Found { len, ends } = found?;
+        let InnerText { len, ends } = found?;
         let text = cursor.rest().get(..len)?;
         let span = cursor.span(len);
         if text.bytes().any(|byte| byte < b' ') {
@@ -146,7 +148,7 @@ impl Reader {
 
     /// Looks for the last bracket, and at what follows it: a quote that ends the string, or more text of it. `None` says
     /// that more input decides.
-    fn look_inside(&self, cursor: &Cursor<'_>, inner: &mut Inner) -> Option<Option<Found>> {
+    fn look_inside(&self, cursor: &Cursor<'_>, inner: &mut Inner) -> Option<Option<InnerText>> {
         let bytes = cursor.rest().as_bytes();
         let begun = inner.at;
         while inner.depth > 0 {
@@ -159,7 +161,7 @@ impl Reader {
             };
             let step = inner.pass(*byte);
             inner.at += 1;
-            if step == Step::Nowhere {
+            if step == InnerStep::Nowhere {
                 return Some(None);
             }
         }
@@ -172,11 +174,11 @@ impl Reader {
             Some(b'"') => {
                 let follows = self.next_token(cursor, end + 1)?;
                 let ends = matches!(follows, b',' | b'}' | b']' | 0);
-                Some(ends.then_some(Found { len: end, ends }))
+                Some(ends.then_some(InnerText { len: end, ends }))
             }
             // What may go on with the value around the string is no text.
             Some(b',' | b'}' | b']' | b':' | b'{' | b'[' | b'`' | b'\'') => Some(None),
-            Some(_) => Some(Some(Found { len, ends: false })),
+            Some(_) => Some(Some(InnerText { len, ends: false })),
         }
     }
 }
