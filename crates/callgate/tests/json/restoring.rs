@@ -425,6 +425,7 @@ fn numbers_that_a_space_or_comma_cuts() {
     guess(r#"[4, 5,6"elm"]"#, r#"[4, 5,6,"elm"]"#, two);
     guess("[1.,2.,3.5]", "[1.0,2.0,3.5]", &["number-format"]);
     guess("[4, 1.,25]", "[4, 1.25]", &["extra-comma"]);
+    guess(r#"[true,108.,3"elm"]"#, r#"[true,108.3,"elm"]"#, moved);
 }
 
 #[test]

@@ -88,9 +88,13 @@ impl Reader {
             return Some(is_touching && matches!(after, Some(b',' | b'}' | b']' | b'\n')));
         }
         if between == b',' {
-            // A number may end with its point, unless the commas of the list have white space behind them.
-            let is_whole = || first.ends_with('.') && self.in_sequence() && self.space_before().is_empty();
-            return Some(!is_scalar(first) && !is_whole());
+            if !first.ends_with('.') || !self.in_sequence() || !self.space_before().is_empty() {
+                return Some(!is_scalar(first));
+            }
+            // A number may end with its point, where the commas of the list have no white space behind them. Before the
+            // next item the comma has changed places with the digit.
+            let follows = self.next_token(cursor, halves.end())?;
+            return Some(!matches!(follows, b',' | b']'));
         }
         match is_scalar(first) && is_scalar(second) {
             false => Some(true),
