@@ -184,14 +184,40 @@ fn c11_shapes_that_were_once_quadratic() {
 #[test]
 fn c12_repairing_costs_in_proportion() {
     const UNITS: &[&str] = &[
-        "“", "”", "“”", "‘", "'", "\"", "\"a", "{", "[", "}", "]", "\\", "\\\"", ",", ":", "//\n", "/*",
-        "a ", "`", "1 ",
+        "“",
+        "”",
+        "“”",
+        "‘",
+        "'",
+        "\"",
+        "\"a",
+        "{",
+        "[",
+        "}",
+        "]",
+        "\\",
+        "\\\"",
+        ",",
+        ":",
+        "//\n",
+        "/*",
+        "a ",
+        "`",
+        "1 ",
+        "{\"a",
+        "{\"a ",
+        "x{\"a\": ",
+        "1 2,",
+        "1,2 ",
+        "C:\\a\\t",
     ];
     let mut shapes = Vec::new();
     for unit in UNITS {
         for (before, after) in [("{", "}"), ("{\"a\":", "}"), ("[", "]"), ("{\"a\": \"", ""), ("", "")] {
             let (before, after) = (before.to_owned(), after.to_owned());
-            shapes.push(Shape { before, after, is_json: true, endures: true, ..Shape::of(unit) });
+            let shape = Shape { before, after, is_json: true, ..Shape::of(unit) };
+            shapes.push(Shape { chunk: Some(1), ..shape.clone() });
+            shapes.push(Shape { endures: true, ..shape });
         }
     }
     assert_proportional("c12_repairing_costs_in_proportion", &shapes);
