@@ -34,6 +34,11 @@ pub(crate) fn unpacked(mut input: Box<dyn Read + Send>) -> io::Result<(Box<dyn R
     Ok((Box::new(whole), false))
 }
 
+/// Whether these are the bytes of a packed file.
+pub(crate) fn is_packed(bytes: &[u8]) -> bool {
+    [GZIP, ZSTD].iter().any(|magic| bytes.starts_with(magic))
+}
+
 /// Frames of zstd, one after the other.
 struct Zstd<R> {
     packed: R,

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use crate::exit::Stop;
+use crate::unpack::is_packed;
 
 /// Replaces the file that held `before` by `after`. Whoever reads it meanwhile sees the one or the other, never a part.
 pub(crate) fn write_back(path: &Path, before: &str, after: &str, backup: Option<&str>) -> Result<(), Stop> {
@@ -14,13 +15,15 @@ pub(crate) fn write_back(path: &Path, before: &str, after: &str, backup: Option<
             "check the directory and its permissions",
         )
     };
+    let named = path.display();
     // A link stays one: what it leads to is replaced.
     let path = path.canonicalize().map_err(failed)?;
-    if fs::read(&path).map_err(failed)? != before.as_bytes() {
-        return Err(Stop::usage(
-            format!("{} is packed or has just changed", path.display()),
-            "unpack it, or leave --inline out",
-        ));
+    let bytes = fs::read(&path).map_err(failed)?;
+    if is_packed(&bytes) {
+        return Err(Stop::usage(format!("{named} is packed"), "unpack it, or leave --inline out"));
+    }
+    if bytes != before.as_bytes() {
+        return Err(Stop::usage(format!("{named} has changed meanwhile"), "call the command once more"));
     }
     if let Some(suffix) = backup {
         fs::copy(&path, beside(&path, suffix)).map_err(failed)?;

@@ -282,21 +282,21 @@ pub(crate) struct DetectArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Valid JSON comes out byte for byte as it went in, unless a key stands twice in one object (the last value is kept) or
+Valid JSON comes out byte for byte as it went in, unless a key stands twice in one object (the last value is kept) or \
 a string holds half a surrogate pair (it becomes U+FFFD). Each repair is `lossless` (one possible reading) or a `guess`.
 
-With --schema a value that does not follow it is rejected (exit code 1); with --many each value is held against it, not
+With --schema a value that does not follow it is rejected (exit code 1); with --many each value is held against it, not \
 the list. The start of a value (--partial) cannot be judged, since what is missing may still come.
 
 Examples:
   echo \"{'a': 1,}\" | callgate repair
-  callgate repair broken.json --strict > fixed.json     only repairs with one possible reading
-  head -c 400 answer.json | callgate repair --partial   what is certain of a value that is still coming
-  callgate repair --many lines.ndjson                   one value per line, or one behind the other, as a list
-  callgate repair --schema order.json broken.json       a value that follows a schema, or all that is wrong with it
+  callgate repair broken.json --strict > fixed.json     only what has one possible reading
+  head -c 400 answer.json | callgate repair --partial   what is certain of a start
+  callgate repair --many lines.ndjson                   all values of a text, as a list
+  callgate repair --schema order.json broken.json       a value that follows a schema
   callgate repair --diff *.json                         what would change in each file
   callgate repair --inline --backup .orig *.json        change the files themselves
-  callgate repair --jsonl lines.jsonl                   {\"id\", \"input\"} in, {\"id\", \"output\", \"repairs\"} out")]
+  callgate repair --jsonl lines.jsonl                   {\"id\", \"input\"} in, a result each out")]
 pub(crate) struct RepairArgs {
     /// The broken JSON, also packed with gzip or zstd; `-` or nothing is standard input
     #[arg(value_name = "FILE", default_value = "-", hide_default_value = true)]

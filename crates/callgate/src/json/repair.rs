@@ -229,7 +229,7 @@ repairs! {
         r#"{""lamp"": ""on""}"# r#"{"lamp": "on"}"#;
     // ---- inside strings ----
     InvalidEscape "invalid-escape" Lossless
-        "a backslash that escapes nothing stands for itself; beside what looks like a path this is a guess"
+        "a backslash that escapes nothing stands for itself; in what looks like a path this is a guess, also for others there"
         r#"{"re": "\d"}"# r#"{"re": "\\d"}"#;
     RawControlChar "raw-control-char" Lossless
         "a raw line break or other control character in a string is escaped; beside an escaped one it is a guess"

@@ -296,6 +296,24 @@ fn json_inside_of_a_string_stays_there() {
     guess(r#"{"t": "got {"k": "v"}, fine", "n": 1}"#, r#"{"t": "got {\"k\": \"v\"}, fine", "n": 1}"#, quote);
     guess(r#"{"t": "use {"k": 1} here"}"#, r#"{"t": "use {\"k\": 1} here"}"#, quote);
     guess(r#"{"args": "{"k": 1}", "n": 2}"#, r#"{"args": "{\"k\": 1}", "n": 2}"#, quote);
+    guess(
+        r#"{"args": "{"q": "rust", "n": [3, 4]}", "m": 1}"#,
+        r#"{"args": "{\"q\": \"rust\", \"n\": [3, 4]}", "m": 1}"#,
+        quote,
+    );
+    guess(
+        "[{\"body\": \"[\n {\"t\": \"a\\nb\", \"ok\": true},\n {}\n]\"}, 5]",
+        r#"[{"body": "[\n {\"t\": \"a\\nb\", \"ok\": true},\n {}\n]"}, 5]"#,
+        &["raw-control-char", "unescaped-quote"],
+    );
+    guess(
+        r#"{"code": "s = "x";\no = {"a": 1, "b": [1,2]};\nlog(o)", "lang": "js"}"#,
+        r#"{"code": "s = \"x\";\no = {\"a\": 1, \"b\": [1,2]};\nlog(o)", "lang": "js"}"#,
+        quote,
+    );
+    guess(r#"{"t": "use {"k": 1, "m": 2}", "n": 1}"#, r#"{"t": "use {\"k\": 1, \"m\": 2}", "n": 1}"#, quote);
+    lossless(r#"["{", "}"]"#, r#"["{", "}"]"#, &[]);
+    lossless(r#"{"{": "{", "a": "}"}"#, r#"{"{": "{", "a": "}"}"#, &[]);
     guess(r#""a 5" plank (6") long""#, r#""a 5\" plank (6\") long""#, quote);
     guess("{note:see {hall} first}", r#"{"note":"see {hall} first"}"#, &["unquoted-key", "unquoted-string"]);
 }
@@ -369,6 +387,45 @@ fn brackets() {
     guess(r#"{"a": [1}"#, r#"{"a": [1]}"#, &["missing-closer"]);
     lossless(r#"{"a": [1, 2}"#, r#"{"a": [1, 2]}"#, &["missing-closer"]);
     lossless(r#"{"a": [1, 2 "#, r#"{"a": [1, 2 ]}"#, &["missing-closer"]);
+}
+
+#[test]
+fn backslashes_of_paths_and_of_quotes() {
+    let path = &["invalid-escape"][..];
+    guess(r#"{"p": "C:\Users\tom\new.txt"}"#, r#"{"p": "C:\\Users\\tom\\new.txt"}"#, path);
+    guess(r#"{"p": "cd C:\temp\Users & dir"}"#, r#"{"p": "cd C:\\temp\\Users & dir"}"#, path);
+    lossless(r#"{"p": "C:\temp\new"}"#, r#"{"p": "C:\temp\new"}"#, &[]);
+    guess(r#"{"re": "\d+ \w\nnext"}"#, r#"{"re": "\\d+ \\w\nnext"}"#, path);
+    lossless(
+        r#"{"arguments": {\"city\": \"Paris\"}}"#,
+        r#"{"arguments": {"city": "Paris"}}"#,
+        &["escaped-quotes"],
+    );
+}
+
+#[test]
+fn numbers_that_a_space_or_comma_cuts() {
+    let one = &["stray-text"];
+    guess("[7,28 0.5,9]", "[7,280.5,9]", one);
+    guess("[12 34,5]", "[1234,5]", one);
+    guess("[\n  2 291,\n  8\n]", "[\n  2291,\n  8\n]", one);
+    guess("[\n  8,\n 4 4063\n]", "[\n  8,\n 44063\n]", one);
+    guess("[0,6 4342, 8]", "[0,64342, 8]", one);
+    // Spaces like those between the other items are what a comma left behind.
+    let two = &["missing-comma"];
+    guess("[12 34, 5]", "[12, 34, 5]", two);
+    guess("[5, 12 34, 6]", "[5, 12, 34, 6]", two);
+    guess("[1 2 3]", "[1, 2, 3]", two);
+    guess("[12 34]", "[12, 34]", two);
+    guess("[\n 1 2\n 3 4\n]", "[\n 1, 2,\n 3, 4\n]", two);
+    guess("[\n  8\n  9,\n  7\n]", "[\n  8,\n  9,\n  7\n]", two);
+    let moved = &["extra-comma", "missing-comma"];
+    guess(r#"[true, 2667,1 "elm"]"#, r#"[true, 26671, "elm"]"#, moved);
+    guess("[\n  5,\n  -306.6,9\n  2\n]", "[\n  5,\n  -306.69,\n  2\n]", moved);
+    guess(r#"[4, 5,6"elm"]"#, r#"[4, 5,6,"elm"]"#, two);
+    guess("[1.,2.,3.5]", "[1.0,2.0,3.5]", &["number-format"]);
+    guess("[4, 1.,25]", "[4, 1.25]", &["extra-comma"]);
+    guess(r#"[true,108.,3"elm"]"#, r#"[true,108.3,"elm"]"#, moved);
 }
 
 #[test]

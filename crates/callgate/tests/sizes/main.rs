@@ -17,7 +17,7 @@ mod shape;
 #[path = "../support/mod.rs"]
 mod support;
 
-use callgate::{Profile, Record};
+use callgate::{FinishReason, Profile, Record};
 use draw::{JSON_ALONE, around_value, drawn, drawn_json, opened};
 use process::assert_proportional;
 use shape::{Layout, Shape};
@@ -162,6 +162,9 @@ fn c11_shapes_that_were_once_quadratic() {
             shapes.push(Shape { profile, before, after, chunk, endures, ..Shape::of(unit) });
         }
     }
+    // Buffers that an earlier reading left to its thread once made this look like more than twice.
+    let (before, after) = (format!("{object}\""), "\n".to_owned());
+    shapes.push(Shape { before, after, finish: FinishReason::Length, ..Shape::of("\"\"\"") });
     // A run that may still become a fence is held while it grows.
     for unit in ["~", "`", "~~~\n", "\n```"] {
         for before in ["", "{\"a\": \"", "<think>\n"] {
@@ -181,14 +184,40 @@ fn c11_shapes_that_were_once_quadratic() {
 #[test]
 fn c12_repairing_costs_in_proportion() {
     const UNITS: &[&str] = &[
-        "“", "”", "“”", "‘", "'", "\"", "\"a", "{", "[", "}", "]", "\\", "\\\"", ",", ":", "//\n", "/*",
-        "a ", "`", "1 ",
+        "“",
+        "”",
+        "“”",
+        "‘",
+        "'",
+        "\"",
+        "\"a",
+        "{",
+        "[",
+        "}",
+        "]",
+        "\\",
+        "\\\"",
+        ",",
+        ":",
+        "//\n",
+        "/*",
+        "a ",
+        "`",
+        "1 ",
+        "{\"a",
+        "{\"a ",
+        "x{\"a\": ",
+        "1 2,",
+        "1,2 ",
+        "C:\\a\\t",
     ];
     let mut shapes = Vec::new();
     for unit in UNITS {
         for (before, after) in [("{", "}"), ("{\"a\":", "}"), ("[", "]"), ("{\"a\": \"", ""), ("", "")] {
             let (before, after) = (before.to_owned(), after.to_owned());
-            shapes.push(Shape { before, after, is_json: true, endures: true, ..Shape::of(unit) });
+            let shape = Shape { before, after, is_json: true, ..Shape::of(unit) };
+            shapes.push(Shape { chunk: Some(1), ..shape.clone() });
+            shapes.push(Shape { endures: true, ..shape });
         }
     }
     assert_proportional("c12_repairing_costs_in_proportion", &shapes);

@@ -130,7 +130,8 @@ fn read_shapes(shapes: &[Shape], task: &str, largest: usize) {
         println!("READING {number}");
         let _ = std::io::stdout().flush();
         if task == MEASURE {
-            let faults = on_a_small_stack(|| growing(largest, |size| cost(shape, gate, size)));
+            // A thread keeps the buffers of its readings for the next, so each size has one of its own.
+            let faults = growing(largest, |size| on_a_small_stack(|| cost(shape, gate, size)));
             faults.iter().for_each(|fault| println!("FAULT {fault}"));
         } else {
             let text = shape.text(from_environment("SIZES_ENDLESS", ENDLESS).max(largest));

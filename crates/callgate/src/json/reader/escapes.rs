@@ -4,6 +4,7 @@ use super::quotes::{ENTITY, Style};
 use super::strings::{OpenString, write_escaped};
 use super::{Advance, Cursor, Reader, Syntax};
 use crate::finding::{Code, Span};
+use crate::json::meter::looked;
 use crate::json::repair::{RepairCode, Safety};
 use crate::json::text::{code_unit, hex, pair};
 
@@ -232,6 +233,35 @@ impl Reader {
         self.replace(cursor, 1, '\\')
     }
 
+    /// Takes `\t` for a backslash and a letter in the path of a drive, if other backslashes of the string escape nothing.
+    pub(super) fn keep_backslashes_of_path(&mut self, quote: Span) {
+        let Some(open) = self.string.filter(|open| open.doubts.has_plain_backslashes()) else { return };
+        let content = &self.output.text[open.start + 1..];
+        looked(content.len());
+        let mut kept = String::with_capacity(content.len());
+        let mut rest = content;
+        while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
+            let (before, escape) = rest.split_at(at);
+            let len = 1 + escape.chars().nth(1).map_or(0, char::len_utf8);
+            kept.push_str(before);
+            if matches!(escape.as_bytes().get(1), Some(b'b' | b'f' | b'n' | b'r' | b't')) && in_drive(&kept) {
+                kept.push('\\');
+            }
+            kept.push_str(&escape[..len]);
+            rest = &escape[len..];
+        }
+        kept.push_str(rest);
+        if kept.len() == content.len() {
+            return;
+        }
+        if !open.key {
+            self.freeze();
+        }
+        self.output.text.truncate(open.start + 1);
+        self.output.text.push_str(&kept);
+        self.guess_late(RepairCode::InvalidEscape, quote);
+    }
+
     /// Lists a guess if backslashes are used in two ways.
     fn doubt_backslashes(&mut self, span: Span) {
         if self.backslashes.kept && self.backslashes.in_path {
@@ -260,6 +290,19 @@ impl Reader {
         }
         self.replace(cursor, len, character)
     }
+}
+
+/// Whether what was written so far ends with a path that begins with the letter of a drive.
+fn in_drive(text: &str) -> bool {
+    const LONGEST_PATH: usize = 256;
+    let part = |character: char| character.is_alphanumeric() || matches!(character, '_' | '-' | '.' | '\\');
+    let parts: usize =
+        text.chars().rev().take(LONGEST_PATH).take_while(|c| part(*c)).map(char::len_utf8).sum();
+    looked(parts);
+    let drive = text[..text.len() - parts].strip_suffix(':');
+    let mut letters = drive.map(|drive| drive.chars().rev());
+    let mut next = || letters.as_mut().and_then(Iterator::next);
+    next().is_some_and(|c| c.is_ascii_alphabetic()) && !next().is_some_and(char::is_alphanumeric)
 }
 
 /// Whether what was written so far ends like a path of which another part could follow.

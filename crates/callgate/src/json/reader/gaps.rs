@@ -27,6 +27,18 @@ pub(super) struct Comment {
     seen: usize,
 }
 
+/// Whether the string that opens here with a backslash before its quote ends so too; `None` if more input decides.
+fn ends_escaped(cursor: &Cursor<'_>) -> Option<bool> {
+    const FAR: usize = 256;
+    let ahead = cursor.rest().as_bytes().get(2..).unwrap_or_default();
+    let quote = ahead.iter().take(FAR).position(|byte| *byte == b'"');
+    looked(quote.unwrap_or(ahead.len().min(FAR)));
+    match quote {
+        Some(at) => Some(at > 0 && ahead[at - 1] == b'\\'),
+        None => (cursor.last || ahead.len() >= FAR).then_some(false),
+    }
+}
+
 impl Reader {
     /// Takes the white space that JSON knows.
     pub(super) fn take_space(&mut self, cursor: &mut Cursor<'_>) {
@@ -58,6 +70,11 @@ impl Reader {
                     && self.grammar.restores
                     && self.has_plain_strings() =>
             {
+                match ends_escaped(cursor) {
+                    None => return Some(Advance::More),
+                    Some(true) => return None,
+                    Some(false) => {}
+                }
                 self.guess(RepairCode::StrayText, cursor.span(1));
                 cursor.at += 1;
                 return Some(Advance::Go);

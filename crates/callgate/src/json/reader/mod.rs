@@ -11,6 +11,8 @@ mod end;
 mod escapes;
 mod gaps;
 mod grammar;
+mod halves;
+mod inner;
 mod keywords;
 mod levels;
 mod output;
@@ -121,6 +123,7 @@ pub struct Reader {
     probe: Option<Probe>,
     /// How many bytes looks have gone past that did not find the end of a string.
     looks: usize,
+    inner: Option<inner::Inner>,
     /// How far the word at the window's start has been looked at.
     scan: scalars::Scan,
     output: Output,
@@ -167,6 +170,7 @@ impl Reader {
             comment: None,
             probe: None,
             looks: 0,
+            inner: None,
             scan: scalars::Scan::default(),
             output: Output::default(),
             around: Around::default(),
@@ -252,6 +256,7 @@ impl Reader {
             comment,
             probe,
             looks,
+            inner,
             scan,
             output,
             around,
@@ -268,7 +273,8 @@ impl Reader {
         (*base, *stops_from, *looks) = (0, 0, 0);
         (*state, *expects, *end) = (ReaderState::Reading, Expects::Start, None);
         (*closing, *cut) = (false, false);
-        (*comma, *key, *string, *comment, *probe, *failure) = (None, None, None, None, None, None);
+        (*comma, *key, *string, *comment) = (None, None, None, None);
+        (*probe, *inner, *failure) = (None, None, None);
         *open_brackets = OpenBrackets::default();
         *backslashes = Backslashes::default();
         *scan = scalars::Scan::default();

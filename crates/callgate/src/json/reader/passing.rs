@@ -14,11 +14,15 @@ const SHORT: usize = 64;
 /// How often looks may go past each byte of the input before they become short.
 const OFTEN: usize = 16;
 
+/// Whether looks that have gone past so many bytes before this place have gone past each of them too often.
+pub(super) fn is_often(looks: usize, at: usize) -> bool {
+    looks > OFTEN * at + 4 * LIMIT
+}
+
 impl Probe {
     /// Says where the look begins, and how many bytes looks have gone past until then.
     pub(super) fn begin(&mut self, looks: usize, at: usize) {
-        let is_often = looks > OFTEN * at + 4 * LIMIT;
-        self.limit.get_or_insert(if is_often { SHORT } else { LIMIT });
+        self.limit.get_or_insert(if is_often(looks, at) { SHORT } else { LIMIT });
     }
 
     /// How far it goes at most.

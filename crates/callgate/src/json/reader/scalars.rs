@@ -43,6 +43,13 @@ pub(super) struct Scalar {
     repair: Option<(RepairCode, Safety)>,
 }
 
+impl Scalar {
+    /// The same value, written like this.
+    pub(super) fn spelled(self, word: String) -> Self {
+        Scalar { spelling: Some(word), ..self }
+    }
+}
+
 impl Reader {
     pub(super) fn read_word(&mut self, cursor: &mut Cursor<'_>) -> Advance {
         let Some((len, next)) = self.scan_word(cursor) else { return Advance::More };
@@ -236,52 +243,6 @@ impl Reader {
         }
     }
 
-    /// Reads a literal or number with a comma, a quote or spaces in the middle of it, if the halves are none by
-    /// themselves: `Some` is what to do then.
-    fn join_halves(&mut self, cursor: &mut Cursor<'_>, len: usize, next: usize) -> Option<Advance> {
-        const LONGEST: usize = 32;
-        let between = cursor.byte_at(next)?;
-        let may_join = matches!(between, b',' | b'"' | b'{' | b'[' | b'-' | b'+' | b'.' | b'0'..=b'9');
-        if !self.grammar.restores || !may_join {
-            return None;
-        }
-        let first = cursor.rest().get(..len)?;
-        let gap = (next - cursor.at - len).max(1);
-        let rest = cursor.rest().get(len + gap..)?;
-        let part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
-        let end = rest.find(|c: char| !part(c)).unwrap_or(rest.len());
-        looked(end);
-        if len > LONGEST || end > LONGEST {
-            return None;
-        }
-        if end == rest.len() && !cursor.last {
-            return Some(Advance::More);
-        }
-        let second = &rest[..end];
-        let is_sign = matches!(between, b'"' | b'{' | b'[');
-        // Digits on both sides of a quote or opener are one number; what stands on both sides of a comma or space may be two.
-        let is_cut = match is_sign {
-            true => {
-                next == cursor.at + len
-                    && matches!(rest.as_bytes().get(end), Some(b',' | b'}' | b']' | b'\n'))
-            }
-            false if between == b',' => !is_scalar(first),
-            false => !is_scalar(first) || !is_scalar(second),
-        };
-        let word = format!("{first}{second}");
-        if end == 0 || !is_cut || !is_scalar(&word) {
-            return None;
-        }
-        let code = if between == b',' { RepairCode::ExtraComma } else { RepairCode::StrayText };
-        self.guess(code, Span::new(cursor.offset() + len, cursor.offset() + len + gap));
-        let scalar = scalar(&word, false).map(|scalar| Scalar { spelling: Some(word), ..scalar })?;
-        self.write_scalar(cursor, len, scalar);
-        cursor.at += len + gap + end;
-        self.scan = Scan::default();
-        self.value_done();
-        Some(Advance::Go)
-    }
-
     /// Takes a function of several values for text, since no single value stands in it: `Some` is what to do then.
     fn read_call(&mut self, cursor: &mut Cursor<'_>, len: usize) -> Option<Advance> {
         if !self.grammar.restores || self.levels.is_empty() {
@@ -308,7 +269,7 @@ impl Reader {
         Some(Advance::Go)
     }
 
-    fn write_scalar(&mut self, cursor: &Cursor<'_>, len: usize, scalar: Scalar) {
+    pub(super) fn write_scalar(&mut self, cursor: &Cursor<'_>, len: usize, scalar: Scalar) {
         if let Some((code, safety)) = scalar.repair {
             // In a list a comma may stand in the middle of a number.
             let word = &cursor.rest()[..len];

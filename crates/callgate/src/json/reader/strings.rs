@@ -39,6 +39,7 @@ pub(super) struct Doubts {
     /// How many quotes were escaped. An odd one beside a kept backslash may have lost its quote there.
     pub(super) escaped_quotes: u32,
     kept_backslash: bool,
+    escaped_backslash: bool,
     /// Whether line breaks are written raw, so that an escaped one may have been meant literally.
     raw_line: bool,
     escaped_line: bool,
@@ -58,6 +59,7 @@ impl Doubts {
         self.escaped_line |= escape == 'n';
         self.escaped_control |= matches!(escape, 'n' | 'r' | 't' | 'b' | 'f');
         self.escaped_quotes += u32::from(escape == '"');
+        self.escaped_backslash |= escape == '\\';
     }
 
     /// Whether a quotation is open in the text: an odd number of quotes were taken for data.
@@ -105,6 +107,17 @@ impl Doubts {
             }
         }
         self.looked = u32::try_from(content.len()).unwrap_or(u32::MAX);
+    }
+
+    /// Quotes that come in pairs were taken for data.
+    pub(super) fn note_quotation(&mut self) {
+        self.quotes += 2;
+    }
+
+    /// Whether backslashes stand for themselves, as far as can be seen: one escapes nothing, and none is doubled. Control
+    /// characters were all escaped, so that each may be a backslash and a letter.
+    pub(super) fn has_plain_backslashes(&self) -> bool {
+        self.kept_backslash && !self.escaped_backslash && self.escaped_control && self.raw_controls == 0
     }
 
     /// A backslash that escapes nothing was kept.
@@ -276,6 +289,9 @@ impl Reader {
 
     /// Decides what a quote is that may close the string; it has `len` bytes.
     pub(super) fn read_quote(&mut self, cursor: &mut Cursor<'_>, open: &OpenString, len: usize) -> Advance {
+        if let Some(step) = self.keep_inner(cursor, open, len) {
+            return step;
+        }
         let from = cursor.at + len;
         let verdict =
             if (self.levels.is_empty() && !self.grammar.document) || self.ends_plainly(cursor.text, from) {
@@ -358,7 +374,7 @@ impl Reader {
     }
 
     /// Ends the string with the quote here.
-    fn end_string(&mut self, cursor: &mut Cursor<'_>, len: usize) -> Advance {
+    pub(super) fn end_string(&mut self, cursor: &mut Cursor<'_>, len: usize) -> Advance {
         self.settle_string(cursor.span(len));
         let is_typographic = self.string.is_some_and(|open| matches!(open.style, Style::Typographic(_)));
         if self.grammar.restores && is_typographic && cursor.byte() == Some(b'"') {
@@ -434,6 +450,7 @@ impl Reader {
         if self.string.as_ref().is_some_and(is_last) {
             self.move_line_break(quote);
         }
+        self.keep_backslashes_of_path(quote);
     }
 
     /// Lists the guesses that the open string needs which ends with this quote.

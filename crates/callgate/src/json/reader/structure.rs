@@ -365,6 +365,9 @@ impl Reader {
             false => opens || after_closer,
         };
         let apart = !self.in_sequence() || is_certain;
+        if self.grammar.restores && !apart {
+            self.move_comma(cursor.offset());
+        }
         self.put_comma(cursor, if apart { Safety::Lossless } else { Safety::Guess })
     }
 

@@ -37,6 +37,19 @@ pub(super) fn trimmed(text: &str, raw_lines: bool) -> &str {
     }
 }
 
+/// The text without the white space at its start, in which line breaks are escaped.
+pub(super) fn trimmed_start(text: &str) -> &str {
+    let mut text = text;
+    loop {
+        let start = text.trim_start_matches(' ');
+        looked(1 + text.len() - start.len());
+        match ["\\n", "\\r", "\\t"].iter().find_map(|escape| start.strip_prefix(escape)) {
+            Some(rest) => text = rest,
+            None => return start,
+        }
+    }
+}
+
 /// Where the structure starts that the text of a string ends with, if it can stand there and leads to what follows.
 pub(super) fn swallowed(
     text: &str,
