@@ -79,6 +79,13 @@ impl Matching {
         self.threads.only_literals_left(&gate.program).filter(is_call)
     }
 
+    /// Whether arguments could follow in a call that nothing has closed. What cannot be read there is no text behind a call:
+    /// it may be an argument, without which the call would run.
+    fn wants_arguments(&self, gate: &Compiled) -> bool {
+        let has_tags = |draft: &Draft| !matches!(draft.body, DraftBody::Json { .. });
+        self.draft.as_deref().is_some_and(has_tags) && self.threads.could_go_on(&gate.program).1
+    }
+
     fn follows_json(&self) -> bool {
         self.draft.as_ref().is_some_and(|draft| matches!(draft.body, DraftBody::Json { .. }))
     }
@@ -347,7 +354,7 @@ impl Machine {
             // A closer may be missing here, or come after a bracket too many: what follows tells.
             let goes_on =
                 matching.threads.iter().any(|thread| gate.program.ops[thread.pc as usize] != Op::Match);
-            if !is_closer || !goes_on {
+            if (!is_closer || !goes_on) && !matching.wants_arguments(gate) {
                 return (self.end_at_best(gate, matching, best, out), 0);
             }
         }
