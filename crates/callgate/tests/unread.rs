@@ -264,6 +264,69 @@ fn a_name_with_spaces_is_read_or_said_in_every_format() {
     });
 }
 
+/// What stands where arguments belong and cannot be read is never left out of a call that runs: not even of one whose
+/// arguments are all optional, so that nothing else would hold it back.
+#[test]
+fn no_call_runs_without_the_arguments_that_were_written() {
+    let gates = |record: &Record| {
+        let tooled = ["standard", "strict", "lenient"].map(|name| {
+            let builder = Gate::builder().profile(profile(name)).tools(registry(&tools()));
+            builder.dialect(&record.name)
+        });
+        let open = Gate::builder().profile(profile("lenient")).dialect(&record.name);
+        // Without a list of tools, formats whose markers are their names read nothing.
+        let open = (!record.known).then_some(open);
+        let build =
+            |builder: callgate::GateBuilder| builder.build().unwrap_or_else(|error| panic!("{error}"));
+        tooled.into_iter().chain(open).map(build)
+    };
+    let faults = in_parallel(Record::builtin(), |record| {
+        let mut faults = Vec::new();
+        let render = |arguments: &str| {
+            let write = |id| record.render(&[RenderCall { id, name: "book_room", arguments }], None, None);
+            write(None).or_else(|_| write(Some("a1b2c3d4e"))).ok()
+        };
+        let (Some(with), Some(without)) = (render(r#"{"room": "blue"}"#), render("{}")) else {
+            return faults;
+        };
+        let same = |a: &mut dyn Iterator<Item = char>, b: &mut dyn Iterator<Item = char>| -> usize {
+            a.zip(b).take_while(|(a, b)| a == b).map(|(a, _)| a.len_utf8()).sum()
+        };
+        let alike = same(&mut with.chars(), &mut without.chars());
+        // A marker behind them may begin as theirs do.
+        let start = with[..alike].trim_end_matches(['<', '[', '|']).len();
+        let end = same(&mut with[start..].chars().rev(), &mut without[start..].chars().rev());
+        let (head, tail) = (&with[..start], &with[with.len() - end..]);
+        let arguments = &with[start..with.len() - end];
+        let damaged = [
+            r#"{"room": "blue"}"#.to_owned(),
+            "The blue room.".to_owned(),
+            "room: blue".to_owned(),
+            "<room>blue</room>".to_owned(),
+            "<arg name=\"room\">blue</arg>".to_owned(),
+            arguments.to_uppercase(),
+            arguments.chars().skip(1).collect(),
+        ];
+        for gate in gates(record) {
+            for middle in &damaged {
+                let text = format!("{head}{middle}{tail}");
+                let feed = Feed::new(&gate);
+                let whole = feed.whole(text.as_bytes());
+                let is_lost = |arguments: &str| !arguments.to_lowercase().contains("blue");
+                if let Some(call) = response(&whole).calls.iter().find(|call| is_lost(&call.arguments)) {
+                    faults.push(format!("{} runs {} from {}", record.name, call.arguments, excerpt(&text)));
+                }
+                if feed.bytewise(text.as_bytes()) != whole {
+                    faults.push(format!("{} reads otherwise when cut: {}", record.name, excerpt(&text)));
+                }
+            }
+        }
+        faults
+    });
+    let faults: Vec<String> = faults.into_iter().flatten().collect();
+    assert!(faults.is_empty(), "{} faults\n{}", faults.len(), faults.join("\n"));
+}
+
 #[test]
 fn a_fence_without_a_line_of_its_own_is_said() {
     let gate = dialect_gate("tool-code", &tools());

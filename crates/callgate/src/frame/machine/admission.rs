@@ -2,7 +2,7 @@
 
 use super::super::Compiled;
 use crate::dialect::Record;
-use crate::draft::Draft;
+use crate::draft::{Draft, DraftBody};
 use crate::finding::{Code, Finding, Span};
 use crate::ledger::{Emitter, Pending};
 use crate::policy::{Foreign, Position, Quote, Region};
@@ -47,6 +47,12 @@ impl Machine {
             Some(mut draft) => {
                 let end = thread.call_end.unwrap_or(thread.call_start);
                 self.held.keep_in(&mut draft, end, gate.rules.policy.limits.raw);
+                if thread.skipped && matches!(draft.body, DraftBody::None) {
+                    // What comes next may be the arguments: a header that nothing has closed is no call.
+                    let message = "the next call begins before this one has arguments or an end";
+                    let at = Span::new(end, self.position);
+                    draft.findings.push(Finding::new(Code::Malformed).message(message).at(at));
+                }
                 self.end_call(gate, draft, thread, CallEnd::Seen(end), out);
             }
             None if self.calls.ended >= thread.calls && thread.calls > 0 => return Ok(matching),

@@ -79,6 +79,13 @@ impl Matching {
         self.threads.only_literals_left(&gate.program).filter(is_call)
     }
 
+    /// Whether arguments could follow in a call that nothing has closed. What cannot be read there is no text behind a call:
+    /// it may be an argument, without which the call would run.
+    fn wants_arguments(&self, gate: &Compiled) -> bool {
+        let has_tags = |draft: &Draft| !matches!(draft.body, DraftBody::Json { .. });
+        self.draft.as_deref().is_some_and(has_tags) && self.threads.could_go_on(&gate.program).1
+    }
+
     fn follows_json(&self) -> bool {
         self.draft.as_ref().is_some_and(|draft| matches!(draft.body, DraftBody::Json { .. }))
     }
@@ -368,15 +375,16 @@ impl Machine {
             let goes_on =
                 matching.threads.iter().any(|thread| gate.program.ops[thread.pc as usize] != Op::Match);
             if !is_closer || !goes_on {
-                let is_bodiless = self.is_bodiless(gate, &matching, &best, c);
-                let goes_beyond = is_bodiless || self.goes_beyond(gate, &matching, &best);
+                let is_unfinished =
+                    self.is_bodiless(gate, &matching, &best, c) || matching.wants_arguments(gate);
+                let goes_beyond = is_unfinished || self.goes_beyond(gate, &matching, &best);
                 let twins = if goes_beyond { self.twins(gate, &matching, c) } else { Vec::new() };
                 if matching.failed.is_none() && !twins.is_empty() {
                     let failed = self.failure(gate, &matching, c);
-                    let best = Some(best).filter(|_| !is_bodiless);
+                    let best = Some(best).filter(|_| !is_unfinished);
                     return (self.forgive(gate, matching, &twins, failed, best), 0);
                 }
-                if !is_bodiless {
+                if !is_unfinished {
                     return (self.end_at_best(gate, matching, best, out), 0);
                 }
             }
