@@ -158,7 +158,23 @@ fn judge_name<'n, 'g>(
         findings.push(fault);
         return None;
     }
+    if rules.registry.is_none() && is_bare_word(attempt, written) {
+        let name = shortened(written);
+        let message = format!("the tool name is the bare word `{name}`, and without a list of tools nothing says that it is one");
+        findings.push(Finding::new(Code::BadName).message(message));
+        return None;
+    }
     Some((Cow::Borrowed(written), None))
+}
+
+/// Whether a string had to be made of this word.
+fn is_bare_word(attempt: &Attempt, word: &str) -> bool {
+    let start = attempt.span.map_or(0, |span| span.start);
+    let stands_at = |span: Span| {
+        let from = span.start.checked_sub(start);
+        from.and_then(|from| attempt.raw.get(from..from + span.len())).is_some_and(|text| text.trim() == word)
+    };
+    attempt.repairs.iter().any(|repair| repair.code == RepairCode::UnquotedString && stands_at(repair.span))
 }
 
 /// What no tool name may be, if this one is.

@@ -185,6 +185,18 @@ impl Draft {
         self.raw.get(at..).filter(|_| is_guessed)
     }
 
+    /// Whether the JSON is in the middle of a string.
+    pub(crate) fn ends_in_string(&self) -> bool {
+        matches!(&self.body, DraftBody::Json { reader, .. } if reader.in_string())
+    }
+
+    /// Whether one of these markers stands in the body.
+    pub(crate) fn shows_any(&self, markers: &[String]) -> bool {
+        let at = self.body_start.map_or(0, |start| start - self.start);
+        let body = self.raw.get(at..).unwrap_or_default();
+        markers.iter().any(|marker| body.contains(marker))
+    }
+
     pub(crate) fn repaired(&mut self, code: RepairCode, start: usize, end: usize) {
         self.repairs.push(Repair {
             code,

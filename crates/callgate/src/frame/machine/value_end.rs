@@ -11,7 +11,7 @@ use crate::json::ReaderState;
 use crate::ledger::Emitter;
 use crate::shortcuts::Shortcut;
 
-use super::super::program::Op;
+use super::super::program::{CDATA_END, Op};
 use super::super::threads::{OuterValue, Scratch, Thread, Threads};
 use super::bodies::{Inside, Settled};
 use super::matching::{drop_unknown, pass, step};
@@ -334,7 +334,9 @@ impl Machine {
             let key = inside.first.key.map_or("", |key| self.scratch.get(key));
             let frame = gate.program.frame_of(&inside.first);
             let lacks_closer = ending.is_some_and(|thread| thread.unclosed);
-            if draft.value_ends_with(&frame.value_marks, key)
+            // In CDATA a marker is data.
+            let is_data = look.text.starts_with(CDATA_END);
+            if !is_data && draft.value_ends_with(&frame.value_marks, key)
                 || lacks_closer && draft.value_holds(&frame.closers, key)
             {
                 draft.suspect_end(start);
