@@ -97,7 +97,7 @@ impl Compiler {
         let next_call = self.here();
         self.mark(Mark::CallEnd);
         self.another_call(record, section, call_start);
-        self.another_without_token(record, calls, next_call, fence);
+        self.another_without_token(record, calls, call_start);
         self.section_end(record, section, fence);
         self.emit(Op::Match);
         let nested = record.item.as_ref().map(|item| self.nested(record, item));
@@ -164,19 +164,16 @@ impl Compiler {
 
     /// Another call whose first token is missing, together with the last one of the call before it: what the token stands
     /// before is no word of text, and the frame is open.
-    fn another_without_token(&mut self, record: &Record, calls: &[&Template], next_call: Pc, fence: bool) {
-        if !self.forgiving {
-            return;
-        }
-        let headless: Vec<Template> = calls.iter().filter_map(|call| without_token(call)).collect();
-        if headless.is_empty() {
-            return;
-        }
+    fn another_without_token(&mut self, record: &Record, calls: &[&Template], call_start: Pc) {
+        let [call] = calls else { return };
+        let Some(header) = header_without_token(call).filter(|_| self.forgiving) else { return };
+        let ops = self.program.ops.iter().enumerate().skip(call_start as usize);
+        let Some((body, _)) = ops.into_iter().find(|(_, op)| matches!(op, Op::Body(_))) else { return };
         self.optional(|compiler| {
             compiler.emit(Op::Space);
             compiler.mark(Mark::Slip(Slip::Missing));
-            compiler.one_call(record, &headless.iter().collect::<Vec<_>>(), fence);
-            compiler.emit(Op::Jump(next_call));
+            compiler.one_call(record, &[&header], false);
+            compiler.emit(Op::Jump(body as Pc));
         });
     }
 
@@ -267,12 +264,14 @@ pub(super) fn without_wrapper(call: &Template, bare: &str) -> Option<Template> {
     Some(inner)
 }
 
-/// A call behind its first token, if a word of the format stands between that and the name.
-fn without_token(call: &Template) -> Option<Template> {
+/// What a call has between its first token and its body, if that begins with a word of the format.
+fn header_without_token(call: &Template) -> Option<Template> {
     let [token, word] = markers(call.head())[..] else { return None };
     let is_word = word.len() >= SHORTEST_SIGN && word.ends_with(|c: char| c.is_ascii_punctuation());
     let is_told = is_word && turn::is_token(token) && !word.contains(['<', '[']);
-    if is_told { without_wrapper(call, word) } else { None }
+    let mut header = without_wrapper(call, word).filter(|_| is_told)?;
+    header.parts.truncate(2);
+    matches!(header.parts[..], [Part::Literal(_), Part::Slot(Slot::Name)]).then_some(header)
 }
 
 /// A literal and its other spellings, without the white space around them.
