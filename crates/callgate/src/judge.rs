@@ -1,5 +1,7 @@
 //! The judge: from what was read of an attempt to a verdict.
 
+mod as_text;
+
 use std::borrow::Cow;
 
 use crate::attempt::{Arguments, Attempt, Meaning, Name, shortened};
@@ -12,6 +14,8 @@ use crate::policy::{BlankArgs, DuplicateKeys, Members, NameRule, RepairPolicy};
 use crate::rules::Rules;
 use crate::schema::CompiledTool;
 use crate::verdict::Verdict;
+
+use self::as_text::read_as_text;
 
 /// Judges an attempt; the findings beside the verdict are remarks that reject nothing. What the verdict does not need
 /// stays in the attempt.
@@ -160,7 +164,9 @@ fn judge_name<'n, 'g>(
     }
     if rules.registry.is_none() && is_bare_word(attempt, written) {
         let name = shortened(written);
-        let message = format!("the tool name is the bare word `{name}`, and without a list of tools nothing says that it is one");
+        let message = format!(
+            "the tool name is the bare word `{name}`, and without a list of tools nothing says that it is one"
+        );
         findings.push(Finding::new(Code::BadName).message(message));
         return None;
     }
@@ -493,6 +499,11 @@ fn fit_arguments(
     }
     let knobs = (rules.policy.coerce, rules.policy.extra_args, attempt.untyped);
     let fit = tool.fit_within(outer.0, outer.1, knobs, effort);
+    if findings.is_empty()
+        && let Some(fit) = read_as_text(tool, attempt, outer, &fit, knobs, effort)
+    {
+        return (fit.arguments, fit.coercions);
+    }
     if findings.is_empty()
         && !fit.findings.is_empty()
         && let Some(inner) = repeated_call(tool, outer)

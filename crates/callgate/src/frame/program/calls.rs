@@ -171,6 +171,7 @@ impl Compiler {
         let Some((body, _)) = ops.into_iter().find(|(_, op)| matches!(op, Op::Body(_))) else { return };
         self.optional(|compiler| {
             compiler.emit(Op::Space);
+            compiler.comma();
             compiler.mark(Mark::Slip(Slip::Missing));
             compiler.one_call(record, &[&header], false);
             compiler.emit(Op::Jump(body as Pc));
