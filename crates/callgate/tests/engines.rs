@@ -327,3 +327,42 @@ fn character_data_ends_at_its_end_and_nowhere_else() {
     }
     assert!(count >= 6, "only {count}");
 }
+
+#[test]
+fn the_closer_of_what_holds_a_value_may_stand_without_its_own() {
+    let properties = json!({
+        "place": {"type": "object", "properties": {
+            "city": {"type": "string"}, "tags": {"type": "array", "items": {"type": "string"}}}},
+        "days": {"type": "integer"},
+    });
+    let tools = tool(&properties);
+    let mut count = 0;
+    for record in Record::builtin().iter().filter(|record| record.item.is_some() && !record.known) {
+        let gate = lenient(record, Some(&tools));
+        for (arguments, value) in [
+            (json!({"place": {"city": "Oslo"}}), "Oslo"),
+            (json!({"place": {"city": "Oslo"}, "days": 3}), "Oslo"),
+            (json!({"place": {"tags": ["a", "QQ"]}, "days": 3}), "QQ"),
+            (json!({"place": {"city": "Oslo", "tags": []}, "days": 3}), ""),
+        ] {
+            let Some(text) = written(record, "plan", &arguments) else { continue };
+            // Where all closers are alike, nothing tells which one is missing.
+            if !text.contains("</place>") {
+                continue;
+            }
+            let head = if value.is_empty() { "<tags>" } else { value };
+            let Some(at) = text.find(head).map(|at| at + head.len()) else { continue };
+            let Some(end) =
+                text[at..].find("</").and_then(|start| Some(start + text[at + start..].find('>')?))
+            else {
+                continue;
+            };
+            let lacking = format!("{}{}", &text[..at], &text[at + end + 1..]);
+            let response = gate.parse(&lacking);
+            assert_eq!(only(&response, &lacking).1, arguments, "{lacking}");
+            assert!(!response.calls[0].repairs.is_empty(), "{lacking}");
+            count += 1;
+        }
+    }
+    assert!(count >= 4, "only {count}");
+}

@@ -85,7 +85,8 @@ fn ends_without_closer(
     } else if is_next_call {
         is_end && is_tool(gate, scratch, thread)
     } else {
-        is_end && thread.key == inside.first.key
+        // The closer of what holds the value may stand without its own.
+        is_end && (thread.key == inside.first.key || thread.level < inside.first.level)
     };
     ends && inside.draft.value_may_end(&gate.program.frame_of(thread).openers)
 }
