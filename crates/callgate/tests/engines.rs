@@ -366,3 +366,37 @@ fn the_closer_of_what_holds_a_value_may_stand_without_its_own() {
     }
     assert!(count >= 4, "only {count}");
 }
+
+#[test]
+fn a_held_value_of_which_neither_text_nor_end_was_written_is_none() {
+    let arguments = json!({"place": {"city": "QQQ"}, "days": 3});
+    let mut count = 0;
+    for record in Record::builtin().iter().filter(|record| record.item.is_some() && !record.known) {
+        let Some(text) = written(record, "plan", &arguments).filter(|text| text.contains("</place>")) else {
+            continue;
+        };
+        let Some((head, tail)) = text.split_once("QQQ") else { continue };
+        let Some(end) = tail.find("</city>") else { continue };
+        let lacking = format!("{head}{}", &tail[end + "</city>".len()..]);
+        for (kind, wanted) in [
+            (json!({"type": "string"}), None),
+            (json!({}), None),
+            (json!({"type": ["string", "array"]}), None),
+            (json!({"type": "array"}), Some(json!([]))),
+            (json!({"type": "object"}), Some(json!({}))),
+        ] {
+            let place = json!({"type": "object", "properties": {"city": kind}});
+            let response = read(
+                "lenient",
+                record,
+                &tool(&json!({"place": place, "days": {"type": "integer"}})),
+                &lacking,
+            );
+            let got = values(&response).first().map(|call| call["place"]["city"].clone());
+            assert_eq!(got, wanted, "{lacking}");
+            assert!(wanted.is_some() || !response.rejected.is_empty(), "{lacking}");
+            count += 1;
+        }
+    }
+    assert!(count >= 5, "only {count}");
+}

@@ -416,6 +416,12 @@ impl Draft {
         closers.iter().any(|closer| params.value_shows(&self.filled(closer, key)))
     }
 
+    /// Whether the value that is being read is blank, and not by its type an object or a list without anything in it.
+    pub(crate) fn holds_nothing(&mut self) -> bool {
+        let DraftBody::Params(params) = &mut self.body else { return false };
+        params.value_is_blank() && !params.is_container()
+    }
+
     /// Whether one of these closers, or the start of one, stands in the value that is being read.
     pub(crate) fn value_shows(&self, closers: &[String], key: &str) -> bool {
         let DraftBody::Params(params) = &self.body else { return false };

@@ -335,6 +335,11 @@ impl Machine {
             let key = inside.first.key.map_or("", |key| self.scratch.get(key));
             let frame = gate.program.frame_of(&inside.first);
             let lacks_closer = ending.is_some_and(|thread| thread.unclosed);
+            let is_held = ending.is_some_and(|thread| thread.level < inside.first.level);
+            if lacks_closer && is_held && draft.holds_nothing() {
+                // Neither a value nor its end was written.
+                draft.suspect_end(start);
+            }
             // In CDATA a marker is data.
             let is_data = look.text.starts_with(CDATA_END);
             if !is_data && draft.value_ends_with(&frame.value_marks, key)

@@ -106,7 +106,11 @@ impl Compiler {
     fn plain_closers(&mut self, record: &Record, units: &[MarkerPart<'_>], after_value: &mut bool) {
         for marker in closing_markers(units) {
             match marker.as_slice() {
-                [MarkerPart::Text(bracket @ ("]" | "["))] => self.bracket(bracket.as_bytes()[0]),
+                [MarkerPart::Text(bracket @ ("]" | "["))] => {
+                    // The token of which it is a part tells whether the value is closed.
+                    self.bracket(bracket.as_bytes()[0]);
+                    continue;
+                }
                 _ if is_telling(&marker) => {
                     self.closer(*after_value, |compiler| compiler.units(record, &marker));
                 }
