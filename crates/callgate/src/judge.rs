@@ -158,7 +158,7 @@ fn judge_name<'n, 'g>(
         let tool = rules.tool(&name);
         return Some((Cow::Owned(name), tool));
     }
-    if let Some(fault) = fault(&rules.policy.name_rule, written) {
+    if let Some(fault) = fault(rules, written) {
         findings.push(fault);
         return None;
     }
@@ -183,9 +183,13 @@ fn is_bare_word(attempt: &Attempt, word: &str) -> bool {
     attempt.repairs.iter().any(|repair| repair.code == RepairCode::UnquotedString && stands_at(repair.span))
 }
 
-/// What no tool name may be, if this one is.
-fn fault(rule: &NameRule, name: &str) -> Option<Finding> {
-    if let Some(c) = name.chars().find(|c| !rule.allows(*c)) {
+/// What no tool name may be, if this one is. Without a list of tools, letters of any language make a name, unless the policy
+/// has a rule of its own.
+fn fault(rules: &Rules, name: &str) -> Option<Finding> {
+    let rule = &rules.policy.name_rule;
+    let any_letter = rules.registry.is_none() && *rule == NameRule::default();
+    let allows = |c: char| rule.allows(c) || any_letter && c.is_alphanumeric();
+    if let Some(c) = name.chars().find(|c| !allows(*c)) {
         let name = shortened(name);
         let message = format!("the tool name \"{name}\" holds {c:?}, which no tool name may have");
         return Some(Finding::new(Code::BadName).message(message));
@@ -206,7 +210,7 @@ fn unmangled(rules: &Rules, written: &str, attempt: &Attempt) -> Option<String> 
     let bare = NAMESPACES.iter().find_map(|namespace| name.strip_prefix(namespace)).unwrap_or(name);
     let Some(registry) = &rules.registry else {
         // Whatever the tools are, none of them is in a namespace that stands for having none.
-        let is_name = !bare.is_empty() && fault(&rules.policy.name_rule, bare).is_none();
+        let is_name = !bare.is_empty() && fault(rules, bare).is_none();
         return (is_name && bare != written).then(|| bare.to_owned());
     };
     if let Some(known) = [name, bare].into_iter().find(|name| rules.knows(name)) {

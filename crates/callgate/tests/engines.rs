@@ -400,3 +400,47 @@ fn a_held_value_of_which_neither_text_nor_end_was_written_is_none() {
     }
     assert!(count >= 5, "only {count}");
 }
+
+#[test]
+fn without_a_list_of_tools_letters_of_any_language_make_a_name() {
+    let mut count = 0;
+    for record in Record::builtin().iter().filter(|record| !record.object.is_empty() && !record.known) {
+        for (name, is_name) in
+            [("获取天气", true), ("größe_2", true), ("погода", true), ("a b", false), ("x🦀", false)]
+        {
+            let Some(text) = written(record, "plan", &json!({"note": "x"})) else { continue };
+            let renamed = text.replacen("\"plan\"", &format!("\"{name}\""), 1);
+            // In a header a name is a word of the format.
+            if renamed == text || renamed.contains("plan") || renamed.contains(&format!("=\"{name}\"")) {
+                continue;
+            }
+            count += 1;
+            let names: Vec<String> = lenient(record, None)
+                .parse(&renamed)
+                .calls
+                .iter()
+                .map(|call| call.name.to_string())
+                .collect();
+            assert_eq!(names.contains(&name.to_owned()), is_name, "{}: {renamed}", record.name);
+        }
+    }
+    assert!(count >= 40, "only {count}");
+}
+
+#[test]
+fn a_value_that_had_only_begun_is_not_closed() {
+    let tools = tool(&json!({"note": {"type": "string"}}));
+    let mut count = 0;
+    for record in Record::builtin().iter().filter(|record| !record.param.is_empty() && !record.known) {
+        let Some(text) = written(record, "plan", &json!({"note": "QQQ"})) else { continue };
+        let Some((head, _)) = text.split_once("QQQ").filter(|_| !record.lines) else { continue };
+        let gate = lenient(record, Some(&tools));
+        for blank in ["", "\n", "  \n"] {
+            let cut = format!("{}{blank}", head.trim_end());
+            let response = gate.parse(&cut);
+            assert!(response.calls.is_empty(), "{}: {cut:?} {:?}", record.name, response.calls);
+            count += 1;
+        }
+    }
+    assert!(count >= 30, "only {count}");
+}

@@ -442,7 +442,9 @@ impl Machine {
             let shows_end = || draft.value_holds(&frame.end_marks, key);
             draft.value_shows(&frame.closers, key) || shows_end() || draft.value_ends_turn()
         };
-        let may_close = may_close.filter(|_| is_code || !is_over(&draft));
+        // Of a value that had only begun, nothing was written.
+        let is_begun = is_code || !draft.value_is_blank();
+        let may_close = may_close.filter(|_| is_code || is_begun && !is_over(&draft));
         if !is_code && may_close.is_some() {
             draft.end_value(Span::new(draft.body_start.unwrap_or(end), end), true);
         }
