@@ -444,3 +444,25 @@ fn a_value_that_had_only_begun_is_not_closed() {
     }
     assert!(count >= 30, "only {count}");
 }
+
+#[test]
+fn what_follows_the_end_of_a_value_may_be_the_rest_of_it() {
+    let tools = tool(&json!({"note": {"type": "string"}}));
+    let mut count = 0;
+    for record in Record::builtin().iter().filter(|record| !record.param.is_empty() && !record.known) {
+        let Some(text) = written(record, "plan", &json!({"note": "QQQ"})) else { continue };
+        let Some((_, tail)) = text.split_once("QQQ").filter(|_| !record.lines) else { continue };
+        let call_end = record.call[0].literals().last().unwrap_or_default();
+        let Some(end) = tail.find(call_end.trim()).filter(|_| call_end.trim().len() > 3) else { continue };
+        let shown = &tail[..end + call_end.trim().len()];
+        let text = text.replacen("QQQ", &format!("QQQ{shown} and the rest"), 1);
+        if record.close.iter().all(|close| close.is_empty()) {
+            continue;
+        }
+        count += 1;
+        for call in lenient(record, Some(&tools)).parse(&text).calls {
+            assert!(call.arguments.contains("and the rest"), "{}: {text}", record.name);
+        }
+    }
+    assert!(count >= 5, "only {count}");
+}
