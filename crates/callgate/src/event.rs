@@ -238,6 +238,8 @@ pub enum CoercionCode {
     QuotedMember,
     /// A number for a string, with its digits as written.
     NumberToString,
+    /// A text that reads as null, a boolean or a number, and that the schema accepts as text alone.
+    ReadAsText,
     /// An argument that the schema does not have, dropped because the policy says so.
     DroppedArgument,
 }
@@ -251,6 +253,7 @@ impl fmt::Display for CoercionCode {
             CoercionCode::StringToStructure => "string-to-structure",
             CoercionCode::QuotedMember => "quoted-member",
             CoercionCode::NumberToString => "number-to-string",
+            CoercionCode::ReadAsText => "read-as-text",
             CoercionCode::DroppedArgument => "dropped-argument",
         })
     }

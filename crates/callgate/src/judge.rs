@@ -1,5 +1,7 @@
 //! The judge: from what was read of an attempt to a verdict.
 
+mod as_text;
+
 use std::borrow::Cow;
 
 use crate::attempt::{Arguments, Attempt, Meaning, Name, shortened};
@@ -13,6 +15,8 @@ use crate::registry::NAMESPACES;
 use crate::rules::Rules;
 use crate::schema::CompiledTool;
 use crate::verdict::Verdict;
+
+use self::as_text::read_as_text;
 
 /// Judges an attempt; the findings beside the verdict are remarks that reject nothing. What the verdict does not need
 /// stays in the attempt.
@@ -156,16 +160,38 @@ fn judge_name<'n, 'g>(
         let tool = rules.tool(&name);
         return Some((Cow::Owned(name), tool));
     }
-    if let Some(fault) = fault(&rules.policy.name_rule, written) {
+    if let Some(fault) = fault(rules, written) {
         findings.push(fault);
+        return None;
+    }
+    if rules.registry.is_none() && is_bare_word(attempt, written) {
+        let name = shortened(written);
+        let message = format!(
+            "the tool name is the bare word `{name}`, and without a list of tools nothing says that it is one"
+        );
+        findings.push(Finding::new(Code::BadName).message(message));
         return None;
     }
     Some((Cow::Borrowed(written), None))
 }
 
-/// What no tool name may be, if this one is.
-fn fault(rule: &NameRule, name: &str) -> Option<Finding> {
-    if let Some(c) = name.chars().find(|c| !rule.allows(*c)) {
+/// Whether a string had to be made of this word.
+fn is_bare_word(attempt: &Attempt, word: &str) -> bool {
+    let start = attempt.span.map_or(0, |span| span.start);
+    let stands_at = |span: Span| {
+        let from = span.start.checked_sub(start);
+        from.and_then(|from| attempt.raw.get(from..from + span.len())).is_some_and(|text| text.trim() == word)
+    };
+    attempt.repairs.iter().any(|repair| repair.code == RepairCode::UnquotedString && stands_at(repair.span))
+}
+
+/// What no tool name may be, if this one is. Without a list of tools, letters of any language make a name, unless the policy
+/// has a rule of its own.
+fn fault(rules: &Rules, name: &str) -> Option<Finding> {
+    let rule = &rules.policy.name_rule;
+    let any_letter = rules.registry.is_none() && *rule == NameRule::default();
+    let allows = |c: char| rule.allows(c) || any_letter && c.is_alphanumeric();
+    if let Some(c) = name.chars().find(|c| !allows(*c)) {
         let name = shortened(name);
         let message = format!("the tool name \"{name}\" holds {c:?}, which no tool name may have");
         return Some(Finding::new(Code::BadName).message(message));
@@ -183,7 +209,7 @@ fn unmangled(rules: &Rules, written: &str, attempt: &Attempt) -> Option<String> 
     let bare = NAMESPACES.iter().find_map(|namespace| name.strip_prefix(namespace)).unwrap_or(name);
     let Some(registry) = &rules.registry else {
         // Whatever the tools are, none of them is in a namespace that stands for having none.
-        let is_name = !bare.is_empty() && fault(&rules.policy.name_rule, bare).is_none();
+        let is_name = !bare.is_empty() && fault(rules, bare).is_none();
         return (is_name && bare != written).then(|| bare.to_owned());
     };
     if let Some(known) = [name, bare].into_iter().find(|name| rules.knows(name)) {
@@ -476,6 +502,11 @@ fn fit_arguments(
     }
     let knobs = (rules.policy.coerce, rules.policy.extra_args, attempt.untyped);
     let fit = tool.fit_within(outer.0, outer.1, knobs, effort);
+    if findings.is_empty()
+        && let Some(fit) = read_as_text(tool, attempt, outer, &fit, knobs, effort)
+    {
+        return (fit.arguments, fit.coercions);
+    }
     if findings.is_empty()
         && !fit.findings.is_empty()
         && let Some(inner) = repeated_call(tool, outer)

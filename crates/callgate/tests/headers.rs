@@ -52,6 +52,8 @@ fn what_is_said_to_the_user_is_text() {
         ("harmony", "Hello."),
         ("harmony", "<|channel|>final<|message|>Hello."),
         ("harmony", "<|channel|>final <|constrain|>json<|message|>Hello."),
+        ("harmony", "<|channel|>commentary <|constrain|>json<|message|>Hello.<|end|>"),
+        ("harmony", "<|start|>assistant<|channel|>commentary <|constrain|>json<|message|>Hello.<|call|>"),
         ("harmony", "<|channel|>final to=user<|message|>Hello."),
         ("harmony", "<|channel|>commentary to=user<|message|>Hello.<|end|>"),
         ("harmony", " to=user<|channel|>final<|message|>Hello.<|return|>"),

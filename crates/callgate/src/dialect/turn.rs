@@ -38,6 +38,7 @@ pub(crate) const ENDS: &[Turn] = &[
     end("<|role_end|>"),
     end("<|eot|>"),
     end("<eos>"),
+    end("<turn|>"),
     end("[EOS]"),
     end(STRUCK.1),
 ];
@@ -80,7 +81,6 @@ pub(crate) const TOKENS: &[&str] = &[
     "<|start_of_role|>assistant<|end_of_role|>",
     "<start_of_turn>model",
     "<|turn>model",
-    "<turn|>",
     "<|assistant|>",
     "<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>",
     "<|CHATBOT_TOKEN|>",

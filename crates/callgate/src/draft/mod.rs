@@ -185,6 +185,18 @@ impl Draft {
         self.raw.get(at..).filter(|_| is_guessed)
     }
 
+    /// Whether the JSON is in the middle of a string.
+    pub(crate) fn ends_in_string(&self) -> bool {
+        matches!(&self.body, DraftBody::Json { reader, .. } if reader.in_string())
+    }
+
+    /// Whether one of these markers stands in the body.
+    pub(crate) fn shows_any(&self, markers: &[String]) -> bool {
+        let at = self.body_start.map_or(0, |start| start - self.start);
+        let body = self.raw.get(at..).unwrap_or_default();
+        markers.iter().any(|marker| body.contains(marker))
+    }
+
     pub(crate) fn repaired(&mut self, code: RepairCode, start: usize, end: usize) {
         self.repairs.push(Repair {
             code,
@@ -402,6 +414,12 @@ impl Draft {
     pub(crate) fn value_holds(&self, closers: &[String], key: &str) -> bool {
         let DraftBody::Params(params) = &self.body else { return false };
         closers.iter().any(|closer| params.value_shows(&self.filled(closer, key)))
+    }
+
+    /// Whether the value that is being read is blank, and not by its type an object or a list without anything in it.
+    pub(crate) fn holds_nothing(&mut self) -> bool {
+        let DraftBody::Params(params) = &mut self.body else { return false };
+        params.value_is_blank() && !params.is_container()
     }
 
     /// Whether one of these closers, or the start of one, stands in the value that is being read.

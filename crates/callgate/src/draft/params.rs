@@ -346,6 +346,12 @@ impl Params {
         value.skip_blank() == value.text.len()
     }
 
+    /// Whether the value that is being read can be nothing but an object, or nothing but a list.
+    pub(crate) fn is_container(&self) -> bool {
+        let types = self.value.as_ref().and_then(|value| value.place.types());
+        types.is_some_and(|types| types == TypeSet::OBJECT || types == TypeSet::ARRAY)
+    }
+
     /// Ends the value: types it and writes it. The span is that of the value in the input. Where its closer is missing,
     /// the white space before what follows is layout.
     pub(crate) fn end(&mut self, span: Span, lacks_closer: bool) -> ValueEnd {

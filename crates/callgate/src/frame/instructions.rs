@@ -206,6 +206,8 @@ pub(crate) struct Frame {
     pub(crate) chosen: bool,
     /// Literals that end parameters and calls: after a call they mean that a value may have been cut.
     pub(crate) closers: Vec<String>,
+    /// The markers of which the closers of calls and sections are made.
+    pub(crate) end_marks: Vec<String>,
     /// The markers of which closers of values are made: a value that ends with one may have lost its real end.
     pub(crate) value_marks: Vec<String>,
     /// How elements inside of values begin, where a value can hold them.

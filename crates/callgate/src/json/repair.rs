@@ -267,7 +267,7 @@ repairs! {
         "a key without its value, or half a word, at the end is dropped"
         r#"{"n": 1, "roo"# r#"{"n": 1}"#;
     Tuple "tuple" Lossless
-        "a tuple becomes an array; a single value in parentheses is a guess"
+        "a tuple or a set becomes an array; a single value in parentheses is a guess"
         r#"{"size": (640, 480)}"# r#"{"size": [640, 480]}"#;
     Wrapper "wrapper" Lossless
         "a function around a value is dropped; inside a value this is a guess"

@@ -30,6 +30,30 @@ fn python_literals() {
 }
 
 #[test]
+fn a_set_of_python_is_a_list() {
+    for (text, value) in [
+        ("{1, 2, 3}", json!([1, 2, 3])),
+        ("{ 'one' }", json!(["one"])),
+        ("{'a, b', \"c: d\",}", json!(["a, b", "c: d"])),
+        ("{True, None, -1.5}", json!([true, null, -1.5])),
+        ("[{1}, {2, 3}, {}]", json!([[1], [2, 3], {}])),
+        ("{'k': {1}, 'l': {'m': {'n'}}}", json!({"k": [1], "l": {"m": ["n"]}})),
+        ("{(1, 2), (3, 4)}", json!([[1, 2], [3, 4]])),
+    ] {
+        for (syntax, text) in [(Syntax::Python, text.to_owned()), (Syntax::Kwargs, format!("a={text})"))] {
+            let seen = read(&Reader::new(syntax), &text);
+            let wanted = if syntax == Syntax::Kwargs { json!({"a": value}) } else { value.clone() };
+            assert_eq!(seen.value(), wanted, "{text}");
+            assert!(!seen.guessed() && seen.words().iter().all(|word| *word == "tuple"), "{text} {seen:?}");
+        }
+    }
+    for text in ["{'a': 1, 'b'}", "{'a', 'b': 1}", "{1: 2, 3}"] {
+        assert_eq!(read(&Reader::new(Syntax::Python), text).end, End::Failed, "{text}");
+    }
+    assert_eq!(read(&Reader::new(Syntax::Json), "{1, 2}").end, End::Failed);
+}
+
+#[test]
 fn keyword_arguments() {
     let kwargs = Reader::new(Syntax::Kwargs);
     for (text, output) in [

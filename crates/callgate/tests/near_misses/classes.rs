@@ -324,6 +324,4 @@ pub(crate) const OPEN: &[(&str, &str)] = &[
     ("two members of a kind", "command-r-plus"),
     ("two members of a kind", "tool-call-heading"),
     ("closing brackets missing before the next call", "command-r-plus"),
-    // Its objects have the tools' names for keys, as any object could.
-    ("closing brackets missing before the next call", "apertus"),
 ];

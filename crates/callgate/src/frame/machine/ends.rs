@@ -377,7 +377,13 @@ impl Machine {
             }
         }
         inside.show(gate, out);
+        let is_string = inside.draft.ends_in_string();
         inside.draft.end_json(&gate.rules, reason, self.position, Some(Lacks::Rest));
+        let frame = gate.program.frame_of(&inside.first);
+        if is_string && inside.draft.shows_any(&frame.end_marks) {
+            // The string has lost its end, and so what stands in it is not what was meant.
+            inside.draft.suspect_end(self.position);
+        }
         inside.show(gate, out);
         let thread = inside.first;
         let draft = self.pool.leave(inside);
@@ -445,8 +451,13 @@ impl Machine {
         // What shows markup of its own frame may have swallowed a closer that was not written well.
         let frame = gate.program.frame_of(&thread);
         let key = thread.key.map_or("", |key| self.scratch.get(key));
-        let is_over = |draft: &Draft| draft.value_shows(&frame.closers, key) || draft.value_ends_turn();
-        let may_close = may_close.filter(|_| is_code || !is_over(&draft));
+        let is_over = |draft: &Draft| {
+            let shows_end = || draft.value_holds(&frame.end_marks, key);
+            draft.value_shows(&frame.closers, key) || shows_end() || draft.value_ends_turn()
+        };
+        // Of a value that had only begun, nothing was written.
+        let is_begun = is_code || !draft.value_is_blank();
+        let may_close = may_close.filter(|_| is_code || is_begun && !is_over(&draft));
         if !is_code && may_close.is_some() {
             draft.end_value(Span::new(draft.body_start.unwrap_or(end), end), true);
         }

@@ -8,7 +8,7 @@ use crate::finding::{Code, Finding, Span};
 use crate::json::RepairCode;
 use crate::ledger::Emitter;
 
-use super::super::program::{FrameKind, Op, Program};
+use super::super::program::{Body, FrameKind, Op, Program};
 use super::super::region::Change;
 use super::super::threads::{Fate, Scratch, Survey, Thread, Threads};
 use super::pool::give_back;
@@ -214,7 +214,14 @@ impl Machine {
             matching.best = Some((*thread, self.held.text.len()));
         }
         matching.at_body.clear();
-        let may_begin = |waiting: &Waiting| program.bodies[waiting.body as usize].can_start(c);
+        // Behind a call and a comma stands an element of a list of calls, even if it is none.
+        let begun = matching.draft.as_ref().map_or(u32::MAX, |draft| draft.call);
+        let is_element = matches!(c, '"' | '-' | '0'..='9') && self.held.text.trim_end().ends_with(',');
+        let may_begin = |waiting: &Waiting| {
+            let body = &program.bodies[waiting.body as usize];
+            let is_stranger = is_element && *body == Body::Object && waiting.thread.calls > begun;
+            body.can_start(c) || is_stranger && !program.frame_of(&waiting.thread).unmarked
+        };
         matching.at_body.extend(Waiting::of(&matching.threads, program).filter(may_begin));
         if step(gate, &mut matching.threads, &mut self.scratch, c, self.position) {
             if matching.parked.is_empty() {

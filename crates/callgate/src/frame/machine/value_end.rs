@@ -11,7 +11,7 @@ use crate::json::ReaderState;
 use crate::ledger::Emitter;
 use crate::shortcuts::Shortcut;
 
-use super::super::program::Op;
+use super::super::program::{CDATA_END, Op};
 use super::super::threads::{OuterValue, Scratch, Thread, Threads};
 use super::bodies::{Inside, Settled};
 use super::matching::{drop_unknown, pass, step};
@@ -85,7 +85,8 @@ fn ends_without_closer(
     } else if is_next_call {
         is_end && is_tool(gate, scratch, thread)
     } else {
-        is_end && thread.key == inside.first.key
+        // The closer of what holds the value may stand without its own.
+        is_end && (thread.key == inside.first.key || thread.level < inside.first.level)
     };
     ends && inside.draft.value_may_end(&gate.program.frame_of(thread).openers)
 }
@@ -334,7 +335,14 @@ impl Machine {
             let key = inside.first.key.map_or("", |key| self.scratch.get(key));
             let frame = gate.program.frame_of(&inside.first);
             let lacks_closer = ending.is_some_and(|thread| thread.unclosed);
-            if draft.value_ends_with(&frame.value_marks, key)
+            let is_held = ending.is_some_and(|thread| thread.level < inside.first.level);
+            if lacks_closer && is_held && draft.holds_nothing() {
+                // Neither a value nor its end was written.
+                draft.suspect_end(start);
+            }
+            // In CDATA a marker is data.
+            let is_data = look.text.starts_with(CDATA_END);
+            if !is_data && draft.value_ends_with(&frame.value_marks, key)
                 || lacks_closer && draft.value_holds(&frame.closers, key)
             {
                 draft.suspect_end(start);

@@ -2,8 +2,8 @@
 
 use super::starts::first_token;
 use super::template::opens_fence;
-use super::{ActiveDialect, BodyPlace, Compiler, FrameKind, Mark, Nested, Op, Pc, SHORTEST_SIGN};
-use crate::dialect::{Part, Record, Slot, Template, markers};
+use super::{ActiveDialect, BodyPlace, Compiler, FrameKind, Mark, Nested, Op, Pc, SHORTEST_SIGN, Slip};
+use crate::dialect::{Part, Record, Slot, Template, markers, turn};
 use crate::json::Syntax;
 
 /// What stands around calls; empty templates where nothing does.
@@ -97,6 +97,7 @@ impl Compiler {
         let next_call = self.here();
         self.mark(Mark::CallEnd);
         self.another_call(record, section, call_start);
+        self.another_without_token(record, calls, call_start);
         self.section_end(record, section, fence);
         self.emit(Op::Match);
         let nested = record.item.as_ref().map(|item| self.nested(record, item));
@@ -111,6 +112,8 @@ impl Compiler {
         frame.openers = openers(record);
         frame.ends = closers(record, &record.close);
         frame.call_ends = closers(record, &record.call);
+        frame.end_marks = value_marks(&frame.call_ends);
+        frame.end_marks.extend(value_marks(&frame.ends));
         if !record.param.is_empty() {
             frame.closers = closers(record, &record.param);
             frame.value_marks = value_marks(&frame.closers);
@@ -156,6 +159,22 @@ impl Compiler {
             }
             compiler.comma();
             compiler.emit(Op::Jump(call_start));
+        });
+    }
+
+    /// Another call whose first token is missing, together with the last one of the call before it: what the token stands
+    /// before is no word of text, and the frame is open.
+    fn another_without_token(&mut self, record: &Record, calls: &[&Template], call_start: Pc) {
+        let [call] = calls else { return };
+        let Some(header) = header_without_token(call).filter(|_| self.forgiving) else { return };
+        let ops = self.program.ops.iter().enumerate().skip(call_start as usize);
+        let Some((body, _)) = ops.into_iter().find(|(_, op)| matches!(op, Op::Body(_))) else { return };
+        self.optional(|compiler| {
+            compiler.emit(Op::Space);
+            compiler.comma();
+            compiler.mark(Mark::Slip(Slip::Missing));
+            compiler.one_call(record, &[&header], false);
+            compiler.emit(Op::Jump(body as Pc));
         });
     }
 
@@ -244,6 +263,16 @@ pub(super) fn without_wrapper(call: &Template, bare: &str) -> Option<Template> {
         first.drain(..at);
     }
     Some(inner)
+}
+
+/// What a call has between its first token and its body, if that begins with a word of the format.
+fn header_without_token(call: &Template) -> Option<Template> {
+    let [token, word] = markers(call.head())[..] else { return None };
+    let is_word = word.len() >= SHORTEST_SIGN && word.ends_with(|c: char| c.is_ascii_punctuation());
+    let is_told = is_word && turn::is_token(token) && !word.contains(['<', '[']);
+    let mut header = without_wrapper(call, word).filter(|_| is_told)?;
+    header.parts.truncate(2);
+    matches!(header.parts[..], [Part::Literal(_), Part::Slot(Slot::Name)]).then_some(header)
 }
 
 /// A literal and its other spellings, without the white space around them.

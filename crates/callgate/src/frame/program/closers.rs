@@ -13,6 +13,9 @@ enum MarkerPart<'r> {
     Slot(Slot),
 }
 
+/// The end of text that XML takes as it is.
+pub(crate) const CDATA_END: &str = "]]>";
+
 impl Compiler {
     /// A template that closes what another one has opened.
     pub(super) fn closing_template(&mut self, record: &Record, template: &Template, fence: bool) {
@@ -26,6 +29,16 @@ impl Compiler {
     /// The closers that these parts are, in their order. The end of a value is noted by itself where it is missing.
     pub(super) fn closers(&mut self, record: &Record, parts: &[Part], after_value: bool) {
         let mut is_first = after_value;
+        if let [Part::Literal(text)] = parts
+            && let Some(rest) = text.trim_start().strip_prefix(CDATA_END).filter(|_| after_value)
+        {
+            // What is inside of it is data, whatever it shows, so that its end is never missing.
+            self.bytes(record, CDATA_END);
+            self.mark(Mark::Piece);
+            self.mark(Mark::Literal);
+            self.closers(record, &[Part::Literal(rest.to_owned())], false);
+            return;
+        }
         if let [Part::Literal(text)] = parts {
             let pieces = pieces(text, &record.also);
             let is_marked = |piece: &Piece<'_>| is_made_of_markers(piece.text);
@@ -99,7 +112,11 @@ impl Compiler {
     fn plain_closers(&mut self, record: &Record, units: &[MarkerPart<'_>], after_value: &mut bool) {
         for marker in closing_markers(units) {
             match marker.as_slice() {
-                [MarkerPart::Text(bracket @ ("]" | "["))] => self.bracket(bracket.as_bytes()[0]),
+                [MarkerPart::Text(bracket @ ("]" | "["))] => {
+                    // The token of which it is a part tells whether the value is closed.
+                    self.bracket(bracket.as_bytes()[0]);
+                    continue;
+                }
                 _ if is_telling(&marker) => {
                     self.closer(*after_value, |compiler| compiler.units(record, &marker));
                 }

@@ -19,6 +19,7 @@ use crate::policy::Special;
 use crate::rules::ActiveDialect;
 
 use self::calls::{Section, can_be_bare, without_wrapper};
+pub(crate) use self::closers::CDATA_END;
 pub(crate) use self::starts::begins_with_bar;
 use super::closures::Closures;
 use super::instructions::SHORTEST_SIGN;
@@ -305,6 +306,7 @@ impl Compiler {
             twin: None,
             call_ends: Vec::new(),
             closers: Vec::new(),
+            end_marks: Vec::new(),
             value_marks: Vec::new(),
             ends: Vec::new(),
             openers: Vec::new(),

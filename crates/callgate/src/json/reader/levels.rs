@@ -1,7 +1,10 @@
 //! Levels: the brackets that are open, and which closers could close them.
 
 use super::Reader;
+use super::structure::Expects;
+use crate::finding::Span;
 use crate::json::meter::looked;
+use crate::json::repair::RepairCode;
 use crate::json::tape::{Kind, Node};
 
 /// So many values are not looked through.
@@ -37,6 +40,8 @@ pub(super) enum LevelKind {
     Brace,
     Bracket,
     Paren,
+    /// Values in braces, as Python writes a set.
+    Set,
     /// The keyword arguments as a whole.
     Kwargs,
     /// Bare members in parentheses instead of braces.
@@ -49,7 +54,7 @@ impl LevelKind {
     /// The bracket that closes it in the input.
     pub(super) fn closer(self) -> u8 {
         match self {
-            LevelKind::Brace => b'}',
+            LevelKind::Brace | LevelKind::Set => b'}',
             LevelKind::Bracket => b']',
             LevelKind::Paren | LevelKind::Kwargs | LevelKind::Members | LevelKind::Wrapper => b')',
         }
@@ -63,7 +68,7 @@ impl LevelKind {
     pub(super) fn written(self) -> Option<(char, char, Kind)> {
         match self {
             LevelKind::Brace | LevelKind::Kwargs | LevelKind::Members => Some(('{', '}', Kind::Object)),
-            LevelKind::Bracket | LevelKind::Paren => Some(('[', ']', Kind::Array)),
+            LevelKind::Bracket | LevelKind::Paren | LevelKind::Set => Some(('[', ']', Kind::Array)),
             LevelKind::Wrapper => None,
         }
     }
@@ -113,7 +118,31 @@ impl Reader {
     }
 
     pub(super) fn in_sequence(&self) -> bool {
-        matches!(self.level_kind(), Some(LevelKind::Bracket | LevelKind::Paren))
+        matches!(self.level_kind(), Some(LevelKind::Bracket | LevelKind::Paren | LevelKind::Set))
+    }
+
+    /// Where braces begin that may yet turn out to be a set: nothing of them is shown before.
+    pub(super) fn undecided_braces(&self) -> Option<usize> {
+        let level = self.levels.last().filter(|_| self.grammar.python())?;
+        let is_open = level.kind == LevelKind::Brace && level.items == 0;
+        let is_undecided = is_open && matches!(self.expects, Expects::Key | Expects::Colon);
+        is_undecided.then(|| self.output.tape.nodes().get(level.node)).flatten().map(Node::start)
+    }
+
+    /// Makes the braces that were opened last a set, where Python has sets and no member was read. False if they are none.
+    pub(super) fn becomes_set(&mut self, at: Span) -> bool {
+        let Some(level) = self.levels.last_mut() else { return false };
+        let is_new = level.items == 0 && level.node + 1 == self.output.tape.nodes().len();
+        if !self.grammar.python() || level.kind != LevelKind::Brace || !is_new {
+            return false;
+        }
+        level.kind = LevelKind::Set;
+        let start = self.output.tape.nodes()[level.node].start();
+        let key = self.output.tape.take_back();
+        self.output.text.replace_range(start..=start, "[");
+        self.output.tape.open(Kind::Array, key, start);
+        self.repair(RepairCode::Tuple, at);
+        true
     }
 
     /// Whether something stands beside the value that is read next: another value, or at least a key.

@@ -438,8 +438,10 @@ impl Reader {
         let output = self.shown();
         match &self.string {
             // A key may still turn out to have ended earlier.
-            Some(open) if open.key && !self.around.is_reading_again() => &output.text[..open.start],
-            _ => &output.text,
+            Some(open) if open.key && !self.around.is_reading_again() => {
+                &output.text[..self.undecided_braces().unwrap_or(open.start)]
+            }
+            _ => &output.text[..self.undecided_braces().unwrap_or(output.text.len())],
         }
     }
 

@@ -129,7 +129,7 @@ impl Setting<'_> {
     }
 
     pub(super) fn in_sequence(&self) -> bool {
-        matches!(self.kind, Some(LevelKind::Bracket | LevelKind::Paren))
+        matches!(self.kind, Some(LevelKind::Bracket | LevelKind::Paren | LevelKind::Set))
     }
 
     pub(super) fn is_stop(&self, character: char, at: usize) -> bool {

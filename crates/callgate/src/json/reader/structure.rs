@@ -7,6 +7,7 @@ use super::scalars::{Scan, is_identifier, literal_at};
 use super::{Advance, Cursor, Reader, ReaderState, Syntax};
 use crate::finding::{Code, Span};
 use crate::json::repair::{RepairCode, Safety};
+use crate::json::tape::Kind;
 use crate::json::text::escape_into;
 
 /// The first byte of full-width punctuation.
@@ -249,6 +250,10 @@ impl Reader {
             }
             return match self.level_kind() {
                 Some(LevelKind::Kwargs) => self.reject_positional(cursor),
+                _ if (!key.is_empty() || found == Some(b'(')) && self.becomes_set(cursor.span(key.len())) => {
+                    self.expects = Expects::Value;
+                    Advance::Go
+                }
                 _ => self.reject(cursor, "a key and its colon are missing here"),
             };
         }
@@ -290,6 +295,15 @@ impl Reader {
         if len == 0 {
             if let Some(step) = self.drop_before_colon(cursor, byte) {
                 return step;
+            }
+            if matches!(byte, b',' | b'}')
+                && let Some((start, end)) = self.key
+                && self.becomes_set(cursor.span(0))
+            {
+                self.key = None;
+                self.take_value(Kind::String, start, end);
+                self.expects = Expects::After;
+                return Advance::Go;
             }
             if matches!(byte, b',' | b';') || is_bracket(byte) && !matches!(byte, b'{' | b'[' | b'(') {
                 return self.reject(cursor, "a key has no value");
@@ -346,7 +360,7 @@ impl Reader {
                     || matches!(byte, b'_' | b'$' | b'@')
                     || byte >= 0x80
             }
-            Some(LevelKind::Bracket | LevelKind::Paren) => {
+            Some(LevelKind::Bracket | LevelKind::Paren | LevelKind::Set) => {
                 let is_literal = match literal_at(cursor.text, cursor.at, cursor.last) {
                     Some(is_literal) => is_literal,
                     None => return Advance::More,
