@@ -534,7 +534,7 @@ impl Machine {
         let (head, tail) = held.split_at(first.map_or(0, char::len_utf8));
         if let Some(byte) = held.bytes().next().filter(|_| !self.around.in_reasoning()) {
             self.around.watch.go_on(self.position, byte);
-            self.around.watch_for(byte, b"", held.as_bytes().get(1).copied(), self.position);
+            self.around.watch_for(b"", held.as_bytes(), self.position);
         }
         let change = match first.filter(|_| !self.around.in_reasoning()) {
             Some(first) => self.around.regions.read(first),
@@ -556,7 +556,7 @@ impl Machine {
             for (i, c) in held.char_indices() {
                 let (before, rest) = held.as_bytes().split_at(i);
                 self.around.watch.go_on(self.held.start + i, rest[0]);
-                self.around.watch_for(rest[0], before, rest.get(1).copied(), self.held.start + i);
+                self.around.watch_for(before, rest, self.held.start + i);
                 let change = self.around.regions.read(c);
                 if change != Change::default() && out.is_pending() {
                     let end = i + c.len_utf8();
