@@ -14,6 +14,9 @@ use super::super::threads::{Fate, Scratch, Survey, Thread, Threads};
 use super::pool::give_back;
 use super::{LONGEST_HEADER, Machine, State};
 
+/// How many calls may begin without one of them being certain.
+const MOST_UNDECIDED: u32 = 16;
+
 /// Threads that read a header, or what stands between bodies.
 #[derive(Debug, Default)]
 pub(super) struct Matching {
@@ -215,7 +218,7 @@ impl Machine {
             }
             self.held.text.push(c);
             self.position += c.len_utf8();
-            if self.held.text.len() > LONGEST_HEADER && matching.draft.is_none() {
+            if matching.draft.is_none() && self.is_too_much(&matching) {
                 return (self.give_up(gate, matching, out), c.len_utf8());
             }
             let mut state = self.after_step(gate, matching, out);
@@ -239,6 +242,12 @@ impl Machine {
             return (state, 0);
         }
         self.mismatch(gate, matching, c, out)
+    }
+
+    /// Whether more is held than a header may have, or more calls have begun in it than are read again for each of them.
+    fn is_too_much(&self, matching: &Matching) -> bool {
+        let most = self.calls.ended.saturating_add(MOST_UNDECIDED);
+        self.held.text.len() > LONGEST_HEADER || matching.threads.iter().all(|thread| thread.calls > most)
     }
 
     /// After a character was read: is a call certain, is the frame over, does a body begin?
