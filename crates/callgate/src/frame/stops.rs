@@ -253,17 +253,16 @@ impl Stops {
     }
 
     fn find_in_few(&self, bytes: &[u8]) -> (usize, bool) {
-        let mut from = 0;
-        loop {
-            let at = from + self.find_first(&bytes[from..]);
-            if at == bytes.len() {
-                return (at, false);
-            }
-            match self.heads.as_ref().map_or(Beginning::Whole, |heads| heads.start(&bytes[at..])) {
-                Beginning::None => from = at + 1,
-                start => return (at, start == Beginning::Open),
+        let Some(heads) = &self.heads else { return (self.find_first(bytes), false) };
+        for (at, byte) in bytes.iter().enumerate() {
+            if *byte == heads.main || heads.lead == Some(*byte) {
+                match heads.start(&bytes[at..]) {
+                    Beginning::None => {}
+                    start => return (at, start == Beginning::Open),
+                }
             }
         }
+        (bytes.len(), false)
     }
 }
 

@@ -145,14 +145,14 @@ impl Machine {
         self.position += end;
         inside.value_text(gate, &rest[..end], self.position);
         inside.show(gate, out);
-        let state = match &rest[end..] {
-            "" => State::Body(inside),
-            tail if is_open && tail.len() < LONGEST_WAIT && Shortcut::Threads.is_on() => {
-                return (self.wait(inside, tail), rest.len());
-            }
-            _ => self.look(gate, inside),
-        };
-        (state, end)
+        if end == rest.len() {
+            return (State::Body(inside), end);
+        }
+        let tail = &rest[end..];
+        if is_open && tail.len() < LONGEST_WAIT && Shortcut::Threads.is_on() {
+            return (self.wait(inside, tail), rest.len());
+        }
+        (self.look(gate, inside), end)
     }
 
     /// Waits for the bytes that tell whether the value may end here, where these stand.
