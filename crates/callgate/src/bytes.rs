@@ -9,6 +9,11 @@ pub(crate) fn character_start(text: &str, at: usize) -> usize {
     at
 }
 
+/// Whether a text, which may be long, holds another.
+pub(crate) fn holds(text: &str, part: &str) -> bool {
+    memchr::memmem::find(text.as_bytes(), part.as_bytes()).is_some()
+}
+
 /// Bytes, one bit for each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ByteSet([u64; 4]);

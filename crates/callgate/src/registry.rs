@@ -233,8 +233,8 @@ impl Registry {
 
     /// Whether a name may have these letters, in either case, by their number and those at the ends. Of ASCII letters and
     /// digits only.
-    pub(crate) fn has_outline(&self, word: &str) -> bool {
-        let bit = outline(word.as_bytes());
+    pub(crate) fn has_outline(&self, word: &[u8]) -> bool {
+        let bit = outline(word);
         let bits = self.shared.outlines.get(bit / 64).copied().unwrap_or_default();
         word.len() > LONGEST_OUTLINE || bits >> (bit % 64) & 1 == 1
     }

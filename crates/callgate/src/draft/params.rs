@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::bytes::character_start;
+use crate::bytes::{character_start, holds};
 use crate::dialect::{Record, Slot};
 use crate::finding::{Code, Finding, Span};
 use crate::json::{Kind, Tape, escape_into, escape_pointer, make_room};
@@ -301,7 +301,7 @@ impl Params {
             let kept = value.kept(&self.json);
             let longest = openers.iter().map(String::len).max().unwrap_or_default();
             let new = &kept[character_start(kept, value.searched.saturating_sub(longest))..];
-            let shows = openers.iter().any(|opener| new.contains(opener) || value.tail.contains(opener));
+            let shows = openers.iter().any(|opener| holds(new, opener) || value.tail.contains(opener));
             (value.searched, value.shows_opener) = (kept.len(), shows);
         }
         Some(value.shows_opener)

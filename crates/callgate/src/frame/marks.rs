@@ -20,6 +20,16 @@ pub(crate) struct Marks {
     groups: [[u8; 3]; MOST_GROUPS],
     /// How many groups there are: none if there would be too many.
     count: usize,
+    leads: Leads,
+}
+
+/// Bytes at which a scan has to look closer only right before certain others, white space aside, or where the text ends with
+/// them. So they need no search of their own.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Leads {
+    pub(crate) bytes: ByteSet,
+    /// The others, which are marks.
+    pub(crate) followers: ByteSet,
 }
 
 impl Marks {
@@ -34,22 +44,27 @@ impl Marks {
                 count += 1;
             }
         }
-        Marks { set, groups, count }
+        Marks { set, groups, count, leads: Leads::default() }
+    }
+
+    /// The same bytes, of which these are leads.
+    pub(crate) fn with_leads(self, leads: Leads) -> Self {
+        Marks { leads, ..Marks::new(self.set.iter().filter(|byte| !leads.bytes.has(*byte))) }
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = u8> {
-        self.set.iter()
+        self.set.or(self.leads.bytes).iter()
     }
 
     /// A search for them in these bytes.
-    pub(crate) fn search(self, bytes: &[u8]) -> MarkSearch<'_> {
+    pub(crate) fn search<'a>(&'a self, bytes: &'a [u8]) -> MarkSearch<'a> {
         MarkSearch { marks: self, bytes, next: [0; MOST_GROUPS] }
     }
 }
 
 /// A search that goes on from each place where it was asked before. Every group looks at every byte at most once.
 pub(crate) struct MarkSearch<'a> {
-    marks: Marks,
+    marks: &'a Marks,
     bytes: &'a [u8],
     /// Before which place no byte of each group stands that has not been found already.
     next: [usize; MOST_GROUPS],
@@ -62,7 +77,20 @@ impl<'a> MarkSearch<'a> {
 
     /// Where the first of the bytes stands from here on, or how many bytes there are. No call may ask for an earlier
     /// place than the one before it.
+    #[inline]
     pub(crate) fn find(&mut self, from: usize) -> usize {
+        let at = self.find_mark(from);
+        let leads = &self.marks.leads;
+        if self.bytes.get(at).is_some_and(|byte| !leads.followers.has(*byte)) || leads.bytes.is_empty() {
+            return at;
+        }
+        match self.bytes[from..at].trim_ascii_end().split_last() {
+            Some((last, before)) if leads.bytes.has(*last) => from + before.len(),
+            _ => at,
+        }
+    }
+
+    fn find_mark(&mut self, from: usize) -> usize {
         let MarkSearch { marks, bytes, next } = self;
         let mut from = from;
         if bytes.len() - from < SHORT || marks.count == 0 {
@@ -94,6 +122,32 @@ impl<'a> MarkSearch<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_lead_is_found_before_its_followers_and_at_the_end() {
+        for length in 0..40 {
+            let text = format!("]a] \n<]{}]{{] <", "b]".repeat(length));
+            let leads =
+                Leads { bytes: [b']'].into_iter().collect(), followers: [b'<'].into_iter().collect() };
+            let marks = Marks::new(*b"<{]").with_leads(leads);
+            assert_eq!(marks.iter().collect::<Vec<_>>(), b"<]{");
+            for end in 0..=text.len() {
+                let bytes = &text.as_bytes()[..end];
+                let mut search = marks.search(bytes);
+                let mut found = Vec::new();
+                let mut at = search.find(0);
+                while at < bytes.len() {
+                    found.push(at);
+                    at = search.find(at + 1);
+                }
+                let is_found = |at: &usize| match bytes[*at] {
+                    b']' => matches!(bytes[at + 1..].trim_ascii_start(), [] | [b'<', ..]),
+                    byte => b"<{".contains(&byte),
+                };
+                assert_eq!(found, (0..end).filter(is_found).collect::<Vec<_>>(), "{text} to {end}");
+            }
+        }
+    }
 
     #[test]
     fn the_first_of_any_number_of_bytes_is_found() {

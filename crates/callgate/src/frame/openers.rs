@@ -7,7 +7,8 @@
 
 use std::collections::HashMap;
 
-use super::program::{Frame, FrameKind, Op, Pc, Program, begins_with_bar};
+use super::marks::{Leads, Marks};
+use super::program::{ALWAYS_MARKED, Frame, FrameKind, Op, Pc, Program, begins_with_bar};
 use super::threads::{Fate, Scratch, Thread, Threads, is_word_byte};
 use crate::bytes::ByteSet;
 
@@ -101,6 +102,8 @@ pub(crate) struct Openers {
     pairs: Vec<ByteSet>,
     /// Per byte behind `<`, the third bytes with which something may begin, where the table tells.
     thirds: Vec<Option<ByteSet>>,
+    /// The bytes at which the scan of text looks closer.
+    pub(crate) marks: Marks,
 }
 
 #[derive(Debug)]
@@ -135,6 +138,7 @@ impl Openers {
                 starts: Vec::new(),
                 pairs: vec![ByteSet::default(); 256],
                 thirds: Vec::new(),
+                marks: program.marks,
             },
             depths: Vec::new(),
         };
@@ -158,6 +162,7 @@ impl Openers {
             let thirds = |second| openers.thirds(b'<', second).filter(|_| !bars.contains(&second));
             openers.thirds = (0..=u8::MAX).map(thirds).collect();
         }
+        openers.marks = program.marks.with_leads(openers.leads(program));
         openers
     }
 
@@ -179,6 +184,30 @@ impl Openers {
         let [_, second, third, ..] = bytes else { return true };
         let thirds = self.thirds.get(*second as usize).and_then(Option::as_ref);
         thirds.is_none_or(|thirds| thirds.has(*third))
+    }
+
+    /// The bytes with which something begins only before one that is looked at anyway, white space aside.
+    fn leads(&self, program: &Program) -> Leads {
+        let mut leads = Leads::default();
+        for first in program.anchors.iter().filter(|first| !ALWAYS_MARKED.contains(first)) {
+            let seconds = self.pairs[first as usize];
+            let behind_space = match SPACES.iter().any(|space| seconds.has(*space)) {
+                true => SPACES
+                    .iter()
+                    .map(|space| self.thirds(first, *space))
+                    .reduce(|all, more| Some(all?.or(more?))),
+                false => Some(Some(ByteSet::default())),
+            };
+            let Some(Some(behind_space)) = behind_space else { continue };
+            let next = seconds.or(behind_space);
+            let mut others = next.iter().filter(|byte| !SPACES.contains(byte));
+            if others.all(|byte| ALWAYS_MARKED.contains(&byte)) {
+                leads.bytes.insert(first);
+                leads.followers =
+                    leads.followers.or(next.iter().filter(|byte| !SPACES.contains(byte)).collect());
+            }
+        }
+        leads
     }
 
     fn begins_with(&self, first: u8, second: u8) -> bool {

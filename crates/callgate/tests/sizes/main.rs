@@ -181,6 +181,35 @@ fn c11_shapes_that_were_once_quadratic() {
     assert_proportional("c11_shapes_that_were_once_quadratic", &shapes);
 }
 
+/// Calls that begin before the one before them has come to anything are not read again for each of them.
+#[test]
+fn c11_openers_before_a_word_cost_in_proportion() {
+    let mut shapes = Vec::new();
+    for record in Record::builtin() {
+        let calls = record.call.iter().filter_map(|call| call.literals().next());
+        let openers = record.openers().into_iter().map(|opener| opener.head().to_owned());
+        let openers: Vec<String> = openers.collect();
+        let opener = openers.first().cloned().unwrap_or_default();
+        let mut units: Vec<String> = openers.into_iter().chain(calls.map(str::to_owned)).collect();
+        units.retain(|unit| !unit.is_empty());
+        units.sort();
+        units.dedup();
+        for unit in units {
+            let dialect = record.name.to_string();
+            let shape = Shape { dialect, ..Shape::of(&format!("{unit}null")) };
+            shapes.push(shape.clone());
+            shapes.push(Shape {
+                profile: "lenient",
+                before: opener.clone(),
+                chunk: Some(64),
+                ..shape.clone()
+            });
+            shapes.push(Shape { unit: vec![format!("{unit}rm\n")], chunk: Some(7), ..shape });
+        }
+    }
+    assert_proportional("c11_openers_before_a_word_cost_in_proportion", &shapes);
+}
+
 #[test]
 fn c12_repairing_costs_in_proportion() {
     const UNITS: &[&str] = &[

@@ -288,7 +288,15 @@ impl AroundFrames {
     }
 
     /// A closer of the last call behind it shows that a value of it was cut.
+    #[inline]
     fn look_for_closers(&mut self, text: &str, start: usize, is_token: bool, out: &mut Emitter<'_, '_>) {
+        if self.stray_closers.is_some() {
+            self.look_for_some_closers(text, start, is_token, out);
+        }
+    }
+
+    #[inline(never)] // Most text is not behind a call.
+    fn look_for_some_closers(&mut self, text: &str, start: usize, is_token: bool, out: &mut Emitter<'_, '_>) {
         if let Some(closers) = &mut self.stray_closers
             && let Some(at) = closers.find(text, start, is_token)
         {
@@ -297,22 +305,27 @@ impl AroundFrames {
         }
     }
 
-    /// Notes a byte of the text that calls have beside names. The text before it in its piece is at hand.
+    /// Notes a byte of the text that calls have beside names: the first of these, between what stands before it and after
+    /// it in its piece.
     #[inline]
-    pub(super) fn watch_for(&mut self, byte: u8, before: &[u8], after: Option<u8>, place: usize) {
-        if self.is_watched(byte, before, after, place) && self.turn.is_none() {
+    pub(super) fn watch_for(&mut self, before: &[u8], bytes: &[u8], place: usize) {
+        // Most bytes are none of these.
+        if !matches!(bytes, [b'<' | b'{' | b'(', ..]) {
+            return;
+        }
+        if self.is_watched(before, bytes, place) && self.turn.is_none() {
             let regions = &self.regions;
-            self.watch.note(byte, place, after, || regions.surroundings());
+            self.watch.note(bytes, place, || regions.surroundings());
         }
     }
 
-    /// Whether the byte at this place has to be noted.
+    /// Whether the first of these bytes, at this place, has to be noted.
     #[inline(always)]
-    pub(super) fn is_watched(&self, byte: u8, before: &[u8], after: Option<u8>, place: usize) -> bool {
+    pub(super) fn is_watched(&self, before: &[u8], bytes: &[u8], place: usize) -> bool {
         let before = || match before.last() {
             Some(byte) => Some(*byte),
             None => self.watch.last_byte(place).filter(|_| self.held_space.is_empty()),
         };
-        Watch::is_anchor(byte, before, after)
+        self.watch.is_anchor(bytes, before)
     }
 }

@@ -14,6 +14,9 @@ use super::super::threads::{Fate, Scratch, Survey, Thread, Threads};
 use super::pool::give_back;
 use super::{LONGEST_HEADER, Machine, State};
 
+/// How many calls may begin without one of them being certain.
+const MOST_UNDECIDED: u32 = 16;
+
 /// Threads that read a header, or what stands between bodies.
 #[derive(Debug, Default)]
 pub(super) struct Matching {
@@ -231,7 +234,7 @@ impl Machine {
             }
             self.held.text.push(c);
             self.position += c.len_utf8();
-            if self.held.text.len() > LONGEST_HEADER && matching.draft.is_none() {
+            if matching.draft.is_none() && self.is_too_much(&matching) {
                 return (self.give_up(gate, matching, out), c.len_utf8());
             }
             let mut state = self.after_step(gate, matching, out);
@@ -273,6 +276,12 @@ impl Machine {
             self.position += 1;
         }
         is_read
+    }
+
+    /// Whether more is held than a header may have, or more calls have begun in it than are read again for each of them.
+    fn is_too_much(&self, matching: &Matching) -> bool {
+        let most = self.calls.ended.saturating_add(MOST_UNDECIDED);
+        self.held.text.len() > LONGEST_HEADER || matching.threads.iter().all(|thread| thread.calls > most)
     }
 
     /// After a character was read: is a call certain, is the frame over, does a body begin?
@@ -523,7 +532,7 @@ impl Machine {
         let (head, tail) = held.split_at(first.map_or(0, char::len_utf8));
         if let Some(byte) = held.bytes().next().filter(|_| !self.around.in_reasoning()) {
             self.around.watch.go_on(self.position, byte);
-            self.around.watch_for(byte, b"", held.as_bytes().get(1).copied(), self.position);
+            self.around.watch_for(b"", held.as_bytes(), self.position);
         }
         let change = match first.filter(|_| !self.around.in_reasoning()) {
             Some(first) => self.around.regions.read(first),
@@ -545,7 +554,7 @@ impl Machine {
             for (i, c) in held.char_indices() {
                 let (before, rest) = held.as_bytes().split_at(i);
                 self.around.watch.go_on(self.held.start + i, rest[0]);
-                self.around.watch_for(rest[0], before, rest.get(1).copied(), self.held.start + i);
+                self.around.watch_for(before, rest, self.held.start + i);
                 let change = self.around.regions.read(c);
                 if change != Change::default() && out.is_pending() {
                     let end = i + c.len_utf8();

@@ -17,6 +17,7 @@ mod matching;
 mod outside;
 mod pool;
 mod skipping;
+mod tags;
 mod value_end;
 mod watch;
 

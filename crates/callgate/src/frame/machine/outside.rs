@@ -32,8 +32,8 @@ impl Machine {
         self.around.watch.go_on(self.position, bytes[0]);
         let mut from = 0;
         let mut i = 0;
-        let marks = self.around.context.as_ref().map_or(gate.program.marks, |context| context.marks);
-        let mut marks = marks.search(bytes);
+        let own = self.around.context.as_ref().map(|context| context.marks);
+        let mut marks = own.as_ref().unwrap_or(&gate.openers.marks).search(bytes);
         while i < bytes.len() {
             if Shortcut::Prose.is_on() && (reasoning || self.around.regions.is_calm() && !out.is_pending()) {
                 let next = self.next_mark(gate, &mut marks, i, reasoning);
@@ -55,8 +55,7 @@ impl Machine {
             }
             let Some(c) = rest[i..].chars().next() else { break };
             if !reasoning {
-                let after = bytes.get(i + 1).copied();
-                self.around.watch_for(byte, &bytes[..i], after, self.position + i - from);
+                self.around.watch_for(&bytes[..i], &bytes[i..], self.position + i - from);
             }
             i += c.len_utf8();
             if !reasoning {
@@ -70,13 +69,6 @@ impl Machine {
         }
         self.around.emit(gate, &rest[from..], &mut self.position, out);
         (State::Outside, rest.len())
-    }
-
-    /// Whether the byte between these has to be noted.
-    fn is_watched(&self, before: &[u8], bytes: &[u8]) -> bool {
-        bytes
-            .first()
-            .is_some_and(|byte| self.around.is_watched(*byte, before, bytes.get(1).copied(), self.position))
     }
 
     /// The next byte from here on at which something may begin or end, or the end of the bytes.
@@ -95,7 +87,9 @@ impl Machine {
                 continue;
             }
             if self.may_begin(gate, bytes)
-                || !reasoning && (Regions::stops_at(bytes) || self.is_watched(&marks.bytes()[..at], bytes))
+                || !reasoning
+                    && (Regions::stops_at(bytes)
+                        || self.around.is_watched(&marks.bytes()[..at], bytes, self.position))
             {
                 return at;
             }

@@ -142,22 +142,26 @@ impl Machine {
         out: &mut Emitter<'_, '_>,
     ) -> (State, usize) {
         let mut inside = inside;
-        let end = inside.stops.find(rest.as_bytes());
+        let (end, is_open) = inside.stops.find(rest.as_bytes());
         self.position += end;
         inside.value_text(gate, &rest[..end], self.position);
         inside.show(gate, out);
-        let state = match &rest[end..] {
-            "" => State::Body(inside),
-            tail if Shortcut::Threads.is_on() && inside.stops.is_open(tail.as_bytes()) => self.wait(inside),
-            _ => self.look(gate, inside),
-        };
-        (state, end)
+        if end == rest.len() {
+            return (State::Body(inside), end);
+        }
+        let tail = &rest[end..];
+        if is_open && tail.len() < LONGEST_WAIT && Shortcut::Threads.is_on() {
+            return (self.wait(inside, tail), rest.len());
+        }
+        (self.look(gate, inside), end)
     }
 
-    /// Waits for the bytes that tell whether the value may end here.
-    fn wait(&mut self, inside: Box<Inside>) -> State {
+    /// Waits for the bytes that tell whether the value may end here, where these stand.
+    fn wait(&mut self, inside: Box<Inside>, tail: &str) -> State {
         let mut look = self.pool.look();
         (look.start, look.forgiving, look.waits) = (self.position, false, true);
+        look.text.push_str(tail);
+        self.position += tail.len();
         State::Looking(inside, look)
     }
 
@@ -167,27 +171,34 @@ impl Machine {
         inside: Box<Inside>,
         look: Box<Look>,
         rest: &str,
+        out: &mut Emitter<'_, '_>,
     ) -> (State, usize) {
         let (mut inside, mut look) = (inside, look);
         let come = look.text.len();
         look.text.push_str(&rest[..character_start(rest, LONGEST_WAIT)]);
-        if come < LONGEST_WAIT && inside.stops.is_open(look.text.as_bytes()) {
+        let tells = inside.stops.tells_start(look.text.as_bytes());
+        if come < LONGEST_WAIT && tells.is_none() {
             let used = look.text.len() - come;
             self.position += used;
             return (State::Looking(inside, look), used);
         }
-        let may_end = come >= LONGEST_WAIT || inside.stops.may_start(look.text.as_bytes());
+        let may_end = come >= LONGEST_WAIT || tells == Some(true);
         look.text.truncate(come);
-        self.position = look.start;
-        let mut from = 0;
-        if !may_end {
-            from = look.text.chars().next().map_or(0, char::len_utf8);
-            self.position += from;
-            inside.value_text(gate, &look.text[..from], self.position);
+        if may_end {
+            self.position = look.start;
+            self.input.read_again(&look.text);
+            self.pool.keep_look(look);
+            return (self.look(gate, inside), 0);
         }
-        self.input.read_again(&look.text[from..]);
+        // What was waited for is a part of the value, up to where the end may start once more.
+        let first = look.text.chars().next().map_or(0, char::len_utf8);
+        let again = first + inside.stops.find_first(&look.text.as_bytes()[first..]);
+        self.position = look.start + again;
+        inside.value_text(gate, &look.text[..again], self.position);
+        self.input.read_again(&look.text[again..]);
+        let is_all = again == look.text.len();
         self.pool.keep_look(look);
-        (if may_end { self.look(gate, inside) } else { State::Body(inside) }, 0)
+        if is_all { self.value(gate, inside, rest, out) } else { (State::Body(inside), 0) }
     }
 
     /// Starts to look whether the body ends here.
@@ -213,7 +224,7 @@ impl Machine {
         out: &mut Emitter<'_, '_>,
     ) -> (State, usize) {
         if look.waits {
-            return self.waiting(gate, inside, look, rest);
+            return self.waiting(gate, inside, look, rest, out);
         }
         let (mut inside, mut look) = (inside, look);
         let mut used = 0;

@@ -12,6 +12,7 @@ use super::super::likeness::{
     named,
 };
 use super::super::region::Surroundings;
+use super::tags::is_of_document;
 use crate::bytes::character_start;
 use crate::finding::Span;
 use crate::registry::Registry;
@@ -90,12 +91,23 @@ struct Anchor {
     place: UnreadPlace,
 }
 
+/// The next byte that stands beside the names of calls.
+#[derive(Clone, Copy, Default)]
+struct NextSign {
+    /// Where the words begin that are near it.
+    near: usize,
+    /// Where it stands, or where the text ends.
+    sign: usize,
+}
+
 /// Looks for names of tools in the text.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
     registry: Option<Registry>,
     /// Whether it looks at all.
     is_on: bool,
+    /// Whether all that there is to do with the next piece of the text is to keep it.
+    is_quiet: bool,
     /// The text so far without a gap, or the end of it.
     text: String,
     /// Where that begins in the input.
@@ -137,19 +149,35 @@ impl Watch {
         }
     }
 
-    /// Whether a byte is punctuation that calls have, given the ones before it and after it, if that has come.
+    /// Whether the first of these bytes is punctuation that calls have, given the one before it, as far as they have come.
     #[inline(always)] // The scan of plain text asks at every mark.
-    pub(super) fn is_anchor(byte: u8, before: impl FnOnce() -> Option<u8>, after: Option<u8>) -> bool {
+    pub(super) fn is_anchor(&self, bytes: &[u8], before: impl FnOnce() -> Option<u8>) -> bool {
         let is_name = |byte: u8| byte != b'.' && NAMES[byte as usize] || !byte.is_ascii();
-        match (byte, after) {
+        match bytes {
             // White space may stand before a key, but none after the start of a tag.
-            (b'<', Some(b' ')) => false,
-            (b'{' | b'<', None) => true,
-            (b'<', Some(after)) => after == b'|' || after == b'/' || is_name(after),
-            (b'{', Some(after)) => !after.is_ascii_alphanumeric() || before().is_some_and(is_name),
-            (b'(', _) => before().is_some_and(is_name),
+            [b'<', b' ', ..] => false,
+            [b'{' | b'<'] => true,
+            [b'<', after, ..] => {
+                *after == b'|' || (*after == b'/' || is_name(*after)) && !self.is_of_document(bytes)
+            }
+            [b'{', after, ..] => !after.is_ascii_alphanumeric() || before().is_some_and(is_name),
+            [b'(', ..] => before().is_some_and(is_name),
             _ => false,
         }
+    }
+
+    /// Whether what begins with this `<` is a tag that no call has, and its end has come.
+    #[inline(never)] // Few marks of plain text begin a tag.
+    fn is_of_document(&self, bytes: &[u8]) -> bool {
+        let is_named = |registry: &Registry, word: &[u8]| {
+            let word = std::str::from_utf8(word).unwrap_or_default();
+            named(registry, word, self.names_are_markers).is_some()
+        };
+        let is_tool = |word: &[u8]| {
+            self.registry.as_ref().is_some_and(|tools| tools.has_outline(word) && is_named(tools, word))
+        };
+        // Where names are the markers, the first tag in one that is not known may be the parameter of a tool.
+        !self.names_are_markers && is_of_document(bytes, is_tool)
     }
 
     /// The last byte of the text, if it ends right before this place.
@@ -157,18 +185,10 @@ impl Watch {
         self.text.bytes().next_back().filter(|_| self.end() == place)
     }
 
-    /// Punctuation stands here in the text, in these surroundings, before this byte if it has come.
-    pub(super) fn note(
-        &mut self,
-        byte: u8,
-        place: usize,
-        after: Option<u8>,
-        surroundings: impl FnOnce() -> Surroundings,
-    ) {
-        if !self.is_on {
-            return;
-        }
-        if after.is_none() && byte != b'(' {
+    /// Punctuation stands here in the text, in these surroundings: the first of these bytes, as far as they have come.
+    pub(super) fn note(&mut self, bytes: &[u8], place: usize, surroundings: impl FnOnce() -> Surroundings) {
+        let (true, Some(byte)) = (self.is_on, bytes.first().copied()) else { return };
+        if bytes.len() == 1 && byte != b'(' {
             self.undecided = Some((byte, place, surroundings()));
         } else {
             self.add(byte, place, surroundings());
@@ -191,7 +211,7 @@ impl Watch {
         };
         self.undecided = None;
         let before = place.checked_sub(self.start + 1).and_then(|at| self.text.as_bytes().get(at).copied());
-        if place + 1 == position && Watch::is_anchor(byte, || before, Some(next)) {
+        if place + 1 == position && self.is_anchor(&[byte, next], || before) {
             self.add(byte, place, surroundings);
         }
     }
@@ -210,14 +230,21 @@ impl Watch {
             (false, true) => UnreadPlace::Fence,
             (false, false) => UnreadPlace::Text,
         };
+        self.is_quiet = false;
         self.anchors.push_back(Anchor { at: place, place: region });
     }
 
     /// Takes the next piece of the text.
+    #[inline]
     pub(super) fn take(&mut self, text: &str, start: usize) {
-        if !self.is_on {
-            return;
+        if self.is_quiet && start == self.end() && self.text.len() + text.len() <= 4 * KEPT {
+            self.text.push_str(text);
+        } else if self.is_on {
+            self.take_carefully(text, start);
         }
+    }
+
+    fn take_carefully(&mut self, text: &str, start: usize) {
         if start != self.end() {
             self.begin_at(start);
         }
@@ -229,6 +256,7 @@ impl Watch {
         }
         if self.anchors.is_empty() && self.until <= self.looked {
             self.keep_end(text, start);
+            self.is_quiet = self.is_begun && self.found.iter().all(Option::is_none);
             return;
         }
         self.text.push_str(text);
@@ -305,6 +333,7 @@ impl Watch {
     /// Looks at every name before `limit` that is in reach of punctuation.
     fn look(&mut self, limit: usize, is_over: bool) {
         loop {
+            self.drop_tags_of_documents();
             if self.looked >= self.until {
                 let next = self.anchors.front().copied().filter(|anchor| anchor.at < limit);
                 let Some(Anchor { at, place }) = next else { return };
@@ -331,6 +360,18 @@ impl Watch {
         }
     }
 
+    /// Of tags that had not come to their end when they were noted, those of documents are told now.
+    fn drop_tags_of_documents(&mut self) {
+        while let Some(anchor) = self.anchors.front()
+            && let Some(bytes) =
+                anchor.at.checked_sub(self.start).and_then(|at| self.text.as_bytes().get(at..))
+            && bytes.first() == Some(&b'<')
+            && self.is_of_document(bytes)
+        {
+            self.anchors.pop_front();
+        }
+    }
+
     /// A word that begins before the place is not looked at in part.
     fn skip_started_word(&mut self) {
         let (before, after) = self.text.split_at(self.looked - self.start);
@@ -342,13 +383,19 @@ impl Watch {
 
     /// Looks at the words that begin before this place. One that may go on is left for later.
     fn look_at_words(&mut self, target: usize, is_over: bool) {
-        // How many words came since the last sign of a call.
+        // How many words came since the last sign of a call, and where the next words and the next sign are.
         let mut plain_words = 0;
+        let mut next = NextSign::default();
         while self.looked < target {
             if plain_words > 0 && Shortcut::Prose.is_on() {
-                self.skip_plain_words(target);
+                if self.looked >= next.sign {
+                    next = self.next_sign(target);
+                }
                 plain_words = 0;
-                continue;
+                if self.looked < next.near {
+                    self.looked = next.near;
+                    continue;
+                }
             }
             let at = self.looked - self.start;
             let rest = &self.text[at..];
@@ -398,8 +445,8 @@ impl Watch {
         }
     }
 
-    /// Skips words that are far from any sign of a call: no name among them is called, and none is a header.
-    fn skip_plain_words(&mut self, target: usize) {
+    /// Where the next sign of a call is. No name before the words that stand near it is called, and none is a header.
+    fn next_sign(&self, target: usize) -> NextSign {
         let (at, target) = (self.looked - self.start, target - self.start);
         let text = self.text.as_bytes();
         let ahead = &text[at..text.len().min(target + LOOK_AHEAD)];
@@ -409,7 +456,8 @@ impl Watch {
         let ahead = memchr::memchr3(seven, eight, nine, ahead).unwrap_or(ahead.len());
         let is_word = |at: usize| NAMES[text[at] as usize] || !text[at].is_ascii();
         // What follows may be a sign, or the words may go on.
-        let mut to = at + ahead;
+        let sign = at + ahead;
+        let mut to = sign;
         for _ in 0..NEAR {
             while to > at && !is_word(to - 1) {
                 to -= 1;
@@ -422,7 +470,7 @@ impl Watch {
         while to > at && is_word(to - 1) {
             to -= 1;
         }
-        self.looked = self.start + to;
+        NextSign { near: self.start + to, sign: self.start + sign }
     }
 
     fn look_at(&mut self, from: usize, to: usize) {
@@ -436,7 +484,7 @@ impl Watch {
         // Of what is all letters, the length and the letters at its ends tell most words from any name.
         let is_plain = word.bytes().all(|byte| byte.is_ascii_alphanumeric());
         if is_plain
-            && !registry.has_outline(word)
+            && !registry.has_outline(word.as_bytes())
             && !registry.has_spaces()
             && !self.text[..from].ends_with('`')
         {

@@ -20,7 +20,7 @@ use crate::rules::ActiveDialect;
 
 use self::calls::{Section, can_be_bare, without_wrapper};
 pub(crate) use self::closers::CDATA_END;
-pub(crate) use self::starts::begins_with_bar;
+pub(crate) use self::starts::{ALWAYS_MARKED, begins_with_bar};
 use super::closures::Closures;
 use super::instructions::SHORTEST_SIGN;
 pub(crate) use super::instructions::{Body, Frame, FrameKind, Mark, Nested, Op, Pc, Program, WordPattern};

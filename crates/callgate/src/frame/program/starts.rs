@@ -6,6 +6,10 @@ use super::{ActiveDialect, Frame, FrameKind, Op, Pc, Program, SHORTEST_SIGN};
 use crate::bytes::ByteSet;
 use crate::frame::marks::Marks;
 
+/// The bytes at which the scan of text looks closer whatever begins with them: regions are told apart by what begins with
+/// the first, and the last follows names of tools in calls.
+pub(crate) const ALWAYS_MARKED: [u8; 6] = *b"`~<[{(";
+
 /// Finds out where the frames of a program can start, and by which bytes.
 pub(super) fn find(program: &mut Program, records: &[ActiveDialect]) {
     let twins: Vec<u16> = program.frames.iter().filter_map(|frame| frame.twin).collect();
@@ -50,8 +54,7 @@ pub(super) fn find(program: &mut Program, records: &[ActiveDialect]) {
             }
         }
     }
-    // Regions are told apart by what begins with the others, and the last follows names of tools in calls.
-    program.marks = Marks::new(anchors.iter().chain([b'`', b'~', b'<', b'[', b'{', b'(']));
+    program.marks = Marks::new(anchors.iter().chain(ALWAYS_MARKED));
     program.anchors = anchors;
 }
 

@@ -76,17 +76,16 @@ enum LineStarts {
 
 impl LineStarts {
     fn of(bytes: &[u8]) -> Self {
+        if memchr::memchr(b'\r', bytes).is_some() {
+            return LineStarts::Any;
+        }
         let mut is_plain = true;
-        for at in memchr::memchr2_iter(b'\n', b'\r', bytes).rev() {
-            if bytes[at] == b'\r' {
-                return LineStarts::Any;
-            }
+        for at in memchr::memrchr_iter(b'\n', bytes) {
             // What the last line begins with may be still to come.
             let Some(byte) = bytes.get(at + 1) else { continue };
             let starts_text = byte.is_ascii_alphabetic() || !byte.is_ascii();
             if starts_text && bytes[..at].ends_with(b"\n") {
-                let has_returns = memchr::memchr(b'\r', &bytes[..at]).is_some();
-                return if has_returns { LineStarts::Any } else { LineStarts::Fresh(at + 1) };
+                return LineStarts::Fresh(at + 1);
             }
             is_plain &= starts_text;
         }
