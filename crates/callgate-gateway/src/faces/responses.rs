@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{Reading, Writer, model, named_event, now};
-use crate::answer::{Answer, Ending, Out};
+use crate::answer::{Answer, Ending, Out, OutCall};
 use crate::asked::{Asked, ToolChoice, function, is_true, items, message, past_call, text, wordless, words};
 use crate::fault::Fault;
 
@@ -80,7 +80,8 @@ pub(super) fn read(body: &Written) -> Result<Reading, Fault> {
     let is_custom = |tool: &&Written| text(tool, "type") == Some("custom");
     let custom = items(body, "tools").iter().filter(is_custom).filter_map(|tool| text(tool, "name"));
     let custom = custom.map(str::to_owned).collect();
-    let writer = ResponsesWriter { frame, custom, number: 0, output: Vec::new(), open: None };
+    let writer =
+        ResponsesWriter { frame, custom, number: 0, output: Vec::new(), open: None, begun: Vec::new() };
     Ok(Reading { asked, writer: Box::new(writer) })
 }
 
@@ -195,12 +196,11 @@ fn response_format(format: &Written) -> Option<Written> {
     }
 }
 
-/// The item that is being written.
+/// The item of words that is being written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Open {
     Reasoning,
     Text,
-    Call,
 }
 
 /// More of an item.
@@ -223,9 +223,12 @@ struct ResponsesWriter {
     custom: Vec<String>,
     /// The number of the next event.
     number: u64,
-    /// The items so far; the last is the open one.
+    /// The items so far. Words are added to the last one.
     output: Vec<Value>,
+    /// What the words of the last item are, while it is open.
     open: Option<Open>,
+    /// The calls that have begun and are not over: their places, and those of their items.
+    begun: Vec<(usize, usize)>,
 }
 
 impl ResponsesWriter {
@@ -269,10 +272,16 @@ impl ResponsesWriter {
         named_event(kind, &value, to);
     }
 
-    /// More of the item that is open.
-    fn delta(&mut self, kind: &'static str, content_index: Option<usize>, delta: &str, to: &mut Vec<u8>) {
-        let item_id = self.output.last().and_then(|item| item["id"].as_str()).unwrap_or_default();
-        let output_index = self.place();
+    /// More of an item.
+    fn delta(
+        &mut self,
+        kind: &'static str,
+        output_index: usize,
+        content_index: Option<usize>,
+        delta: &str,
+        to: &mut Vec<u8>,
+    ) {
+        let item_id = self.output[output_index]["id"].as_str().unwrap_or_default();
         let said =
             ItemDelta { kind, item_id, output_index, content_index, delta, sequence_number: self.number };
         named_event(kind, &said, to);
@@ -287,9 +296,9 @@ impl ResponsesWriter {
         self.output.last().map_or(Value::Null, |item| item["id"].clone())
     }
 
-    fn add(&mut self, open: Open, item: Value, to: &mut Vec<u8>) {
+    /// Adds an item behind the last one.
+    fn add(&mut self, item: Value, to: &mut Vec<u8>) {
         self.close(to);
-        self.open = Some(open);
         self.output.push(item.clone());
         let place = self.place();
         self.event("response.output_item.added", json!({"output_index": place, "item": item}), to);
@@ -299,15 +308,16 @@ impl ResponsesWriter {
     fn say(&mut self, open: Open, delta: &str, to: &mut Vec<u8>) {
         let (kind, word, delta_kind, id) = match open {
             Open::Reasoning => ("reasoning", "reasoning_text", "response.reasoning_text.delta", "rs"),
-            Open::Text | Open::Call => ("message", "output_text", "response.output_text.delta", "msg"),
+            Open::Text => ("message", "output_text", "response.output_text.delta", "msg"),
         };
         if self.open != Some(open) {
             let mut item = json!({"id": format!("{id}_{}", random_id()), "type": kind, "status": "in_progress", "content": []});
             match open {
                 Open::Reasoning => item["summary"] = json!([]),
-                Open::Text | Open::Call => item["role"] = "assistant".into(),
+                Open::Text => item["role"] = "assistant".into(),
             }
-            self.add(open, item, to);
+            self.add(item, to);
+            self.open = Some(open);
             let part = part(word, "");
             if let Some(item) = self.output.last_mut() {
                 item["content"] = json!([part]);
@@ -319,10 +329,10 @@ impl ResponsesWriter {
         {
             text.push_str(delta);
         }
-        self.delta(delta_kind, Some(0), delta, to);
+        self.delta(delta_kind, self.place(), Some(0), delta, to);
     }
 
-    fn begin_call(&mut self, id: &str, name: &str, to: &mut Vec<u8>) {
+    fn begin_call(&mut self, place: usize, id: &str, name: &str, to: &mut Vec<u8>) {
         let (prefix, kind, member) = match self.custom.iter().any(|custom| custom == name) {
             true => ("ctc", "custom_tool_call", "input"),
             false => ("fc", "function_call", "arguments"),
@@ -335,26 +345,51 @@ impl ResponsesWriter {
             "name": name,
         });
         item[member] = "".into();
-        self.add(Open::Call, item, to);
+        self.add(item, to);
+        self.begun.push((place, self.place()));
     }
 
-    /// Whether the call that is open takes text instead of arguments.
-    fn is_custom(&self) -> bool {
-        self.output.last().is_some_and(|item| item["type"] == "custom_tool_call")
-    }
-
-    fn arguments(&mut self, delta: &str, to: &mut Vec<u8>) {
-        if self.is_custom() {
-            // Half of an object is no text: it comes with the whole call.
-            return;
-        }
-        if let Some(Value::String(arguments)) = self.output.last_mut().map(|item| &mut item["arguments"]) {
+    /// More of the arguments of the call at this place.
+    fn arguments(&mut self, place: usize, delta: &str, to: &mut Vec<u8>) {
+        let Some((_, at)) = self.begun.iter().copied().find(|(begun, _)| *begun == place) else { return };
+        // Half of an object is no text: it comes with the whole call.
+        if let Some(Value::String(arguments)) = self.output[at].get_mut("arguments") {
             arguments.push_str(delta);
+            self.delta("response.function_call_arguments.delta", at, None, delta, to);
         }
-        self.delta("response.function_call_arguments.delta", None, delta, to);
     }
 
-    /// Closes the item that is open.
+    /// Closes the item of a call that stands. Only here is it completed: one that was shown may still be rejected.
+    fn end_call(&mut self, call: &OutCall, to: &mut Vec<u8>) {
+        let Some(begun) = self.begun.iter().position(|(place, _)| *place == call.place) else { return };
+        let (_, at) = self.begun.remove(begun);
+        let item = &mut self.output[at];
+        item["status"] = "completed".into();
+        let is_custom = item["type"] == "custom_tool_call";
+        // What was shown while it was written may have been mended since.
+        match is_custom {
+            true => {
+                let arguments: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
+                item["input"] = arguments["input"].as_str().unwrap_or_default().into();
+            }
+            false => item["arguments"] = call.arguments.as_str().into(),
+        }
+        let item = item.clone();
+        let id = &item["id"];
+        if is_custom {
+            let input = &item["input"];
+            let said = json!({"item_id": id, "output_index": at, "delta": input});
+            let done = json!({"item_id": id, "output_index": at, "input": input});
+            self.event("response.custom_tool_call_input.delta", said, to);
+            self.event("response.custom_tool_call_input.done", done, to);
+        } else {
+            let done = json!({"item_id": id, "output_index": at, "name": item["name"], "arguments": item["arguments"]});
+            self.event("response.function_call_arguments.done", done, to);
+        }
+        self.event("response.output_item.done", json!({"output_index": at, "item": item}), to);
+    }
+
+    /// Closes the item of words that is open.
     fn close(&mut self, to: &mut Vec<u8>) {
         let Some(open) = self.open.take() else { return };
         let place = self.place();
@@ -362,29 +397,13 @@ impl ResponsesWriter {
             item["status"] = "completed".into();
         }
         let item = self.output.last().cloned().unwrap_or_default();
-        let id = item["id"].clone();
-        match open {
-            Open::Call if self.is_custom() => {
-                let input = &item["input"];
-                let said = json!({"item_id": id, "output_index": place, "delta": input});
-                let done = json!({"item_id": id, "output_index": place, "input": input});
-                self.event("response.custom_tool_call_input.delta", said, to);
-                self.event("response.custom_tool_call_input.done", done, to);
-            }
-            Open::Call => {
-                let done = json!({"item_id": id, "output_index": place, "name": item["name"], "arguments": item["arguments"]});
-                self.event("response.function_call_arguments.done", done, to);
-            }
-            Open::Reasoning | Open::Text => {
-                let word = if open == Open::Text { "output_text" } else { "reasoning_text" };
-                let part = item["content"][0].clone();
-                let done =
-                    json!({"item_id": id, "output_index": place, "content_index": 0, "text": part["text"]});
-                self.event(&format!("response.{word}.done"), done, to);
-                let done = json!({"item_id": id, "output_index": place, "content_index": 0, "part": part});
-                self.event("response.content_part.done", done, to);
-            }
-        }
+        let id = &item["id"];
+        let word = if open == Open::Text { "output_text" } else { "reasoning_text" };
+        let part = &item["content"][0];
+        let done = json!({"item_id": id, "output_index": place, "content_index": 0, "text": part["text"]});
+        self.event(&format!("response.{word}.done"), done, to);
+        let done = json!({"item_id": id, "output_index": place, "content_index": 0, "part": part});
+        self.event("response.content_part.done", done, to);
         self.event("response.output_item.done", json!({"output_index": place, "item": item}), to);
     }
 }
@@ -423,23 +442,14 @@ impl Writer for ResponsesWriter {
         match out {
             Out::Text(text) => self.say(Open::Text, text, to),
             Out::Reasoning(text) => self.say(Open::Reasoning, text, to),
-            Out::CallBegun { id, name, .. } => self.begin_call(id, name, to),
-            Out::CallArguments { delta, .. } => self.arguments(delta, to),
+            Out::CallBegun { place, id, name } => self.begin_call(*place, id, name, to),
+            Out::CallArguments { place, delta } => self.arguments(*place, delta, to),
             Out::Call(call) => {
                 if !call.begun {
-                    self.begin_call(&call.id, &call.name, to);
-                    self.arguments(&call.arguments, to);
+                    self.begin_call(call.place, &call.id, &call.name, to);
+                    self.arguments(call.place, &call.arguments, to);
                 }
-                let is_custom = self.is_custom();
-                if let Some(item) = self.output.last_mut().filter(|_| self.open == Some(Open::Call)) {
-                    // What was shown while it was written may have been mended since.
-                    let arguments: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
-                    match is_custom {
-                        true => item["input"] = arguments["input"].as_str().unwrap_or_default().into(),
-                        false => item["arguments"] = call.arguments.as_str().into(),
-                    }
-                }
-                self.close(to);
+                self.end_call(call, to);
             }
             Out::Ping => to.extend_from_slice(b": ping\n\n"),
             Out::End(ending) => {
@@ -453,6 +463,9 @@ impl Writer for ResponsesWriter {
             }
             Out::Fault(fault) => {
                 self.close(to);
+                for (_, at) in self.begun.drain(..) {
+                    self.output[at]["status"] = "incomplete".into();
+                }
                 let mut response = self.response("failed", None);
                 response["error"] = json!({"code": fault.code, "message": fault.message});
                 self.event("response.failed", json!({"response": response}), to);
