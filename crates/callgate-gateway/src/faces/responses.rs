@@ -27,19 +27,23 @@ pub(super) fn read(body: &Written) -> Result<Reading, Fault> {
     if let Some(instructions) = text(body, "instructions").filter(|text| !text.is_empty()) {
         asked.messages.push(message("system", instructions));
     }
+    let mut known = Vec::new();
+    tools(items(body, "tools"), None, &mut asked, &mut known);
     match body.get("input") {
         Some(Written::String(input)) => asked.messages.push(message("user", input.text())),
         Some(Written::Array(input)) => {
             for (at, item) in input.iter().enumerate() {
-                self::item(item, &mut asked)
+                self::item(item, &known, &mut asked)
                     .map_err(|why| Fault::bad_request(why).at(format!("input[{at}]")))?;
             }
         }
         _ => return Err(Fault::bad_request("`input` is neither text nor a list").at("input")),
     }
-    tools(items(body, "tools"), "", &mut asked);
-    asked.choice = ToolChoice::of_openai(body.get("tool_choice"))
-        .map_err(|why| Fault::bad_request(why).at("tool_choice"))?;
+    let choice = body.get("tool_choice");
+    asked.choice = ToolChoice::of_openai(choice).map_err(|why| Fault::bad_request(why).at("tool_choice"))?;
+    if let ToolChoice::Named(name) = &mut asked.choice {
+        *name = upstream_name(name, choice.and_then(|choice| text(choice, "namespace")), &known);
+    }
     asked.parallel = body.get("parallel_tool_calls") != Some(&Written::Bool(false));
     asked.stream = is_true(body, "stream");
     for (theirs, ours) in [
@@ -77,29 +81,44 @@ pub(super) fn read(body: &Written) -> Result<Reading, Fault> {
         "top_p": echoed("top_p", Value::Null),
         "truncation": "disabled",
     });
-    let is_custom = |tool: &&Written| text(tool, "type") == Some("custom");
-    let custom = items(body, "tools").iter().filter(is_custom).filter_map(|tool| text(tool, "name"));
-    let custom = custom.map(str::to_owned).collect();
     let writer =
-        ResponsesWriter { frame, custom, number: 0, output: Vec::new(), open: None, begun: Vec::new() };
+        ResponsesWriter { frame, tools: known, number: 0, output: Vec::new(), open: None, begun: Vec::new() };
     Ok(Reading { asked, writer: Box::new(writer) })
 }
 
+/// A tool as the client knows it, and as the model does.
+struct KnownTool {
+    name: String,
+    namespace: Option<String>,
+    /// The name among all tools of the request, whatever their namespaces.
+    upstream: String,
+    /// Whether it takes text instead of arguments.
+    is_custom: bool,
+}
+
 /// Takes the functions among the tools; what only OpenAI's servers run is kept aside.
-fn tools(list: &[Written], namespace: &str, asked: &mut Asked) {
-    for tool in list {
+fn tools(list: &[Written], namespace: Option<&str>, asked: &mut Asked, known: &mut Vec<KnownTool>) {
+    // Names without a namespace stay as they are, so they are taken first.
+    let (spaces, plain): (Vec<_>, Vec<_>) =
+        list.iter().partition(|tool| text(tool, "type") == Some("namespace"));
+    for tool in plain.into_iter().chain(spaces) {
         let (kind, name) = (text(tool, "type").unwrap_or("function"), text(tool, "name"));
         match (kind, name) {
-            ("function", Some(name)) => {
-                let strict = is_true(tool, "strict");
-                asked.tools.push(function(name, tool.get("description"), tool.get("parameters"), strict));
+            ("function" | "custom", Some(name)) => {
+                let is_custom = kind == "custom";
+                let upstream = match namespace {
+                    Some(namespace) => free(qualified(namespace, name), known),
+                    None => name.to_owned(),
+                };
+                // Free text instead of arguments: a function with one text.
+                let free_text = json!({"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}).into();
+                let schema = if is_custom { Some(&free_text) } else { tool.get("parameters") };
+                let strict = !is_custom && is_true(tool, "strict");
+                asked.tools.push(function(&upstream, tool.get("description"), schema, strict));
+                let (name, namespace) = (name.to_owned(), namespace.map(str::to_owned));
+                known.push(KnownTool { name, namespace, upstream, is_custom });
             }
-            ("namespace", name) => tools(items(tool, "tools"), name.unwrap_or(namespace), asked),
-            // Free text instead of arguments: a function with one text.
-            ("custom", Some(name)) => {
-                let schema = json!({"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]});
-                asked.tools.push(function(name, tool.get("description"), Some(&schema.into()), false));
-            }
+            ("namespace", name) => tools(items(tool, "tools"), name.or(namespace), asked, known),
             (kind, name) => asked.notes.push(format!(
                 "the tool {} of type {kind} is run by OpenAI's servers and was left out",
                 name.unwrap_or(kind)
@@ -108,8 +127,35 @@ fn tools(list: &[Written], namespace: &str, asked: &mut Asked) {
     }
 }
 
+/// The name of a tool of a namespace where there are no namespaces.
+fn qualified(namespace: &str, name: &str) -> String {
+    format!("{}__{name}", namespace.trim_end_matches('_'))
+}
+
+/// A name that no tool has: this one, or one with a number.
+fn free(name: String, known: &[KnownTool]) -> String {
+    let is_free = |name: &String| known.iter().all(|tool| tool.upstream != *name);
+    let numbered = (2..).map(|number| format!("{name}_{number}"));
+    std::iter::once(name.clone()).chain(numbered).find(is_free).unwrap_or(name)
+}
+
+/// What the model calls a tool that the client names.
+fn upstream_name(name: &str, namespace: Option<&str>, known: &[KnownTool]) -> String {
+    let is_it = |tool: &&KnownTool| tool.name == name && tool.namespace.as_deref() == namespace;
+    match (known.iter().find(is_it), namespace) {
+        (Some(tool), _) => tool.upstream.clone(),
+        (None, Some(namespace)) => qualified(namespace, name),
+        (None, None) => {
+            // A client may leave the namespace out where that leaves no doubt.
+            let mut named = known.iter().filter(|tool| tool.name == name);
+            let only = named.next().filter(|_| named.next().is_none());
+            only.map_or_else(|| name.to_owned(), |tool| tool.upstream.clone())
+        }
+    }
+}
+
 /// Adds one item of the input.
-fn item(item: &Written, asked: &mut Asked) -> Result<(), String> {
+fn item(item: &Written, known: &[KnownTool], asked: &mut Asked) -> Result<(), String> {
     let kind = text(item, "type").unwrap_or("message");
     match kind {
         "message" => {
@@ -122,6 +168,13 @@ fn item(item: &Written, asked: &mut Asked) -> Result<(), String> {
                     for kind in wordless(told).filter(|kind| *kind != IMAGE) {
                         asked.notes.push(format!("a part of type {kind} was left out"));
                     }
+                    let is_kept_elsewhere =
+                        |part: &&Written| text(part, "type") == Some(IMAGE) && !is_image(part);
+                    asked.notes.extend(parts.iter().filter(is_kept_elsewhere).map(|_| {
+                        format!(
+                            "a part of type {IMAGE} without an `image_url` was left out: no file is kept here"
+                        )
+                    }));
                     content(parts)
                 }
                 Some(content) => content.clone(),
@@ -136,7 +189,8 @@ fn item(item: &Written, asked: &mut Asked) -> Result<(), String> {
                 Some(input) => json!({"input": input}).to_string(),
                 None => text(item, "arguments").unwrap_or("{}").to_owned(),
             };
-            add_call(past_call(id, name, &arguments), asked);
+            let name = upstream_name(name, text(item, "namespace"), known);
+            add_call(past_call(id, &name, &arguments), asked);
         }
         "function_call_output" | "custom_tool_call_output" => {
             let id = text(item, "call_id").unwrap_or_default();
@@ -169,17 +223,21 @@ fn add_call(call: Written, asked: &mut Asked) {
     asked.messages.push(said);
 }
 
+/// Whether a part is a picture that can be sent on.
+fn is_image(part: &Written) -> bool {
+    text(part, "type") == Some(IMAGE) && text(part, "image_url").is_some()
+}
+
 /// The parts of a message: one text where there is nothing but text.
 fn content(parts: &[Written]) -> Written {
-    let is_image = |part: &Written| text(part, "type") == Some(IMAGE);
     if !parts.iter().any(is_image) {
         return Written::from(words(&Written::Array(parts.to_vec())).as_str());
     }
     let part = |part: &Written| match text(part, "image_url").filter(|_| is_image(part)) {
-        Some(url) => json!({"type": "image_url", "image_url": {"url": url}}).into(),
-        None => json!({"type": "text", "text": text(part, "text").unwrap_or_default()}).into(),
+        Some(url) => Some(json!({"type": "image_url", "image_url": {"url": url}}).into()),
+        None => Some(json!({"type": "text", "text": part.as_str().or_else(|| text(part, "text"))?}).into()),
     };
-    Written::Array(parts.iter().map(part).collect())
+    Written::Array(parts.iter().filter_map(part).collect())
 }
 
 /// The form of the text, as chat completions name it.
@@ -219,8 +277,7 @@ struct ItemDelta<'a> {
 struct ResponsesWriter {
     /// Everything of the response but its output, status and usage.
     frame: Value,
-    /// The tools that take text instead of arguments.
-    custom: Vec<String>,
+    tools: Vec<KnownTool>,
     /// The number of the next event.
     number: u64,
     /// The items so far. Words are added to the last one.
@@ -333,7 +390,8 @@ impl ResponsesWriter {
     }
 
     fn begin_call(&mut self, place: usize, id: &str, name: &str, to: &mut Vec<u8>) {
-        let (prefix, kind, member) = match self.custom.iter().any(|custom| custom == name) {
+        let tool = self.tools.iter().find(|tool| tool.upstream == name);
+        let (prefix, kind, member) = match tool.is_some_and(|tool| tool.is_custom) {
             true => ("ctc", "custom_tool_call", "input"),
             false => ("fc", "function_call", "arguments"),
         };
@@ -342,8 +400,11 @@ impl ResponsesWriter {
             "type": kind,
             "status": "in_progress",
             "call_id": id,
-            "name": name,
+            "name": tool.map_or(name, |tool| &tool.name),
         });
+        if let Some(namespace) = tool.and_then(|tool| tool.namespace.as_deref()) {
+            item["namespace"] = namespace.into();
+        }
         item[member] = "".into();
         self.add(item, to);
         self.begun.push((place, self.place()));
