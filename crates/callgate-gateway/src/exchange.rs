@@ -24,7 +24,7 @@ use crate::records::Records;
 use crate::settle::{self, Outcome};
 use crate::shown::Shown;
 use crate::upstream::{Upstream, is_another_worth};
-use crate::wire::{self, Manner};
+use crate::wire::{self, Manner, Wire};
 
 /// The most parts of an answer that wait for others which came with them.
 const TOGETHER: usize = 16;
@@ -79,6 +79,11 @@ pub(crate) async fn run(
     seen: &mut Exchange,
 ) -> Result<(), Broken> {
     means.metrics.added(Added::Before, means.started.elapsed());
+    if asked.is_load && means.upstreams.first().is_none_or(|upstream| upstream.wire() != Wire::Ollama) {
+        // Only Ollama's servers load a model without a question.
+        to.send(Out::End(Box::default())).await?;
+        return Ok(());
+    }
     let since = Instant::now();
     let (chunks, upstream) = tokio::select! {
         biased;
@@ -87,6 +92,16 @@ pub(crate) async fn run(
     };
     let asking = since.elapsed();
     seen.answered_by(upstream);
+    let mut noted = None;
+    let lost = wire::lost(asked, upstream.wire());
+    let asked = match lost.is_empty() {
+        true => asked,
+        false => {
+            let noted = noted.insert(asked.clone());
+            noted.notes.extend(lost);
+            noted
+        }
+    };
     let release = match means.settings.release {
         // Nobody sees a part of an answer that is sent whole.
         _ if !asked.stream => ReleaseAt::Verified,
