@@ -20,6 +20,8 @@ pub(crate) struct Asked {
     pub(crate) parallel: bool,
     /// Whether the answer comes in chunks.
     pub(crate) stream: bool,
+    /// Whether nothing is asked, and the model is only to be loaded.
+    pub(crate) is_load: bool,
     /// Everything else, in OpenAI's form, passed on as it is.
     pub(crate) settings: Vec<(String, Written)>,
     /// What was left out of the request, and why.
@@ -38,6 +40,7 @@ impl Asked {
             choice: ToolChoice::Auto,
             parallel: true,
             stream: false,
+            is_load: false,
             settings: Vec::new(),
             notes: Vec::new(),
             trace: None,

@@ -9,7 +9,6 @@ use callgate::{Call, Code, Event, FinishReason, Rejected, Response, Session};
 use callgate_agent::id::random_id;
 use callgate_agent::model::{Collected, ModelChunk, ModelChunks, ModelFault, Usage};
 use callgate_agent::report::Part;
-use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -23,14 +22,12 @@ use crate::plan::Plan;
 use crate::recent::Exchange;
 use crate::records::Records;
 use crate::settle::{self, Outcome};
+use crate::shown::Shown;
 use crate::upstream::{Upstream, is_another_worth};
-use crate::wire::{self, Manner};
+use crate::wire::{self, Manner, Wire};
 
 /// The most parts of an answer that wait for others which came with them.
 const TOGETHER: usize = 16;
-
-/// From how many bytes on a text is not joined with the next.
-const LONG: usize = 16 << 10;
 
 /// Where the answer goes. Sending fails when the client is gone.
 pub(crate) type ToClient = mpsc::Sender<Out>;
@@ -82,6 +79,11 @@ pub(crate) async fn run(
     seen: &mut Exchange,
 ) -> Result<(), Broken> {
     means.metrics.added(Added::Before, means.started.elapsed());
+    if asked.is_load && means.upstreams.first().is_none_or(|upstream| upstream.wire() != Wire::Ollama) {
+        // Only Ollama's servers load a model without a question.
+        to.send(Out::End(Box::default())).await?;
+        return Ok(());
+    }
     let since = Instant::now();
     let (chunks, upstream) = tokio::select! {
         biased;
@@ -90,17 +92,35 @@ pub(crate) async fn run(
     };
     let asking = since.elapsed();
     seen.answered_by(upstream);
+    let mut noted = None;
+    let lost = wire::lost(asked, upstream.wire());
+    let asked = match lost.is_empty() {
+        true => asked,
+        false => {
+            let noted = noted.insert(asked.clone());
+            noted.notes.extend(lost);
+            noted
+        }
+    };
     let release = match means.settings.release {
         // Nobody sees a part of an answer that is sent whole.
         _ if !asked.stream => ReleaseAt::Verified,
         ReleaseAt::Settled if means.records.has_audit() => ReleaseAt::Verified,
         release => release,
     };
-    let mut shown = Shown { release, ..Shown::default() };
+    let mut shown = Shown::new(release);
     let judged = read(means.plan, asked, chunks, Some((to, &mut shown)), Some(seen)).await?;
     means.metrics.judged(&asked.model, &judged.response);
     means.records.first(means.plan, &judged.response, seen);
-    let outcome = settle::settle(means, asked, upstream, judged, to).await?;
+    let outcome = match shown.is_void() {
+        // What was shown cannot be taken back: a correction would come beside it.
+        true => {
+            let Judged { response, usage, waited } = judged;
+            let failure = response.rejected.first().map(sentence);
+            Outcome { response, usage, retries: 0, failure, waited }
+        }
+        false => settle::settle(means, asked, upstream, judged, to).await?,
+    };
     means.records.judged(means.plan, &outcome, seen).await?;
     means.metrics.added(Added::Answer, since.elapsed().saturating_sub(asking + outcome.waited));
     finish(means, asked, outcome, &shown, to, seen).await
@@ -149,26 +169,6 @@ pub(crate) async fn send(
         keeps_thoughts: plan.keeps_thoughts,
     };
     upstream.ask(&wire::body(asked, &manner, upstream.wire()), asked.trace.as_ref()).await
-}
-
-/// What of the calls left before the response was over.
-#[derive(Default)]
-pub(crate) struct Shown {
-    release: ReleaseAt,
-    calls: Vec<ShownCall>,
-    /// What was shown of the last one's arguments, where they leave as they are written.
-    arguments: String,
-}
-
-/// A call of which something left before the response was over.
-struct ShownCall {
-    /// The number of its attempt.
-    attempt: usize,
-    /// Its place among the calls and rejections of the response, once that is over.
-    place: Option<usize>,
-    id: String,
-    /// Whether all of it left.
-    is_whole: bool,
 }
 
 /// Reads an answer through the gate; text and thoughts go to the client as they come.
@@ -285,52 +285,26 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn take(&mut self, event: Event<'_>) {
-        let attempt = match &event {
-            Event::Call(call) => Some(call.attempt),
-            Event::Rejected(rejected) => Some(rejected.attempt),
-            _ => None,
-        };
-        if let Some(attempt) = attempt {
-            let shown = self.shown.iter_mut().flat_map(|shown| &mut shown.calls);
-            if let Some(call) = shown.into_iter().find(|call| call.attempt == attempt) {
-                call.place = Some(self.places);
+        let is_judged = matches!(event, Event::Call(_) | Event::Rejected(_));
+        if let Some(shown) = &mut self.shown {
+            match is_judged {
+                true => shown.judged(&event, self.places, &mut self.outs),
+                false => shown.take(&event, self.choice, &mut self.outs),
             }
-            self.places += 1;
         }
+        self.places += usize::from(is_judged);
         if let Some(seen) = &mut self.seen {
             Part::note(&mut seen.parts, &event);
-        }
-        if let Some(shown) = &mut self.shown {
-            match (&event, self.outs.last_mut()) {
-                (Event::Text { text, .. }, Some(Out::Text(last))) if last.len() < LONG => last.push_str(text),
-                (Event::Reasoning { text, .. }, Some(Out::Reasoning(last))) if last.len() < LONG => {
-                    last.push_str(text);
-                }
-                _ => self.outs.extend(leaves(&event, shown, self.choice)),
-            }
         }
         self.collected.push(event);
     }
 
     /// Lets out the calls that stand whatever comes next.
     fn take_settled(&mut self, session: &Session) {
-        let Some(shown) = &mut self.shown else { return };
-        if shown.release != ReleaseAt::Settled || *self.choice == ToolChoice::None {
-            return;
-        }
-        for call in session.settled().skip(shown.calls.len()) {
-            let is_taken = |id: &str| shown.calls.iter().any(|other| other.id == id);
-            let given = Some(&call.id).filter(|id| !id.is_empty() && !is_taken(id)).cloned();
-            let id = given.unwrap_or_else(|| format!("call_{}", random_id()));
-            let place = shown.calls.len();
-            shown.calls.push(ShownCall {
-                attempt: call.attempt,
-                place: None,
-                id: id.clone(),
-                is_whole: true,
-            });
-            let (name, arguments) = (call.name.clone(), call.arguments.clone());
-            self.outs.push(Out::Call(OutCall { place, id, name, arguments, begun: false }));
+        if let Some(shown) = &mut self.shown
+            && *self.choice != ToolChoice::None
+        {
+            shown.settle(session.settled(), &mut self.outs);
         }
     }
 
@@ -339,37 +313,6 @@ impl Reader<'_> {
             to.send(out).await?;
         }
         Ok(())
-    }
-}
-
-/// What of an event leaves at once. Calls leave when they are settled or the response is judged.
-fn leaves(event: &Event<'_>, shown: &mut Shown, choice: &ToolChoice) -> Option<Out> {
-    match event {
-        Event::Text { text, .. } => Some(Out::Text(text.to_string())),
-        Event::Reasoning { text, .. } => Some(Out::Reasoning(text.to_string())),
-        Event::CallStarted { attempt, name, .. }
-            if shown.release == ReleaseAt::Eager && *choice != ToolChoice::None =>
-        {
-            // One at a time: no API has room for two calls that are written side by side. The second comes whole.
-            let is_over =
-                shown.calls.is_empty() || serde_json::from_str::<IgnoredAny>(&shown.arguments).is_ok();
-            if !is_over {
-                return None;
-            }
-            let id = format!("call_{}", random_id());
-            shown.calls.push(ShownCall { attempt: *attempt, place: None, id: id.clone(), is_whole: false });
-            shown.arguments.clear();
-            Some(Out::CallBegun { place: shown.calls.len() - 1, id, name: name.to_string() })
-        }
-        Event::ArgumentsDelta { attempt, delta, .. } => {
-            let last = shown.calls.last().filter(|last| !last.is_whole)?;
-            if last.attempt != *attempt {
-                return None;
-            }
-            shown.arguments.push_str(delta);
-            Some(Out::CallArguments { place: shown.calls.len() - 1, delta: delta.to_string() })
-        }
-        _ => None,
     }
 }
 
@@ -384,10 +327,9 @@ async fn finish(
 ) -> Result<(), Broken> {
     let Outcome { mut response, usage, retries, mut failure, .. } = outcome;
     // The same id in the stream and at the end.
-    let shown_at = |attempt: usize| shown.calls.iter().position(|call| call.place == Some(attempt));
     for call in &mut response.calls {
-        if let Some(at) = shown_at(call.attempt) {
-            call.id.clone_from(&shown.calls[at].id);
+        if let Some((_, id, _)) = shown.at(call.attempt) {
+            id.clone_into(&mut call.id);
         }
     }
     let is_silent = asked.choice == ToolChoice::None;
@@ -414,10 +356,8 @@ async fn finish(
     }
     means.metrics.retries(&asked.model, retries);
     // What was shown and does not stand cannot be taken back: the client is told that the answer is void.
-    let stands = |shown: &ShownCall| calls.iter().any(|call| Some(call.attempt) == shown.place);
-    if let Some(void) = shown.calls.iter().find(|call| !stands(call)) {
-        let why =
-            response.rejected.iter().find(|rejected| Some(rejected.attempt) == void.place).map(sentence);
+    if let Some(place) = shown.void(calls) {
+        let why = response.rejected.iter().find(|rejected| Some(rejected.attempt) == place).map(sentence);
         let why = why.unwrap_or_else(|| "a call that was shown does not stand".to_owned());
         return Err(Fault::new(422, "call-rejected", why).into());
     }
@@ -433,22 +373,22 @@ async fn finish(
             OnFailure::Error | OnFailure::Quiet => {}
         }
     }
-    let mut place = shown.calls.len();
+    let mut place = shown.len();
     for call in calls {
-        let begun = shown_at(call.attempt);
-        if begun.is_some_and(|at| shown.calls[at].is_whole) {
-            continue;
-        }
-        let at = begun.unwrap_or(place);
-        if begun.is_none() {
-            place += 1;
-        }
+        let at = match shown.at(call.attempt) {
+            Some((_, _, true)) => continue,
+            Some((at, ..)) => at,
+            None => {
+                place += 1;
+                place - 1
+            }
+        };
         let out = OutCall {
             place: at,
             id: call.id.clone(),
             name: call.name.clone(),
             arguments: call.arguments.clone(),
-            begun: begun.is_some(),
+            begun: shown.at(call.attempt).is_some(),
         };
         to.send(Out::Call(out)).await?;
     }

@@ -25,6 +25,7 @@ mod recent;
 mod records;
 mod server;
 mod settle;
+mod shown;
 mod situation;
 mod spans;
 mod tails;

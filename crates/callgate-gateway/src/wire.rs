@@ -4,7 +4,7 @@ use callgate::{Record, Registry, RenderCall};
 use callgate_agent::written::Written;
 use serde_json::json;
 
-use crate::asked::{Asked, ToolChoice, items, message, text, words};
+use crate::asked::{Asked, ToolChoice, items, message, text, wordless, words};
 use crate::config::CallsBy;
 
 /// In which form a server is asked.
@@ -29,7 +29,7 @@ pub(crate) struct Manner<'a> {
 /// The body of a request for a stream.
 pub(crate) fn body(asked: &Asked, manner: &Manner<'_>, wire: Wire) -> Written {
     let mut messages = match (manner.calls, manner.registry) {
-        (CallsBy::Prompt, Some(registry)) => taught(asked, manner.record, registry),
+        (CallsBy::Prompt, Some(registry)) if !asked.is_load => taught(asked, manner.record, registry),
         _ => asked.messages.clone(),
     };
     let tools = match manner.calls {
@@ -68,21 +68,15 @@ pub(crate) fn body(asked: &Asked, manner: &Manner<'_>, wire: Wire) -> Written {
                 ("stream", Written::Bool(true)),
             ]);
             for (key, value) in &asked.settings {
-                match key.as_str() {
-                    "max_tokens" | "max_completion_tokens" => {
-                        options = options.with("num_predict", value.clone())
-                    }
-                    "think" | "keep_alive" => body = body.with(key, value.clone()),
-                    "response_format" => {
+                match ollama_place(key) {
+                    Place::Option(name) => options = options.with(name, value.clone()),
+                    Place::Member => body = body.with(key, value.clone()),
+                    Place::Format => {
                         if let Some(format) = ollama_format(value) {
                             body = body.with("format", format);
                         }
                     }
-                    "temperature" | "top_p" | "top_k" | "min_p" | "seed" | "stop" | "num_ctx"
-                    | "frequency_penalty" | "presence_penalty" | "repeat_penalty" => {
-                        options = options.with(key, value.clone())
-                    }
-                    _ => {}
+                    Place::Nowhere => {}
                 }
             }
             if options != Written::object([]) {
@@ -93,6 +87,66 @@ pub(crate) fn body(asked: &Asked, manner: &Manner<'_>, wire: Wire) -> Written {
             }
             body
         }
+    }
+}
+
+/// What of a request a server of this kind has no room for, in words.
+pub(crate) fn lost(asked: &Asked, wire: Wire) -> Vec<String> {
+    if wire == Wire::OpenAi {
+        return Vec::new();
+    }
+    let mut lost = Vec::new();
+    for part in asked.messages.iter().flat_map(|message| items(message, "content")) {
+        let picture = part.get("image_url").and_then(|image| text(image, "url"));
+        match picture {
+            Some(url) if data(url).is_some() => {}
+            Some(_) => lost.push("a picture was left out: Ollama takes none by its address".to_owned()),
+            None if part.as_str().or_else(|| text(part, "text")).is_some() => {}
+            None => {
+                let kind = text(part, "type").unwrap_or("unknown");
+                lost.push(format!("a part of type {kind} was left out: Ollama takes none"));
+            }
+        }
+    }
+    for (key, _) in asked.settings.iter().filter(|(key, _)| ollama_place(key) == Place::Nowhere) {
+        lost.push(format!("`{key}` was left out: Ollama has no such setting"));
+    }
+    lost
+}
+
+/// Where a setting stands in a request to Ollama.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// Among the options, by this name.
+    Option(&'static str),
+    /// A member of the request.
+    Member,
+    /// The form of the answer.
+    Format,
+    Nowhere,
+}
+
+fn ollama_place(key: &str) -> Place {
+    const OPTIONS: &[&str] = &[
+        "temperature",
+        "top_p",
+        "top_k",
+        "min_p",
+        "seed",
+        "stop",
+        "num_ctx",
+        "frequency_penalty",
+        "presence_penalty",
+        "repeat_penalty",
+    ];
+    match key {
+        "max_tokens" | "max_completion_tokens" => Place::Option("num_predict"),
+        "think" | "keep_alive" => Place::Member,
+        "response_format" => Place::Format,
+        _ => OPTIONS
+            .iter()
+            .find(|option| **option == key)
+            .map_or(Place::Nowhere, |option| Place::Option(option)),
     }
 }
 
@@ -147,7 +201,15 @@ fn taught(asked: &Asked, record: &Record, registry: &Registry) -> Vec<Written> {
             Some("tool") => {
                 let name =
                     text(told, "tool_call_id").and_then(|id| name_of(&names, id)).unwrap_or("the tool");
-                message("user", format!("Result of {name}:\n{content}"))
+                let result = message("user", format!("Result of {name}:\n{content}"));
+                let pictures = items(told, "content").iter().filter(|part| part.get("image_url").is_some());
+                match Written::Array(pictures.cloned().collect()) {
+                    Written::Array(none) if none.is_empty() => result,
+                    pictures => {
+                        let both = joined(result.get("content"), Some(&pictures));
+                        Written::object([("role", "user".into()), ("content", both)])
+                    }
+                }
             }
             _ => told.clone(),
         };
@@ -155,9 +217,8 @@ fn taught(asked: &Asked, record: &Record, registry: &Registry) -> Vec<Written> {
         let is_user = |message: &Written| text(message, "role") == Some("user");
         match messages.last_mut().filter(|last| is_user(last) && is_user(&next)) {
             Some(last) => {
-                let both =
-                    [&*last, &next].map(|message| message.get("content").map(words).unwrap_or_default());
-                *last = message("user", both.join("\n\n"));
+                let both = joined(last.get("content"), next.get("content"));
+                *last = Written::object([("role", "user".into()), ("content", both)]);
             }
             None => messages.push(next),
         }
@@ -166,6 +227,20 @@ fn taught(asked: &Asked, record: &Record, registry: &Registry) -> Vec<Written> {
         messages.insert(0, message("system", section));
     }
     messages
+}
+
+/// Two contents as one: one text, or a list where there is more than text.
+fn joined(first: Option<&Written>, second: Option<&Written>) -> Written {
+    let both: Vec<&Written> = first.into_iter().chain(second).collect();
+    if both.iter().all(|content| wordless(content).next().is_none()) {
+        let texts: Vec<String> = both.into_iter().map(words).collect();
+        return texts.join("\n\n").as_str().into();
+    }
+    let parts = both.into_iter().flat_map(|content| match content {
+        Written::Array(parts) => parts.clone(),
+        _ => vec![json!({"type": "text", "text": words(content)}).into()],
+    });
+    Written::Array(parts.collect())
 }
 
 /// Calls of an earlier turn as the model writes them.
@@ -226,12 +301,16 @@ fn ollama_message(told: &Written, names: &[(&str, &str)]) -> Written {
         said = said.with("tool_calls", Written::Array(calls));
     }
     let pictures = items(told, "content").iter().filter_map(|part| text(part.get("image_url")?, "url"));
-    let data: Vec<Written> =
-        pictures.filter_map(|url| url.split_once(";base64,").map(|(_, data)| data.into())).collect();
-    if !data.is_empty() {
-        said = said.with("images", Written::Array(data));
+    let pictures: Vec<Written> = pictures.filter_map(|url| data(url).map(Into::into)).collect();
+    if !pictures.is_empty() {
+        said = said.with("images", Written::Array(pictures));
     }
     said
+}
+
+/// What a picture is made of, if its address holds it.
+fn data(url: &str) -> Option<&str> {
+    url.strip_prefix("data:")?.split_once(";base64,").map(|(_, data)| data)
 }
 
 /// The form of the answer as Ollama takes it.

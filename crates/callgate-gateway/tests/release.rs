@@ -149,3 +149,21 @@ async fn a_structured_call_that_nobody_asked_for_makes_an_answer_void_if_a_call_
         assert!(got.body.contains("error") && got.body.contains("rejected"), "{face}: {}", got.body);
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_was_only_a_thought_does_not_make_an_answer_void() {
+    let text = format!("I will {}</think>{SECOND}\nok", FIRST.replace("<think>Hm.</think>\n", ""));
+    for by in [CallsBy::Prompt, CallsBy::TextVllm] {
+        for face in FACES {
+            let script = Script::default();
+            script.tell(Told::text(&text, 4));
+            let mut settings = in_text(upstream(&script).await, ReleaseAt::Settled);
+            settings.models[0].calls = Some(by);
+            let running = serve(settings).await;
+            let got = ask(running.address, face, &question(face, true)).await;
+            let found: Vec<Value> = calls(&read(&got)).into_iter().map(|(_, arguments)| arguments).collect();
+            assert_eq!(found, [json!({"city": "Rome"})], "{face}: {}", got.body);
+            assert!(!got.body.contains("does not stand"), "{face}: {}", got.body);
+        }
+    }
+}

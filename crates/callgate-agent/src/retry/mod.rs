@@ -179,6 +179,8 @@ pub struct Retry {
     /// The first response, or the latest where each replaces the one before; its calls live in `places`.
     base: Response,
     places: Vec<Place>,
+    /// The numbers of the places among all calls and rejections of the response, those included that are not asked for.
+    numbers: Vec<usize>,
     attempts: u32,
     usage: Usage,
     log: Vec<AttemptRecord>,
@@ -196,6 +198,7 @@ impl Retry {
             correlation_id: correlation_id.into(),
             base: Response::default(),
             places: Vec::new(),
+            numbers: Vec::new(),
             attempts: 0,
             usage: Usage::default(),
             log: Vec::new(),
@@ -315,7 +318,7 @@ impl Retry {
         let mut places: Vec<(usize, Place)> = calls.map(|call| (call.attempt, Place::Stands(call))).collect();
         places.extend(asked.into_iter().map(|rejected| (rejected.attempt, Place::Asked(rejected))));
         places.sort_by_key(|(attempt, _)| *attempt);
-        self.places = places.into_iter().map(|(_, place)| place).collect();
+        (self.numbers, self.places) = places.into_iter().unzip();
         self.base = response;
     }
 
@@ -377,7 +380,7 @@ impl Retry {
     /// The response as it stands now.
     fn response(&self) -> Response {
         let mut response = self.base.clone();
-        for (number, place) in self.places.iter().enumerate() {
+        for (number, place) in self.numbers.iter().copied().zip(&self.places) {
             match place {
                 Place::Stands(call) => {
                     let mut call = call.clone();

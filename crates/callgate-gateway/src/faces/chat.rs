@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{Reading, Writer, event, model, now};
 use crate::answer::{Answer, Ending, Out, OutCall};
-use crate::asked::{Asked, ToolChoice, is_true, items, text};
+use crate::asked::{Asked, ToolChoice, is_true, items, past_call, text};
 use crate::fault::Fault;
 
 /// What the gateway itself decides about; everything else of a request goes on as it is.
@@ -34,7 +34,7 @@ pub(super) fn read(body: &Written) -> Result<Reading, Fault> {
     if let Some(at) = messages.iter().position(|message| text(message, "role").is_none()) {
         return Err(Fault::bad_request("a message has no role").at(format!("messages[{at}].role")));
     }
-    asked.messages = messages.clone();
+    asked.messages = with_tool_calls(messages);
     asked.tools = items(body, "tools").to_vec();
     // The form that came before lists of tools.
     asked.tools.extend(
@@ -42,9 +42,11 @@ pub(super) fn read(body: &Written) -> Result<Reading, Fault> {
             .iter()
             .map(|function| Written::object([("type", "function".into()), ("function", function.clone())])),
     );
+    let has_functions = items(body, "tools").is_empty() && !items(body, "functions").is_empty();
     let choice = body.get("tool_choice").or_else(|| body.get("function_call"));
     asked.choice = ToolChoice::of_openai(choice).map_err(|why| Fault::bad_request(why).at("tool_choice"))?;
-    asked.parallel = body.get("parallel_tool_calls") != Some(&Written::Bool(false));
+    // A message of that form has room for one call.
+    asked.parallel = !has_functions && body.get("parallel_tool_calls") != Some(&Written::Bool(false));
     asked.stream = is_true(body, "stream");
     if body.get("n").is_some_and(|n| !matches!(n, Written::Null) && *n != Written::Number("1".to_owned())) {
         return Err(
@@ -62,10 +64,46 @@ pub(super) fn read(body: &Written) -> Result<Reading, Fault> {
         created: now(),
         model: asked.model.clone(),
         include_usage,
+        has_functions,
         has_begun: false,
         calls: 0,
     };
     Ok(Reading { asked, writer: Box::new(writer) })
+}
+
+/// The conversation with calls and results of the form that came before lists of tools in the one that came after.
+fn with_tool_calls(messages: &[Written]) -> Vec<Written> {
+    // A result names the function, and not the call.
+    let mut open: Vec<(String, String)> = Vec::new();
+    let mut told = Vec::with_capacity(messages.len());
+    for (at, message) in messages.iter().enumerate() {
+        let call = message.get("function_call").filter(|_| items(message, "tool_calls").is_empty());
+        let next = match (message, call.and_then(|call| text(call, "name").zip(Some(call)))) {
+            (Written::Object(members), Some((name, call))) => {
+                let id = format!("call_function_{at}");
+                open.push((name.to_owned(), id.clone()));
+                let call = past_call(&id, name, text(call, "arguments").unwrap_or("{}"));
+                let others =
+                    members.iter().filter(|(key, _)| !matches!(key.text(), "function_call" | "tool_calls"));
+                Written::Object(others.cloned().collect()).with("tool_calls", Written::Array(vec![call]))
+            }
+            _ if text(message, "role") == Some("function") => {
+                let name = text(message, "name");
+                let of = open.iter().position(|(called, _)| name.is_none_or(|name| name == called));
+                let id = of.map_or_else(|| "call_unknown".to_owned(), |of| open.remove(of).1);
+                let content = message.get("content").cloned().unwrap_or(Written::Null);
+                let told =
+                    [("role", "tool".into()), ("tool_call_id", id.as_str().into()), ("content", content)];
+                match name {
+                    Some(name) => Written::object(told).with("name", name.into()),
+                    None => Written::object(told),
+                }
+            }
+            _ => message.clone(),
+        };
+        told.push(next);
+    }
+    told
 }
 
 /// A fault in OpenAI's form.
@@ -88,8 +126,9 @@ fn usage(usage: Usage) -> Value {
 }
 
 /// Why an answer ended, in OpenAI's words.
-fn finish_word(ending: &Ending, has_calls: bool) -> &'static str {
+fn finish_word(ending: &Ending, has_calls: bool, has_functions: bool) -> &'static str {
     match ending.reason {
+        _ if has_calls && has_functions => "function_call",
         _ if has_calls => "tool_calls",
         FinishReason::Length => "length",
         FinishReason::ContentFilter => "content_filter",
@@ -102,6 +141,8 @@ struct ChatWriter {
     created: u64,
     model: String,
     include_usage: bool,
+    /// Whether the client knows the form that came before lists of tools, with one call in a message.
+    has_functions: bool,
     has_begun: bool,
     /// How many calls have been written.
     calls: usize,
@@ -139,6 +180,8 @@ struct Delta<'a> {
     reasoning_content: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_calls: Option<[ToolCall<'a>; 1]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    function_call: Option<Function<'a>>,
 }
 
 /// A call, or more of one.
@@ -171,7 +214,10 @@ impl<'a> ToolCall<'a> {
     }
 
     /// A delta with this as the call at its place.
-    fn at(self, place: usize) -> Delta<'a> {
+    fn at(self, place: usize, has_functions: bool) -> Delta<'a> {
+        if has_functions {
+            return Delta { function_call: Some(self.function), ..Delta::default() };
+        }
         Delta { tool_calls: Some([ToolCall { index: Some(place), ..self }]), ..Delta::default() }
     }
 }
@@ -214,10 +260,12 @@ impl Writer for ChatWriter {
         if !answer.reasoning.is_empty() {
             message["reasoning_content"] = answer.reasoning.as_str().into();
         }
-        if has_calls {
+        if let Some(call) = answer.calls.first().filter(|_| self.has_functions) {
+            message["function_call"] = json!(ToolCall::of(call).function);
+        } else if has_calls {
             message["tool_calls"] = answer.calls.iter().map(|call| json!(ToolCall::of(call))).collect();
         }
-        let finish = finish_word(&answer.ending, has_calls);
+        let finish = finish_word(&answer.ending, has_calls, self.has_functions);
         let mut body = json!({
             "id": self.id,
             "object": "chat.completion",
@@ -238,20 +286,20 @@ impl Writer for ChatWriter {
             Out::Reasoning(text) => Delta { reasoning_content: Some(text), ..Delta::default() },
             Out::CallBegun { place, id, name } => {
                 self.calls += 1;
-                ToolCall::whole(id, name, "").at(*place)
+                ToolCall::whole(id, name, "").at(*place, self.has_functions)
             }
             Out::CallArguments { place, delta } => {
                 let function = Function { name: None, arguments: delta };
-                ToolCall { function, ..ToolCall::default() }.at(*place)
+                ToolCall { function, ..ToolCall::default() }.at(*place, self.has_functions)
             }
             Out::Call(call) if call.begun => return,
             Out::Call(call) => {
                 self.calls += 1;
-                ToolCall::of(call).at(call.place)
+                ToolCall::of(call).at(call.place, self.has_functions)
             }
             Out::Ping => return to.extend_from_slice(b": ping\n\n"),
             Out::End(ending) => {
-                let finish = finish_word(ending, self.calls > 0);
+                let finish = finish_word(ending, self.calls > 0, self.has_functions);
                 self.chunk(Delta::default(), Some(finish), ending.verdict.as_ref(), to);
                 if self.include_usage {
                     event(&Chunk { usage: Some(usage(ending.usage)), ..self.frame() }, to);

@@ -1,5 +1,7 @@
 //! Anthropic's messages: `/v1/messages`, whole and as server-sent events with one content block after the other.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use callgate::FinishReason;
 use callgate_agent::id::random_id;
 use callgate_agent::model::Usage;
@@ -171,10 +173,14 @@ fn stop_word(ending: &Ending, has_calls: bool) -> &'static str {
 
 /// The id of a call as this API's clients expect it: no two of a conversation are equal, and no character is foreign.
 fn call_id(id: &str) -> String {
-    let clean: String = id
-        .chars()
-        .map(|c| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' })
-        .collect();
+    let is_own = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    let mut clean: String = id.chars().map(|c| if is_own(c) { c } else { '_' }).collect();
+    if clean != id {
+        // Ids that differ in foreign characters only stay apart.
+        let mut hasher = DefaultHasher::new();
+        id.hash(&mut hasher);
+        clean.push_str(&format!("_{:016x}", hasher.finish()));
+    }
     if clean.starts_with("toolu_") { clean } else { format!("toolu_{clean}") }
 }
 

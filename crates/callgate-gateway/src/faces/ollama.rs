@@ -17,25 +17,39 @@ use crate::fault::Fault;
 pub(super) fn read(body: &Written, generates: bool) -> Result<Reading, Fault> {
     let mut asked = Asked::of(model(body)?);
     if generates {
-        if let Some(system) = text(body, "system").filter(|system| !system.is_empty()) {
-            asked.messages.push(message("system", system));
-        }
         let prompt = text(body, "prompt").unwrap_or_default();
-        asked.messages.push(with_images(message("user", prompt), items(body, "images")));
+        asked.is_load = prompt.is_empty() && items(body, "images").is_empty();
+        if !asked.is_load {
+            let system = text(body, "system").filter(|system| !system.is_empty());
+            asked.messages.extend(system.map(|system| message("system", system)));
+            asked.messages.push(with_images(message("user", prompt), items(body, "images")));
+        }
+        // The question goes on as a conversation, which has none of these.
+        for key in ["raw", "suffix", "template", "context"] {
+            let is_empty = |value: &Written| {
+                matches!(value, Written::Null | Written::Bool(false)) || value.as_str() == Some("")
+            };
+            if body.get(key).is_some_and(|value| !is_empty(value)) {
+                asked.notes.push(format!("`{key}` was left out: the prompt is sent as a message"));
+            }
+        }
     } else {
         let Some(Written::Array(messages)) = body.get("messages") else {
             return Err(Fault::bad_request("`messages` is missing or no list").at("messages"));
         };
         // Results name the tool and not always the call: those of a turn answer its calls in order.
         let mut open: Vec<(String, String)> = Vec::new();
+        asked.is_load = messages.is_empty();
         for (at, told) in messages.iter().enumerate() {
             turn(told, &mut open, &mut asked)
                 .map_err(|why| Fault::bad_request(why).at(format!("messages[{at}]")))?;
         }
     }
-    asked.tools = items(body, "tools").to_vec();
-    asked.choice = ToolChoice::of_openai(body.get("tool_choice"))
-        .map_err(|why| Fault::bad_request(why).at("tool_choice"))?;
+    if !asked.is_load {
+        asked.tools = items(body, "tools").to_vec();
+        asked.choice = ToolChoice::of_openai(body.get("tool_choice"))
+            .map_err(|why| Fault::bad_request(why).at("tool_choice"))?;
+    }
     // Ollama streams unless told otherwise.
     asked.stream = body.get("stream") != Some(&Written::Bool(false));
     if let Some(options) = body.get("options") {
@@ -67,7 +81,15 @@ pub(super) fn read(body: &Written, generates: bool) -> Result<Reading, Fault> {
         }
         _ => {}
     }
-    let writer = OllamaWriter { model: asked.model.clone(), generates, started: Instant::now() };
+    let writer = OllamaWriter {
+        model: asked.model.clone(),
+        generates,
+        load: asked.is_load.then(|| match body.get("keep_alive") {
+            Some(Written::Number(time)) if time == "0" => "unload",
+            _ => "load",
+        }),
+        started: Instant::now(),
+    };
     Ok(Reading { asked, writer: Box::new(writer) })
 }
 
@@ -130,6 +152,8 @@ pub(super) fn fault(fault: &Fault) -> Value {
 struct OllamaWriter {
     model: String,
     generates: bool,
+    /// What is done where nothing is asked.
+    load: Option<&'static str>,
     started: Instant,
 }
 
@@ -207,7 +231,11 @@ impl OllamaWriter {
         let last = ending.map(|ending| {
             let taken = u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX);
             Last {
-                done_reason: if ending.reason == FinishReason::Length { "length" } else { "stop" },
+                done_reason: match (self.load, ending.reason) {
+                    (Some(word), _) => word,
+                    (None, FinishReason::Length) => "length",
+                    (None, _) => "stop",
+                },
                 total_duration: taken,
                 load_duration: 0,
                 prompt_eval_count: ending.usage.prompt,

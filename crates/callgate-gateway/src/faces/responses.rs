@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{Reading, Writer, model, named_event, now};
-use crate::answer::{Answer, Ending, Out};
+use crate::answer::{Answer, Ending, Out, OutCall};
 use crate::asked::{Asked, ToolChoice, function, is_true, items, message, past_call, text, wordless, words};
 use crate::fault::Fault;
 
@@ -27,19 +27,23 @@ pub(super) fn read(body: &Written) -> Result<Reading, Fault> {
     if let Some(instructions) = text(body, "instructions").filter(|text| !text.is_empty()) {
         asked.messages.push(message("system", instructions));
     }
+    let mut known = Vec::new();
+    tools(items(body, "tools"), None, &mut asked, &mut known);
     match body.get("input") {
         Some(Written::String(input)) => asked.messages.push(message("user", input.text())),
         Some(Written::Array(input)) => {
             for (at, item) in input.iter().enumerate() {
-                self::item(item, &mut asked)
+                self::item(item, &known, &mut asked)
                     .map_err(|why| Fault::bad_request(why).at(format!("input[{at}]")))?;
             }
         }
         _ => return Err(Fault::bad_request("`input` is neither text nor a list").at("input")),
     }
-    tools(items(body, "tools"), "", &mut asked);
-    asked.choice = ToolChoice::of_openai(body.get("tool_choice"))
-        .map_err(|why| Fault::bad_request(why).at("tool_choice"))?;
+    let choice = body.get("tool_choice");
+    asked.choice = ToolChoice::of_openai(choice).map_err(|why| Fault::bad_request(why).at("tool_choice"))?;
+    if let ToolChoice::Named(name) = &mut asked.choice {
+        *name = upstream_name(name, choice.and_then(|choice| text(choice, "namespace")), &known);
+    }
     asked.parallel = body.get("parallel_tool_calls") != Some(&Written::Bool(false));
     asked.stream = is_true(body, "stream");
     for (theirs, ours) in [
@@ -77,28 +81,44 @@ pub(super) fn read(body: &Written) -> Result<Reading, Fault> {
         "top_p": echoed("top_p", Value::Null),
         "truncation": "disabled",
     });
-    let is_custom = |tool: &&Written| text(tool, "type") == Some("custom");
-    let custom = items(body, "tools").iter().filter(is_custom).filter_map(|tool| text(tool, "name"));
-    let custom = custom.map(str::to_owned).collect();
-    let writer = ResponsesWriter { frame, custom, number: 0, output: Vec::new(), open: None };
+    let writer =
+        ResponsesWriter { frame, tools: known, number: 0, output: Vec::new(), open: None, begun: Vec::new() };
     Ok(Reading { asked, writer: Box::new(writer) })
 }
 
+/// A tool as the client knows it, and as the model does.
+struct KnownTool {
+    name: String,
+    namespace: Option<String>,
+    /// The name among all tools of the request, whatever their namespaces.
+    upstream: String,
+    /// Whether it takes text instead of arguments.
+    is_custom: bool,
+}
+
 /// Takes the functions among the tools; what only OpenAI's servers run is kept aside.
-fn tools(list: &[Written], namespace: &str, asked: &mut Asked) {
-    for tool in list {
+fn tools(list: &[Written], namespace: Option<&str>, asked: &mut Asked, known: &mut Vec<KnownTool>) {
+    // Names without a namespace stay as they are, so they are taken first.
+    let (spaces, plain): (Vec<_>, Vec<_>) =
+        list.iter().partition(|tool| text(tool, "type") == Some("namespace"));
+    for tool in plain.into_iter().chain(spaces) {
         let (kind, name) = (text(tool, "type").unwrap_or("function"), text(tool, "name"));
         match (kind, name) {
-            ("function", Some(name)) => {
-                let strict = is_true(tool, "strict");
-                asked.tools.push(function(name, tool.get("description"), tool.get("parameters"), strict));
+            ("function" | "custom", Some(name)) => {
+                let is_custom = kind == "custom";
+                let upstream = match namespace {
+                    Some(namespace) => free(qualified(namespace, name), known),
+                    None => name.to_owned(),
+                };
+                // Free text instead of arguments: a function with one text.
+                let free_text = json!({"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}).into();
+                let schema = if is_custom { Some(&free_text) } else { tool.get("parameters") };
+                let strict = !is_custom && is_true(tool, "strict");
+                asked.tools.push(function(&upstream, tool.get("description"), schema, strict));
+                let (name, namespace) = (name.to_owned(), namespace.map(str::to_owned));
+                known.push(KnownTool { name, namespace, upstream, is_custom });
             }
-            ("namespace", name) => tools(items(tool, "tools"), name.unwrap_or(namespace), asked),
-            // Free text instead of arguments: a function with one text.
-            ("custom", Some(name)) => {
-                let schema = json!({"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]});
-                asked.tools.push(function(name, tool.get("description"), Some(&schema.into()), false));
-            }
+            ("namespace", name) => tools(items(tool, "tools"), name.or(namespace), asked, known),
             (kind, name) => asked.notes.push(format!(
                 "the tool {} of type {kind} is run by OpenAI's servers and was left out",
                 name.unwrap_or(kind)
@@ -107,8 +127,35 @@ fn tools(list: &[Written], namespace: &str, asked: &mut Asked) {
     }
 }
 
+/// The name of a tool of a namespace where there are no namespaces.
+fn qualified(namespace: &str, name: &str) -> String {
+    format!("{}__{name}", namespace.trim_end_matches('_'))
+}
+
+/// A name that no tool has: this one, or one with a number.
+fn free(name: String, known: &[KnownTool]) -> String {
+    let is_free = |name: &String| known.iter().all(|tool| tool.upstream != *name);
+    let numbered = (2..).map(|number| format!("{name}_{number}"));
+    std::iter::once(name.clone()).chain(numbered).find(is_free).unwrap_or(name)
+}
+
+/// What the model calls a tool that the client names.
+fn upstream_name(name: &str, namespace: Option<&str>, known: &[KnownTool]) -> String {
+    let is_it = |tool: &&KnownTool| tool.name == name && tool.namespace.as_deref() == namespace;
+    match (known.iter().find(is_it), namespace) {
+        (Some(tool), _) => tool.upstream.clone(),
+        (None, Some(namespace)) => qualified(namespace, name),
+        (None, None) => {
+            // A client may leave the namespace out where that leaves no doubt.
+            let mut named = known.iter().filter(|tool| tool.name == name);
+            let only = named.next().filter(|_| named.next().is_none());
+            only.map_or_else(|| name.to_owned(), |tool| tool.upstream.clone())
+        }
+    }
+}
+
 /// Adds one item of the input.
-fn item(item: &Written, asked: &mut Asked) -> Result<(), String> {
+fn item(item: &Written, known: &[KnownTool], asked: &mut Asked) -> Result<(), String> {
     let kind = text(item, "type").unwrap_or("message");
     match kind {
         "message" => {
@@ -121,6 +168,13 @@ fn item(item: &Written, asked: &mut Asked) -> Result<(), String> {
                     for kind in wordless(told).filter(|kind| *kind != IMAGE) {
                         asked.notes.push(format!("a part of type {kind} was left out"));
                     }
+                    let is_kept_elsewhere =
+                        |part: &&Written| text(part, "type") == Some(IMAGE) && !is_image(part);
+                    asked.notes.extend(parts.iter().filter(is_kept_elsewhere).map(|_| {
+                        format!(
+                            "a part of type {IMAGE} without an `image_url` was left out: no file is kept here"
+                        )
+                    }));
                     content(parts)
                 }
                 Some(content) => content.clone(),
@@ -135,7 +189,8 @@ fn item(item: &Written, asked: &mut Asked) -> Result<(), String> {
                 Some(input) => json!({"input": input}).to_string(),
                 None => text(item, "arguments").unwrap_or("{}").to_owned(),
             };
-            add_call(past_call(id, name, &arguments), asked);
+            let name = upstream_name(name, text(item, "namespace"), known);
+            add_call(past_call(id, &name, &arguments), asked);
         }
         "function_call_output" | "custom_tool_call_output" => {
             let id = text(item, "call_id").unwrap_or_default();
@@ -168,17 +223,21 @@ fn add_call(call: Written, asked: &mut Asked) {
     asked.messages.push(said);
 }
 
+/// Whether a part is a picture that can be sent on.
+fn is_image(part: &Written) -> bool {
+    text(part, "type") == Some(IMAGE) && text(part, "image_url").is_some()
+}
+
 /// The parts of a message: one text where there is nothing but text.
 fn content(parts: &[Written]) -> Written {
-    let is_image = |part: &Written| text(part, "type") == Some(IMAGE);
     if !parts.iter().any(is_image) {
         return Written::from(words(&Written::Array(parts.to_vec())).as_str());
     }
     let part = |part: &Written| match text(part, "image_url").filter(|_| is_image(part)) {
-        Some(url) => json!({"type": "image_url", "image_url": {"url": url}}).into(),
-        None => json!({"type": "text", "text": text(part, "text").unwrap_or_default()}).into(),
+        Some(url) => Some(json!({"type": "image_url", "image_url": {"url": url}}).into()),
+        None => Some(json!({"type": "text", "text": part.as_str().or_else(|| text(part, "text"))?}).into()),
     };
-    Written::Array(parts.iter().map(part).collect())
+    Written::Array(parts.iter().filter_map(part).collect())
 }
 
 /// The form of the text, as chat completions name it.
@@ -195,12 +254,11 @@ fn response_format(format: &Written) -> Option<Written> {
     }
 }
 
-/// The item that is being written.
+/// The item of words that is being written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Open {
     Reasoning,
     Text,
-    Call,
 }
 
 /// More of an item.
@@ -219,13 +277,15 @@ struct ItemDelta<'a> {
 struct ResponsesWriter {
     /// Everything of the response but its output, status and usage.
     frame: Value,
-    /// The tools that take text instead of arguments.
-    custom: Vec<String>,
+    tools: Vec<KnownTool>,
     /// The number of the next event.
     number: u64,
-    /// The items so far; the last is the open one.
+    /// The items so far. Words are added to the last one.
     output: Vec<Value>,
+    /// What the words of the last item are, while it is open.
     open: Option<Open>,
+    /// The calls that have begun and are not over: their places, and those of their items.
+    begun: Vec<(usize, usize)>,
 }
 
 impl ResponsesWriter {
@@ -269,10 +329,16 @@ impl ResponsesWriter {
         named_event(kind, &value, to);
     }
 
-    /// More of the item that is open.
-    fn delta(&mut self, kind: &'static str, content_index: Option<usize>, delta: &str, to: &mut Vec<u8>) {
-        let item_id = self.output.last().and_then(|item| item["id"].as_str()).unwrap_or_default();
-        let output_index = self.place();
+    /// More of an item.
+    fn delta(
+        &mut self,
+        kind: &'static str,
+        output_index: usize,
+        content_index: Option<usize>,
+        delta: &str,
+        to: &mut Vec<u8>,
+    ) {
+        let item_id = self.output[output_index]["id"].as_str().unwrap_or_default();
         let said =
             ItemDelta { kind, item_id, output_index, content_index, delta, sequence_number: self.number };
         named_event(kind, &said, to);
@@ -287,9 +353,9 @@ impl ResponsesWriter {
         self.output.last().map_or(Value::Null, |item| item["id"].clone())
     }
 
-    fn add(&mut self, open: Open, item: Value, to: &mut Vec<u8>) {
+    /// Adds an item behind the last one.
+    fn add(&mut self, item: Value, to: &mut Vec<u8>) {
         self.close(to);
-        self.open = Some(open);
         self.output.push(item.clone());
         let place = self.place();
         self.event("response.output_item.added", json!({"output_index": place, "item": item}), to);
@@ -299,15 +365,16 @@ impl ResponsesWriter {
     fn say(&mut self, open: Open, delta: &str, to: &mut Vec<u8>) {
         let (kind, word, delta_kind, id) = match open {
             Open::Reasoning => ("reasoning", "reasoning_text", "response.reasoning_text.delta", "rs"),
-            Open::Text | Open::Call => ("message", "output_text", "response.output_text.delta", "msg"),
+            Open::Text => ("message", "output_text", "response.output_text.delta", "msg"),
         };
         if self.open != Some(open) {
             let mut item = json!({"id": format!("{id}_{}", random_id()), "type": kind, "status": "in_progress", "content": []});
             match open {
                 Open::Reasoning => item["summary"] = json!([]),
-                Open::Text | Open::Call => item["role"] = "assistant".into(),
+                Open::Text => item["role"] = "assistant".into(),
             }
-            self.add(open, item, to);
+            self.add(item, to);
+            self.open = Some(open);
             let part = part(word, "");
             if let Some(item) = self.output.last_mut() {
                 item["content"] = json!([part]);
@@ -319,11 +386,12 @@ impl ResponsesWriter {
         {
             text.push_str(delta);
         }
-        self.delta(delta_kind, Some(0), delta, to);
+        self.delta(delta_kind, self.place(), Some(0), delta, to);
     }
 
-    fn begin_call(&mut self, id: &str, name: &str, to: &mut Vec<u8>) {
-        let (prefix, kind, member) = match self.custom.iter().any(|custom| custom == name) {
+    fn begin_call(&mut self, place: usize, id: &str, name: &str, to: &mut Vec<u8>) {
+        let tool = self.tools.iter().find(|tool| tool.upstream == name);
+        let (prefix, kind, member) = match tool.is_some_and(|tool| tool.is_custom) {
             true => ("ctc", "custom_tool_call", "input"),
             false => ("fc", "function_call", "arguments"),
         };
@@ -332,29 +400,57 @@ impl ResponsesWriter {
             "type": kind,
             "status": "in_progress",
             "call_id": id,
-            "name": name,
+            "name": tool.map_or(name, |tool| &tool.name),
         });
+        if let Some(namespace) = tool.and_then(|tool| tool.namespace.as_deref()) {
+            item["namespace"] = namespace.into();
+        }
         item[member] = "".into();
-        self.add(Open::Call, item, to);
+        self.add(item, to);
+        self.begun.push((place, self.place()));
     }
 
-    /// Whether the call that is open takes text instead of arguments.
-    fn is_custom(&self) -> bool {
-        self.output.last().is_some_and(|item| item["type"] == "custom_tool_call")
-    }
-
-    fn arguments(&mut self, delta: &str, to: &mut Vec<u8>) {
-        if self.is_custom() {
-            // Half of an object is no text: it comes with the whole call.
-            return;
-        }
-        if let Some(Value::String(arguments)) = self.output.last_mut().map(|item| &mut item["arguments"]) {
+    /// More of the arguments of the call at this place.
+    fn arguments(&mut self, place: usize, delta: &str, to: &mut Vec<u8>) {
+        let Some((_, at)) = self.begun.iter().copied().find(|(begun, _)| *begun == place) else { return };
+        // Half of an object is no text: it comes with the whole call.
+        if let Some(Value::String(arguments)) = self.output[at].get_mut("arguments") {
             arguments.push_str(delta);
+            self.delta("response.function_call_arguments.delta", at, None, delta, to);
         }
-        self.delta("response.function_call_arguments.delta", None, delta, to);
     }
 
-    /// Closes the item that is open.
+    /// Closes the item of a call that stands. Only here is it completed: one that was shown may still be rejected.
+    fn end_call(&mut self, call: &OutCall, to: &mut Vec<u8>) {
+        let Some(begun) = self.begun.iter().position(|(place, _)| *place == call.place) else { return };
+        let (_, at) = self.begun.remove(begun);
+        let item = &mut self.output[at];
+        item["status"] = "completed".into();
+        let is_custom = item["type"] == "custom_tool_call";
+        // What was shown while it was written may have been mended since.
+        match is_custom {
+            true => {
+                let arguments: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
+                item["input"] = arguments["input"].as_str().unwrap_or_default().into();
+            }
+            false => item["arguments"] = call.arguments.as_str().into(),
+        }
+        let item = item.clone();
+        let id = &item["id"];
+        if is_custom {
+            let input = &item["input"];
+            let said = json!({"item_id": id, "output_index": at, "delta": input});
+            let done = json!({"item_id": id, "output_index": at, "input": input});
+            self.event("response.custom_tool_call_input.delta", said, to);
+            self.event("response.custom_tool_call_input.done", done, to);
+        } else {
+            let done = json!({"item_id": id, "output_index": at, "name": item["name"], "arguments": item["arguments"]});
+            self.event("response.function_call_arguments.done", done, to);
+        }
+        self.event("response.output_item.done", json!({"output_index": at, "item": item}), to);
+    }
+
+    /// Closes the item of words that is open.
     fn close(&mut self, to: &mut Vec<u8>) {
         let Some(open) = self.open.take() else { return };
         let place = self.place();
@@ -362,29 +458,13 @@ impl ResponsesWriter {
             item["status"] = "completed".into();
         }
         let item = self.output.last().cloned().unwrap_or_default();
-        let id = item["id"].clone();
-        match open {
-            Open::Call if self.is_custom() => {
-                let input = &item["input"];
-                let said = json!({"item_id": id, "output_index": place, "delta": input});
-                let done = json!({"item_id": id, "output_index": place, "input": input});
-                self.event("response.custom_tool_call_input.delta", said, to);
-                self.event("response.custom_tool_call_input.done", done, to);
-            }
-            Open::Call => {
-                let done = json!({"item_id": id, "output_index": place, "name": item["name"], "arguments": item["arguments"]});
-                self.event("response.function_call_arguments.done", done, to);
-            }
-            Open::Reasoning | Open::Text => {
-                let word = if open == Open::Text { "output_text" } else { "reasoning_text" };
-                let part = item["content"][0].clone();
-                let done =
-                    json!({"item_id": id, "output_index": place, "content_index": 0, "text": part["text"]});
-                self.event(&format!("response.{word}.done"), done, to);
-                let done = json!({"item_id": id, "output_index": place, "content_index": 0, "part": part});
-                self.event("response.content_part.done", done, to);
-            }
-        }
+        let id = &item["id"];
+        let word = if open == Open::Text { "output_text" } else { "reasoning_text" };
+        let part = &item["content"][0];
+        let done = json!({"item_id": id, "output_index": place, "content_index": 0, "text": part["text"]});
+        self.event(&format!("response.{word}.done"), done, to);
+        let done = json!({"item_id": id, "output_index": place, "content_index": 0, "part": part});
+        self.event("response.content_part.done", done, to);
         self.event("response.output_item.done", json!({"output_index": place, "item": item}), to);
     }
 }
@@ -423,23 +503,14 @@ impl Writer for ResponsesWriter {
         match out {
             Out::Text(text) => self.say(Open::Text, text, to),
             Out::Reasoning(text) => self.say(Open::Reasoning, text, to),
-            Out::CallBegun { id, name, .. } => self.begin_call(id, name, to),
-            Out::CallArguments { delta, .. } => self.arguments(delta, to),
+            Out::CallBegun { place, id, name } => self.begin_call(*place, id, name, to),
+            Out::CallArguments { place, delta } => self.arguments(*place, delta, to),
             Out::Call(call) => {
                 if !call.begun {
-                    self.begin_call(&call.id, &call.name, to);
-                    self.arguments(&call.arguments, to);
+                    self.begin_call(call.place, &call.id, &call.name, to);
+                    self.arguments(call.place, &call.arguments, to);
                 }
-                let is_custom = self.is_custom();
-                if let Some(item) = self.output.last_mut().filter(|_| self.open == Some(Open::Call)) {
-                    // What was shown while it was written may have been mended since.
-                    let arguments: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
-                    match is_custom {
-                        true => item["input"] = arguments["input"].as_str().unwrap_or_default().into(),
-                        false => item["arguments"] = call.arguments.as_str().into(),
-                    }
-                }
-                self.close(to);
+                self.end_call(call, to);
             }
             Out::Ping => to.extend_from_slice(b": ping\n\n"),
             Out::End(ending) => {
@@ -453,6 +524,9 @@ impl Writer for ResponsesWriter {
             }
             Out::Fault(fault) => {
                 self.close(to);
+                for (_, at) in self.begun.drain(..) {
+                    self.output[at]["status"] = "incomplete".into();
+                }
                 let mut response = self.response("failed", None);
                 response["error"] = json!({"code": fault.code, "message": fault.message});
                 self.event("response.failed", json!({"response": response}), to);

@@ -62,6 +62,13 @@ impl Told {
         Told::stream(&pieces.collect::<Vec<_>>(), "stop")
     }
 
+    /// An answer of Ollama's with this text.
+    pub(crate) fn ollama(text: &str) -> Told {
+        let said = json!({"message": {"role": "assistant", "content": text}, "done": false});
+        let body = format!("{said}\n{}\n", json!({"done": true, "done_reason": "stop"})).into_bytes();
+        Told { status: 200, content_type: "application/x-ndjson", body, cut: 0, headers: Vec::new() }
+    }
+
     /// A rejection.
     pub(crate) fn rejection(status: u16, message: &str) -> Told {
         let body = json!({"error": {"message": message}}).to_string().into_bytes();
@@ -146,6 +153,7 @@ pub(crate) async fn upstream(script: &Script) -> SocketAddr {
     let router = axum::Router::new()
         .route("/v1/chat/completions", post(told))
         .route("/v1/embeddings", post(told))
+        .route("/api/chat", post(told))
         .fallback(any(|| async { Response::builder().status(404).body(Body::empty()).unwrap() }))
         .with_state(script.clone());
     let accepted = script.accepted.clone();
