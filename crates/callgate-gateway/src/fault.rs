@@ -46,7 +46,8 @@ impl Fault {
     pub(crate) fn of_model(fault: &ModelFault) -> Self {
         let status = match fault.code {
             FaultCode::Rejected => {
-                fault.status.filter(|status| *status != 401 && *status != 403).unwrap_or(502)
+                let is_theirs = |status: &u16| (400..500).contains(status) && ![401, 403].contains(status);
+                fault.status.filter(is_theirs).unwrap_or(502)
             }
             FaultCode::FirstByteTimeout
             | FaultCode::IdleTimeout

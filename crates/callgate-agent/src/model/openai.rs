@@ -118,11 +118,15 @@ impl Format for OpenAiFormat {
             } else {
                 let said = &choice["delta"];
                 words(said, chunks);
-                let calls = said["tool_calls"].items().iter().enumerate();
-                chunks.extend(calls.map(|(call_number, call)| {
-                    let function = format!("/choices/{number}/delta/tool_calls/{call_number}/function");
-                    delta(call, &call["function"], || part.written(&format!("{function}/arguments")))
-                }));
+                let list = format!("/choices/{number}/delta/tool_calls");
+                let one = |call: &Json<'_>, place: String| {
+                    delta(call, &call["function"], || part.written(&format!("{place}/function/arguments")))
+                };
+                let calls = &said["tool_calls"];
+                // One call without its list is a call.
+                chunks.extend(calls.is_object().then(|| one(calls, list.clone())));
+                let calls = calls.items().iter().enumerate();
+                chunks.extend(calls.map(|(call_number, call)| one(call, format!("{list}/{call_number}"))));
                 // The forms that came before lists of calls, and before messages.
                 if said["function_call"].is_object() {
                     let arguments = format!("/choices/{number}/delta/function_call/arguments");
@@ -138,8 +142,14 @@ impl Format for OpenAiFormat {
     }
 
     fn end(&self, closed: bool) -> Option<ModelChunk> {
-        // The count of tokens comes after the reason, so the reason alone does not end the answer.
-        let reason = FinishReason::from_word(self.word.as_deref().filter(|_| closed)?);
+        // The count of tokens comes after the reason, so the reason alone does not end the answer. Where the answer is
+        // closed and no reason was given, nobody has said why.
+        let has_answer = self.choices.contains(&self.choice);
+        let reason = match self.word.as_deref().filter(|_| closed) {
+            Some(word) => FinishReason::from_word(word),
+            None if closed && has_answer => FinishReason::Unknown,
+            None => return None,
+        };
         Some(ModelChunk::End { reason, usage: self.usage })
     }
 

@@ -43,7 +43,8 @@ pub(super) fn read(body: &Written) -> Result<Reading, Fault> {
             .map(|function| Written::object([("type", "function".into()), ("function", function.clone())])),
     );
     let choice = body.get("tool_choice").or_else(|| body.get("function_call"));
-    asked.choice = ToolChoice::of_openai(choice).map_err(|why| Fault::bad_request(why).at("tool_choice"))?;
+    asked.choice = ToolChoice::of_openai(choice, &mut asked.tools)
+        .map_err(|why| Fault::bad_request(why).at("tool_choice"))?;
     asked.parallel = body.get("parallel_tool_calls") != Some(&Written::Bool(false));
     asked.stream = is_true(body, "stream");
     if body.get("n").is_some_and(|n| !matches!(n, Written::Null) && *n != Written::Number("1".to_owned())) {

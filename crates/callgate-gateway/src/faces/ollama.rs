@@ -34,7 +34,7 @@ pub(super) fn read(body: &Written, generates: bool) -> Result<Reading, Fault> {
         }
     }
     asked.tools = items(body, "tools").to_vec();
-    asked.choice = ToolChoice::of_openai(body.get("tool_choice"))
+    asked.choice = ToolChoice::of_openai(body.get("tool_choice"), &mut asked.tools)
         .map_err(|why| Fault::bad_request(why).at("tool_choice"))?;
     // Ollama streams unless told otherwise.
     asked.stream = body.get("stream") != Some(&Written::Bool(false));

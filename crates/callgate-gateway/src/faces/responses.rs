@@ -38,7 +38,7 @@ pub(super) fn read(body: &Written) -> Result<Reading, Fault> {
         _ => return Err(Fault::bad_request("`input` is neither text nor a list").at("input")),
     }
     tools(items(body, "tools"), "", &mut asked);
-    asked.choice = ToolChoice::of_openai(body.get("tool_choice"))
+    asked.choice = ToolChoice::of_openai(body.get("tool_choice"), &mut asked.tools)
         .map_err(|why| Fault::bad_request(why).at("tool_choice"))?;
     asked.parallel = body.get("parallel_tool_calls") != Some(&Written::Bool(false));
     asked.stream = is_true(body, "stream");
