@@ -88,6 +88,8 @@ pub(super) struct OpenAiFormat {
     /// The choices that have been seen.
     pub(super) choices: BTreeSet<u64>,
     word: Option<String>,
+    /// Whether it was said in so many words, or by the form of a whole message, that nothing is missing.
+    is_whole: bool,
     usage: Usage,
     served: Served,
 }
@@ -114,6 +116,7 @@ impl Format for OpenAiFormat {
                 continue;
             }
             if choice["message"].is_object() {
+                self.is_whole = true;
                 message(part, &format!("/choices/{number}/message"), chunks);
             } else {
                 let said = &choice["delta"];
@@ -142,12 +145,13 @@ impl Format for OpenAiFormat {
     }
 
     fn end(&self, closed: bool) -> Option<ModelChunk> {
-        // The count of tokens comes after the reason, so the reason alone does not end the answer. Where the answer is
-        // closed and no reason was given, nobody has said why.
-        let has_answer = self.choices.contains(&self.choice);
-        let reason = match self.word.as_deref().filter(|_| closed) {
+        // The count of tokens comes after the reason, so the reason alone does not end the answer. A whole answer without
+        // a reason is whole, and nobody has said why it ended.
+        let has_answer = self.is_whole && self.choices.contains(&self.choice);
+        let reason = match self.word.as_deref() {
+            _ if !closed => return None,
             Some(word) => FinishReason::from_word(word),
-            None if closed && has_answer => FinishReason::Unknown,
+            None if has_answer => FinishReason::Unknown,
             None => return None,
         };
         Some(ModelChunk::End { reason, usage: self.usage })
@@ -157,7 +161,8 @@ impl Format for OpenAiFormat {
         self.served.clone()
     }
 
-    fn closed_by(&self, data: &str) -> bool {
+    fn closed_by(&mut self, data: &str) -> bool {
+        self.is_whole |= data == "[DONE]";
         data == "[DONE]"
     }
 
