@@ -94,8 +94,8 @@ impl ToolChoice {
         }
     }
 
-    /// From the words of OpenAI's two APIs, and of Ollama.
-    pub(crate) fn of_openai(choice: Option<&Written>) -> Result<Self, String> {
+    /// From the words of OpenAI's two APIs, and of Ollama; among the tools stay those that it allows.
+    pub(crate) fn of_openai(choice: Option<&Written>, tools: &mut Vec<Written>) -> Result<Self, String> {
         let Some(choice) = choice.filter(|choice| **choice != Written::Null) else {
             return Ok(ToolChoice::Auto);
         };
@@ -112,10 +112,20 @@ impl ToolChoice {
         match (named, text(choice, "type")) {
             (Some(name), _) => Ok(ToolChoice::Named(name.to_owned())),
             // A choice among some of the tools: at least one, or none.
-            (None, Some("allowed_tools")) => ToolChoice::of_openai(choice.get("mode")),
+            (None, Some("allowed_tools")) => {
+                let among = choice.get("allowed_tools").unwrap_or(choice);
+                let allowed: Vec<&str> = items(among, "tools").iter().filter_map(name_of).collect();
+                tools.retain(|tool| name_of(tool).is_some_and(|name| allowed.contains(&name)));
+                ToolChoice::of_openai(among.get("mode"), tools)
+            }
             _ => Err("`tool_choice` names no function".to_owned()),
         }
     }
+}
+
+/// The name of a tool, in either of OpenAI's forms.
+pub(crate) fn name_of(tool: &Written) -> Option<&str> {
+    text(tool.get("function").unwrap_or(tool), "name")
 }
 
 /// The text of a member.

@@ -368,6 +368,12 @@ impl Settings {
     /// Reads YAML text.
     pub fn parse(text: &str) -> Result<Self, SettingsError> {
         let fault = |faults: Vec<String>| SettingsError { path: None, faults };
+        // A file that is just being written is empty, and would take away every key and every limit.
+        let is_said = |line: &str| !line.trim().is_empty() && !line.trim_start().starts_with(['#', '%', '-']);
+        if !text.lines().any(is_said) {
+            let why = "there is no setting in it; leave the file out where none is wanted, or name one: `upstreams: []`";
+            return Err(fault(vec![why.to_owned()]));
+        }
         let settings: Settings = from_yaml(text).map_err(|error| fault(vec![error.to_string()]))?;
         settings.check().map_err(fault)?;
         Ok(settings)

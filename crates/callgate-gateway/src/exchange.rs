@@ -5,9 +5,9 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
-use callgate::{Call, Code, Event, FinishReason, Rejected, Response, Session};
+use callgate::{Call, Code, Event, Finding, FinishReason, Rejected, Response, Session};
 use callgate_agent::id::random_id;
-use callgate_agent::model::{Collected, ModelChunk, ModelChunks, ModelFault, Usage};
+use callgate_agent::model::{Collected, ModelChunk, ModelFault, Usage};
 use callgate_agent::report::Part;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -23,7 +23,7 @@ use crate::recent::Exchange;
 use crate::records::Records;
 use crate::settle::{self, Outcome};
 use crate::shown::Shown;
-use crate::upstream::{Upstream, is_another_worth};
+use crate::upstream::{Chunks, Upstream, is_another_worth};
 use crate::wire::{self, Manner, Wire};
 
 /// The most parts of an answer that wait for others which came with them.
@@ -127,7 +127,7 @@ pub(crate) async fn run(
 }
 
 /// Asks the servers of the model, one after the other, until one answers.
-async fn ask<'a>(means: &Means<'a>, asked: &Asked) -> Result<(Box<dyn ModelChunks>, &'a Upstream), Fault> {
+async fn ask<'a>(means: &Means<'a>, asked: &Asked) -> Result<(Chunks, &'a Upstream), Fault> {
     let mut last = None;
     for upstream in &means.upstreams {
         match send(means.plan, asked, upstream).await {
@@ -156,11 +156,7 @@ async fn ask<'a>(means: &Means<'a>, asked: &Asked) -> Result<(Box<dyn ModelChunk
 }
 
 /// Sends a request to one server.
-pub(crate) async fn send(
-    plan: &Plan,
-    asked: &Asked,
-    upstream: &Upstream,
-) -> Result<Box<dyn ModelChunks>, ModelFault> {
+pub(crate) async fn send(plan: &Plan, asked: &Asked, upstream: &Upstream) -> Result<Chunks, ModelFault> {
     let manner = Manner {
         calls: plan.calls,
         model: &plan.model,
@@ -175,7 +171,7 @@ pub(crate) async fn send(
 pub(crate) async fn read(
     plan: &Plan,
     asked: &Asked,
-    mut chunks: Box<dyn ModelChunks>,
+    mut chunks: Chunks,
     client: Option<(&ToClient, &mut Shown)>,
     seen: Option<&mut Exchange>,
 ) -> Result<Judged, Broken> {
@@ -414,11 +410,13 @@ fn verdict(
         .collect();
     let stripped: Vec<&str> =
         response.calls.iter().filter(|_| is_silent).map(|call| call.name.as_str()).collect();
-    let findings: Vec<Value> = response
-        .findings
-        .iter()
-        .map(|finding| json!({"code": finding.code.word(), "message": finding.message}))
-        .collect();
+    let told = |finding: &Finding| json!({"code": finding.code.word(), "message": finding.message});
+    let of_calls =
+        response.calls.iter().flat_map(|call| call.findings.iter().map(move |finding| (call, finding)));
+    let of_calls = of_calls.map(|(call, finding)| {
+        json!({"code": finding.code.word(), "message": finding.message, "id": call.id, "name": call.name})
+    });
+    let findings: Vec<Value> = response.findings.iter().map(told).chain(of_calls).collect();
     let mut verdict = serde_json::Map::new();
     for (key, value) in [
         ("repaired", Value::from(repaired)),

@@ -41,12 +41,15 @@ impl Fault {
         self
     }
 
-    /// What a model's server did, in the words of a gateway: a rejection keeps its status, since it is the client's to
-    /// mend; everything else is a bad gateway, or one that waited too long.
+    /// What a model's server did, in the words of a gateway: a rejection keeps its status where it is the client's to mend
+    /// or the server is busy; everything else is a bad gateway, or one that waited too long.
     pub(crate) fn of_model(fault: &ModelFault) -> Self {
         let status = match fault.code {
             FaultCode::Rejected => {
-                fault.status.filter(|status| *status != 401 && *status != 403).unwrap_or(502)
+                let is_theirs = |status: &u16| {
+                    (400..500).contains(status) && ![401, 403].contains(status) || *status == 503
+                };
+                fault.status.filter(is_theirs).unwrap_or(502)
             }
             FaultCode::FirstByteTimeout
             | FaultCode::IdleTimeout

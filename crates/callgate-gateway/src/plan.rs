@@ -3,16 +3,19 @@
 use std::collections::VecDeque;
 use std::sync::Mutex;
 
-use callgate::internal::policy::{ExtraArgs, RequireCall};
+use callgate::internal::policy::{ExtraArgs, Foreign, RequireCall};
 use callgate::{Gate, Profile, Record, Registry};
 use callgate_agent::written::Written;
 
-use crate::asked::{Asked, ToolChoice, text};
+use crate::asked::{Asked, ToolChoice, name_of};
 use crate::config::{CallsBy, Settings};
 use crate::fault::Fault;
 
 /// How many gates are kept: a client sends the same tools with every request.
 const KEPT: usize = 64;
+
+/// The dialect in which no text is a call.
+const NO_TEXT: &str = "native";
 
 /// How one request is asked and judged.
 #[derive(Clone)]
@@ -93,7 +96,11 @@ impl Planner {
         let taught = dialect.or_else(|| profile.teaches()).or_else(|| Record::builtin().first());
         let record = taught.ok_or_else(|| Fault::new(500, "no-dialect", "there is no dialect at all"))?;
         let named = if calls == CallsBy::Prompt { Some(record) } else { dialect };
-        let gate = self.gate(asked, &profile, named)?;
+        // Without tools there is no call, whatever the words look like: they are asked for and passed on as they are.
+        let has_tools = !asked.tools.is_empty();
+        let calls = if has_tools || calls == CallsBy::Prompt { calls } else { CallsBy::Native };
+        let dialect = if has_tools { named.map(|record| &*record.name) } else { Some(NO_TEXT) };
+        let gate = self.gate(asked, &profile, dialect)?;
         Ok(Plan {
             gate,
             calls,
@@ -104,15 +111,10 @@ impl Planner {
         })
     }
 
-    fn gate(
-        &self,
-        asked: &Asked,
-        profile: &Profile,
-        dialect: Option<&'static Record>,
-    ) -> Result<Gate, Fault> {
+    fn gate(&self, asked: &Asked, profile: &Profile, dialect: Option<&'static str>) -> Result<Gate, Fault> {
         let base = BaseKey {
             profile: profile.name(),
-            dialect: dialect.map(|record| &*record.name),
+            dialect,
             is_required: matches!(asked.choice, ToolChoice::Required | ToolChoice::Named(_)),
             parallel: asked.parallel,
             is_strict: asked.is_strict(),
@@ -167,13 +169,13 @@ fn build(key: &BaseKey, profile: &Profile) -> Result<Gate, Fault> {
     if key.is_strict {
         policy.extra_args = ExtraArgs::Reject;
     }
+    let reads_text = key.dialect != Some(NO_TEXT);
+    if !reads_text {
+        policy.foreign = Foreign::Ignore;
+    }
     let mut builder = Gate::builder().profile(*profile).policy(policy);
-    if let Some(dialect) = key.dialect {
+    for dialect in key.dialect.into_iter().chain(reads_text.then_some("auto")) {
         builder = builder.dialect(dialect);
     }
-    builder.dialect("auto").build().map_err(|error| Fault::new(500, "no-gate", error.to_string()))
-}
-
-fn name_of(tool: &Written) -> Option<&str> {
-    text(tool.get("function").unwrap_or(tool), "name")
+    builder.build().map_err(|error| Fault::new(500, "no-gate", error.to_string()))
 }

@@ -40,7 +40,11 @@ pub(crate) async fn settle(
         return Ok(Outcome { response, usage, retries: 0, failure: None, waited });
     }
     // More calls than were asked for are left out, and not asked for again.
-    let (worth, surplus): (Vec<_>, Vec<_>) = response.rejected.drain(..).partition(is_worth_asking);
+    let (mut worth, mut surplus): (Vec<_>, Vec<_>) = response.rejected.drain(..).partition(is_worth_asking);
+    if !asked.parallel {
+        // One call is all that may come: where one stands nothing is asked for, else the first that was tried.
+        surplus.extend(worth.drain(usize::from(response.calls.is_empty()).min(worth.len())..));
+    }
     response.rejected = worth;
     let budget = means.settings.retries;
     let settings =
@@ -51,11 +55,14 @@ pub(crate) async fn settle(
     let until = deadline(means.settings);
     let mut step = retry.first(response, usage);
     let mut spent = 0;
+    let mut was_asked = false;
     let (mut response, usage, retries, unsettled) = loop {
         let ask = match step {
             Step::Settled(settled) => break (settled.response, settled.usage, settled.retry_count, None),
             Step::Failed(error) => {
-                let why = error.summary();
+                let words = error.last_words().filter(|words| !words.is_empty());
+                let said = words.map_or_else(String::new, |words| format!("; it said: {}", excerpt(words)));
+                let why = error.summary() + &said;
                 break (error.response, error.usage, error.attempts, Some(why));
             }
             Step::Ask(ask) => ask,
@@ -72,6 +79,7 @@ pub(crate) async fn settle(
         }
         again.messages.extend(answer_said.take().map(|said| message("assistant", text_of(&said))));
         again.messages.push(message("user", ask.prompt));
+        was_asked = true;
         let since = Instant::now();
         let answer = async {
             let chunks = send(means.plan, &again, upstream).await.map_err(|fault| Fault::of_model(&fault))?;
@@ -107,12 +115,21 @@ pub(crate) async fn settle(
             false => rejected.join(" "),
         };
         match retries {
-            0 => reasons,
+            0 if !was_asked => reasons,
             _ => format!("{reasons} ({why}.)"),
         }
     });
     response.rejected.extend(surplus);
     Ok(Outcome { response, usage, retries, failure, waited })
+}
+
+/// The start of what a model said, which may be long.
+fn excerpt(words: &str) -> String {
+    let mut start: String = words.chars().take(500).collect();
+    if start.len() < words.len() {
+        start.push('…');
+    }
+    start
 }
 
 fn text_of(message: &Message) -> String {

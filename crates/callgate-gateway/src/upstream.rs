@@ -8,8 +8,8 @@ use callgate::Registry;
 use callgate_agent::audit::REDACTED;
 use callgate_agent::history::{CallStyle, Message};
 use callgate_agent::model::{
-    Address, ChatRequest, FaultCode, Model, ModelChunks, ModelFault, Ollama, OpenAi, Parameters, RuleModel,
-    Secret, Server,
+    Address, ChatRequest, FaultCode, Model, ModelChunk, ModelChunks, ModelFault, Ollama, OpenAi, Parameters,
+    RuleModel, Secret, Server,
 };
 use callgate_agent::written::Written;
 use serde_json::Value;
@@ -40,6 +40,27 @@ enum Kind {
     OpenAi(OpenAi, Address),
     Ollama(Ollama, Address),
     Scripted,
+}
+
+/// The chunks of an answer, whose faults do not hold the server's key.
+pub(crate) struct Chunks {
+    chunks: Box<dyn ModelChunks>,
+    key: Option<String>,
+}
+
+impl Chunks {
+    /// The next chunk; nothing after the end. Whoever stops waiting for it loses nothing.
+    pub(crate) async fn next(&mut self) -> Result<Option<ModelChunk>, ModelFault> {
+        self.chunks.next().await.map_err(|fault| without_key(self.key.as_deref(), fault))
+    }
+}
+
+/// A fault whose message does not hold the key, whatever the server says.
+fn without_key(key: Option<&str>, mut fault: ModelFault) -> ModelFault {
+    if let Some(key) = key {
+        fault.message = fault.message.replace(key, REDACTED);
+    }
+    fault
 }
 
 impl Upstream {
@@ -126,31 +147,27 @@ impl Upstream {
     }
 
     /// Sends a request.
-    pub(crate) async fn ask(
-        &self,
-        body: &Written,
-        trace: Option<&Trace>,
-    ) -> Result<Box<dyn ModelChunks>, ModelFault> {
+    pub(crate) async fn ask(&self, body: &Written, trace: Option<&Trace>) -> Result<Chunks, ModelFault> {
         let headers = trace.map(Trace::headers).unwrap_or_default();
         let asked = match &self.kind {
             Kind::OpenAi(server, _) => server.ask(body.to_string().into_bytes(), &headers).await,
             Kind::Ollama(server, _) => server.ask(body.to_string().into_bytes(), &headers).await,
             Kind::Scripted => scripted(body).await,
         };
-        let asked = asked.map_err(|fault| self.without_key(fault));
+        let asked = asked.map_err(|fault| without_key(self.secret(), fault)).map(|chunks| {
+            let key = self.secret().map(str::to_owned);
+            Chunks { chunks, key }
+        });
         let is_down = asked.as_ref().is_err_and(is_another_worth);
         let since = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX).max(1);
         self.failed.store(if is_down { since } else { 0 }, Ordering::Relaxed);
         asked
     }
 
-    /// A fault whose message does not hold the key, whatever the server says.
-    fn without_key(&self, mut fault: ModelFault) -> ModelFault {
-        let key = self.key.as_ref().and_then(|key| key.to_str().ok()?.strip_prefix("Bearer "));
-        if let Some(key) = key.filter(|key| !key.is_empty()) {
-            fault.message = fault.message.replace(key, REDACTED);
-        }
-        fault
+    /// Its key as it is written.
+    fn secret(&self) -> Option<&str> {
+        let key = self.key.as_ref()?.to_str().ok()?.strip_prefix("Bearer ")?;
+        (!key.is_empty()).then_some(key)
     }
 
     fn is_resting(&self) -> bool {

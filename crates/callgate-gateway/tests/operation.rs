@@ -102,7 +102,7 @@ async fn what_failed_is_counted_once_and_said_with_its_code() {
         assert!(!line.contains("sk-abc"), "{line}");
     }
     let metrics = send(running.address, "GET", "/metrics", &[], Vec::new()).await.body;
-    assert!(metrics.contains("callgate_requests_total{api=\"chat\",status=\"500\"} 2"), "{metrics}");
+    assert!(metrics.contains("callgate_requests_total{api=\"chat\",status=\"502\"} 2"), "{metrics}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -408,25 +408,29 @@ impl AnyFormat {
             AnyFormat::Conversation(format) => format,
         }
     }
+
+    fn inner_mut(&mut self) -> &mut dyn Format {
+        match self {
+            AnyFormat::OpenAi(format) => format,
+            AnyFormat::Responses(format) => format,
+            AnyFormat::Anthropic(format) => format,
+            AnyFormat::Ollama(format) => format,
+            AnyFormat::Conversation(format) => format,
+        }
+    }
 }
 
 impl Format for AnyFormat {
     fn value(&mut self, part: &Part<'_>, chunks: &mut VecDeque<ModelChunk>) {
-        match self {
-            AnyFormat::OpenAi(format) => format.value(part, chunks),
-            AnyFormat::Responses(format) => format.value(part, chunks),
-            AnyFormat::Anthropic(format) => format.value(part, chunks),
-            AnyFormat::Ollama(format) => format.value(part, chunks),
-            AnyFormat::Conversation(format) => format.value(part, chunks),
-        }
+        self.inner_mut().value(part, chunks);
     }
 
     fn end(&self, closed: bool) -> Option<ModelChunk> {
         self.inner().end(closed)
     }
 
-    fn closed_by(&self, data: &str) -> bool {
-        self.inner().closed_by(data)
+    fn closed_by(&mut self, data: &str) -> bool {
+        self.inner_mut().closed_by(data)
     }
 
     fn word(&self) -> Option<&str> {

@@ -88,6 +88,8 @@ pub(super) struct OpenAiFormat {
     /// The choices that have been seen.
     pub(super) choices: BTreeSet<u64>,
     word: Option<String>,
+    /// Whether it was said in so many words, or by the form of a whole message, that nothing is missing.
+    is_whole: bool,
     usage: Usage,
     served: Served,
 }
@@ -114,15 +116,20 @@ impl Format for OpenAiFormat {
                 continue;
             }
             if choice["message"].is_object() {
+                self.is_whole = true;
                 message(part, &format!("/choices/{number}/message"), chunks);
             } else {
                 let said = &choice["delta"];
                 words(said, chunks);
-                let calls = said["tool_calls"].items().iter().enumerate();
-                chunks.extend(calls.map(|(call_number, call)| {
-                    let function = format!("/choices/{number}/delta/tool_calls/{call_number}/function");
-                    delta(call, &call["function"], || part.written(&format!("{function}/arguments")))
-                }));
+                let list = format!("/choices/{number}/delta/tool_calls");
+                let one = |call: &Json<'_>, place: String| {
+                    delta(call, &call["function"], || part.written(&format!("{place}/function/arguments")))
+                };
+                let calls = &said["tool_calls"];
+                // One call without its list is a call.
+                chunks.extend(calls.is_object().then(|| one(calls, list.clone())));
+                let calls = calls.items().iter().enumerate();
+                chunks.extend(calls.map(|(call_number, call)| one(call, format!("{list}/{call_number}"))));
                 // The forms that came before lists of calls, and before messages.
                 if said["function_call"].is_object() {
                     let arguments = format!("/choices/{number}/delta/function_call/arguments");
@@ -138,8 +145,15 @@ impl Format for OpenAiFormat {
     }
 
     fn end(&self, closed: bool) -> Option<ModelChunk> {
-        // The count of tokens comes after the reason, so the reason alone does not end the answer.
-        let reason = FinishReason::from_word(self.word.as_deref().filter(|_| closed)?);
+        // The count of tokens comes after the reason, so the reason alone does not end the answer. A whole answer without
+        // a reason is whole, and nobody has said why it ended.
+        let has_answer = self.is_whole && self.choices.contains(&self.choice);
+        let reason = match self.word.as_deref() {
+            _ if !closed => return None,
+            Some(word) => FinishReason::from_word(word),
+            None if has_answer => FinishReason::Unknown,
+            None => return None,
+        };
         Some(ModelChunk::End { reason, usage: self.usage })
     }
 
@@ -147,7 +161,8 @@ impl Format for OpenAiFormat {
         self.served.clone()
     }
 
-    fn closed_by(&self, data: &str) -> bool {
+    fn closed_by(&mut self, data: &str) -> bool {
+        self.is_whole |= data == "[DONE]";
         data == "[DONE]"
     }
 

@@ -19,7 +19,7 @@ pub(crate) trait Format: Send {
     fn end(&self, closed: bool) -> Option<ModelChunk>;
 
     /// The server says in its own words that nothing more will come.
-    fn closed_by(&self, data: &str) -> bool {
+    fn closed_by(&mut self, data: &str) -> bool {
         let _ = data;
         false
     }

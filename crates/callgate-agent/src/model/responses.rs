@@ -58,7 +58,7 @@ impl Format for ResponsesFormat {
         self.is_over.then_some(ModelChunk::End { reason, usage: self.usage })
     }
 
-    fn closed_by(&self, data: &str) -> bool {
+    fn closed_by(&mut self, data: &str) -> bool {
         data == "[DONE]"
     }
 

@@ -131,11 +131,19 @@ impl RetryError {
     pub fn summary(&self) -> String {
         let what = match self.code {
             RetryErrorCode::RetryExhausted => "Failed to parse tool calls",
+            RetryErrorCode::Repeated if self.last_words().is_some() => "The model made no call",
             RetryErrorCode::Repeated => "The model repeated its rejected call exactly,",
             RetryErrorCode::Cancelled => "Cancelled",
             RetryErrorCode::Interrupted => "The model could not be asked again",
         };
         format!("{what} after {} retry attempts", self.attempts)
+    }
+
+    /// What the model said last, if that was words and no call at all; perhaps nothing.
+    pub fn last_words(&self) -> Option<&str> {
+        let response = &self.log.last()?.response;
+        let is_prose = response.calls.is_empty() && response.rejected.is_empty();
+        is_prose.then(|| response.text.trim())
     }
 
     /// The way out.

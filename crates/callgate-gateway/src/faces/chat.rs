@@ -44,7 +44,8 @@ pub(super) fn read(body: &Written) -> Result<Reading, Fault> {
     );
     let has_functions = items(body, "tools").is_empty() && !items(body, "functions").is_empty();
     let choice = body.get("tool_choice").or_else(|| body.get("function_call"));
-    asked.choice = ToolChoice::of_openai(choice).map_err(|why| Fault::bad_request(why).at("tool_choice"))?;
+    asked.choice = ToolChoice::of_openai(choice, &mut asked.tools)
+        .map_err(|why| Fault::bad_request(why).at("tool_choice"))?;
     // A message of that form has room for one call.
     asked.parallel = !has_functions && body.get("parallel_tool_calls") != Some(&Written::Bool(false));
     asked.stream = is_true(body, "stream");

@@ -47,7 +47,7 @@ pub(super) fn read(body: &Written, generates: bool) -> Result<Reading, Fault> {
     }
     if !asked.is_load {
         asked.tools = items(body, "tools").to_vec();
-        asked.choice = ToolChoice::of_openai(body.get("tool_choice"))
+        asked.choice = ToolChoice::of_openai(body.get("tool_choice"), &mut asked.tools)
             .map_err(|why| Fault::bad_request(why).at("tool_choice"))?;
     }
     // Ollama streams unless told otherwise.

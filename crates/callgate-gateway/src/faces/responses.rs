@@ -40,7 +40,8 @@ pub(super) fn read(body: &Written) -> Result<Reading, Fault> {
         _ => return Err(Fault::bad_request("`input` is neither text nor a list").at("input")),
     }
     let choice = body.get("tool_choice");
-    asked.choice = ToolChoice::of_openai(choice).map_err(|why| Fault::bad_request(why).at("tool_choice"))?;
+    asked.choice = ToolChoice::of_openai(choice, &mut asked.tools)
+        .map_err(|why| Fault::bad_request(why).at("tool_choice"))?;
     if let ToolChoice::Named(name) = &mut asked.choice {
         *name = upstream_name(name, choice.and_then(|choice| text(choice, "namespace")), &known);
     }

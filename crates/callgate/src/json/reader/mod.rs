@@ -594,8 +594,7 @@ mod tests {
             let mut reader = Reader::new(Syntax::Bare).with_quote("「「".into());
             push_in_pieces(&mut reader, text, size);
             assert_eq!(reader.state(), ReaderState::Done, "{size}");
-            let expected = "{\"a\": \"say \\\"ü」」, 「x\"";
-            assert!(reader.text().starts_with(expected), "{size} {}", reader.text());
+            assert!(reader.text().starts_with(r#"{"a": "say \"ü」」, 「x""#), "{size} {}", reader.text());
         }
     }
 }
