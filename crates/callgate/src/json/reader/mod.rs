@@ -436,12 +436,11 @@ impl Reader {
     /// [`Reader::close`] make a late repair.
     pub fn text(&self) -> &str {
         let output = self.shown();
-        match &self.string {
+        match (&self.string, self.undecided_braces()) {
+            (_, Some(braces)) => &output.text[..braces],
             // A key may still turn out to have ended earlier.
-            Some(open) if open.key && !self.around.is_reading_again() => {
-                &output.text[..self.undecided_braces().unwrap_or(open.start)]
-            }
-            _ => &output.text[..self.undecided_braces().unwrap_or(output.text.len())],
+            (Some(open), _) if open.key && !self.around.is_reading_again() => &output.text[..open.start],
+            _ => &output.text,
         }
     }
 
