@@ -480,6 +480,6 @@ mod tests {
         assert!(faults[0].starts_with("upstreams[0].url"), "{faults:?}");
         assert!(faults[1].contains("klingon"), "{faults:?}");
         assert!(Settings::parse("unknown: 1").is_err());
-        assert!(Settings::parse("").is_ok());
+        assert!(Settings::parse("").is_err_and(|error| error.faults[0].contains("no setting")));
     }
 }
