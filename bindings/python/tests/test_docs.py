@@ -15,18 +15,18 @@ from conftest import ROOT
 
 import callgate
 
-PAGES = [ROOT / "docs/python.md", ROOT / "bindings/python/README.md"]
+PAGES = [ROOT / "docs/python.md", ROOT / "bindings/python/README.md", ROOT / "README.md"]
 ADAPTERS = ["vllm", "sglang", "litellm", "langchain", "pydantic_ai"]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_block_runs(page: Path, tmp_path: Path) -> None:
     text = page.read_text(encoding="utf-8")
     blocks = [match for match in re.finditer(r"^```python\n(.*?)^```$", text, re.M | re.S)]
     assert blocks
     assert text.count("```python") == len(blocks), "a block that is not closed, or is indented"
     # As a module of its own, since types are looked up by the names of their module.
-    module = type(sys)(f"page_{page.stem}")
+    module = type(sys)(f"page_{PAGES.index(page)}")
     sys.modules[module.__name__] = module
     for match in blocks:
         needs = re.findall(r"^# needs (\w+)$", match[1], re.M)
