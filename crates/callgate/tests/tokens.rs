@@ -36,6 +36,21 @@ const TOKENS: &[&str] = &[
     "<|im_start|>assistant",
 ];
 
+/// Closing tags of calls of all families, as they are written too often or in the place of others.
+const CLOSERS: &[&str] = &[
+    "</tool_call>",
+    "</tool_calls>",
+    "</function>",
+    "</function_call>",
+    "</ tool_call>",
+    "</tool-call >",
+    "</minimax:tool_call>",
+    "</TOOLCALL>",
+    "</invoke>",
+    "<|/tool_call|>",
+    "[/TOOL_CALLS]",
+];
+
 fn tools() -> Value {
     json!([{"name": "look", "parameters": {"type": "object", "properties": {"q": {"type": "string"}}}}])
 }
@@ -113,6 +128,55 @@ fn tokens_of_a_chat_template_are_markup_and_said() {
         }
         faults
     });
+}
+
+#[test]
+fn what_closes_nothing_behind_a_call_is_markup_and_said() {
+    over_dialects(|record, gate| {
+        let Some(call) = call(record).filter(|_| !has_lines(record)) else { return Vec::new() };
+        let call = prompted(record, &call);
+        let own = record.markers().filter(|marker| marker.starts_with("</") && marker.ends_with('>'));
+        let own: Vec<&str> = own.filter(|marker| call.trim_end().ends_with(marker)).collect();
+        let mut faults = Vec::new();
+        for closer in CLOSERS.iter().copied().chain(own) {
+            let text = format!("{}\n{closer}\nDone.", call.trim_end());
+            let response = match read(gate, &text) {
+                Ok(response) => response,
+                Err(fault) => {
+                    faults.push(fault);
+                    continue;
+                }
+            };
+            // A closer of its own may show that a value was cut: then the call is rejected, which says it.
+            let is_said = response.findings.iter().any(|finding| finding.code == Code::ControlToken)
+                || !response.rejected.is_empty();
+            if response.text.contains(closer) || !response.text.contains("Done.") || !is_said {
+                faults.push(format!("{text:?}: {response:?}"));
+            }
+        }
+        faults
+    });
+}
+
+#[test]
+fn what_may_close_something_is_text() {
+    let gate = gate("standard", &tools());
+    let call = "<tool_call>{\"name\": \"look\", \"arguments\": {\"q\": \"cats\"}}</tool_call>";
+    for text in [
+        "</b>",
+        "</",
+        "</tool",
+        "</tool_call",
+        "< /tool_call>",
+        "[/b]",
+        "<|/",
+        "<b></tool_call>",
+        "x</tool_call>",
+    ] {
+        let response = read(&gate, &format!("{call}{text}")).unwrap_or_else(|fault| panic!("{fault}"));
+        assert_eq!((response.text.as_str(), response.calls.len()), (text, 1));
+    }
+    assert_eq!(gate.parse("It ends with </tools> there.").text, "It ends with </tools> there.");
 }
 
 #[test]

@@ -102,6 +102,37 @@ pub(crate) const STRUCK: (&str, &str) = ("<s>", "</s>");
 pub(crate) const THOUGHTS: &[&str] =
     &["think", "thinking", "thought", "thoughts", "reasoning", "reflection", "scratchpad"];
 
+/// The names of tags around calls and their parts, in lower case, without the namespaces that some formats put before them.
+const CALLS: &[&str] = &[
+    "tool_call",
+    "tool_calls",
+    "toolcall",
+    "toolcalls",
+    "tool_use",
+    "use_mcp_tool",
+    "tool",
+    "tools",
+    "function",
+    "functions",
+    "function_call",
+    "function_calls",
+    "dots_function_call",
+    "iquest_tool_call",
+    "longcat_tool_call",
+    "invoke",
+    "call",
+    "calls",
+    "parameter",
+    "parameters",
+    "param",
+    "arguments",
+    "args",
+    "arg_value",
+];
+
+/// The most bytes of a closing tag of calls.
+const LONGEST_CLOSER: usize = 48;
+
 /// The marker with this text.
 pub(crate) fn marked(text: &str) -> Option<&'static Turn> {
     ENDS.iter().chain(OTHERS).find(|turn| turn.marker == text)
@@ -112,6 +143,28 @@ pub(crate) fn ends_turn(text: &str) -> Option<bool> {
     let mut markers = ENDS.iter().map(|turn| turn.marker).filter(|marker| marker.starts_with(text));
     let first = markers.next()?;
     Some(first == text || markers.any(|marker| marker == text))
+}
+
+/// Whether this text is a closing tag of calls of any family, and not only the start of one; nothing if it is neither.
+pub(crate) fn closes_call(text: &str) -> Option<bool> {
+    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '▁' | ':' | '|' | '｜' | ' ');
+    let (head, end) = match text.chars().next()? {
+        '<' => ("<|/", '>'),
+        '[' => ("[/", ']'),
+        _ => return None,
+    };
+    let inner = match text.strip_prefix("</").or_else(|| text.strip_prefix(head)) {
+        Some(inner) => inner,
+        None => return (head.starts_with(text) || text == "<").then_some(false),
+    };
+    let Some(name) = inner.strip_suffix(end) else {
+        let goes_on = inner.chars().all(is_name) && text.len() < LONGEST_CLOSER;
+        return goes_on.then_some(false);
+    };
+    let name = name.trim_matches(['|', '｜', ' ']);
+    let name = name.rsplit([':', '|', '｜']).next()?.trim();
+    let name: String = name.chars().map(|c| if matches!(c, '-' | '▁') { '_' } else { c }).collect();
+    CALLS.iter().any(|call| call.eq_ignore_ascii_case(&name)).then_some(true)
 }
 
 /// The token that a turn ends with, if this text ends in one.

@@ -44,6 +44,10 @@ pub(super) struct AroundFrames {
     pub(super) struck: bool,
     /// Closers that must not follow the last call.
     pub(super) stray_closers: Option<StrayClosers>,
+    /// Whether the last frame was a call and nothing but white space and closers came since.
+    pub(super) behind_call: bool,
+    /// The start of what may close nothing behind a call. It ends at the position, behind the white space that is held.
+    pub(super) orphan: String,
     /// Whether the last frame was an object that must stand by itself.
     pub(super) stands_alone: bool,
     /// Looks for names of tools in the text.
@@ -91,6 +95,13 @@ impl StrayClosers {
         StrayClosers { closers: LiteralMatcher::new(literals), special, shown: 0, last, since: 0 }
     }
 
+    /// Whether this text is one of the closers, and not only the start of one; nothing if it is neither.
+    fn knows(&self, text: &str) -> Option<bool> {
+        let is_told = |closer: &&str| closer.len() > 2 && closer.starts_with(text);
+        let closers = || self.closers.literals().filter(is_told);
+        closers().next().map(|_| closers().any(|closer| closer == text))
+    }
+
     /// The place in this text, which begins at `start`, of a closer that belongs to no call.
     fn find(&mut self, text: &str, start: usize, is_token: bool) -> Option<usize> {
         (start..).zip(text.bytes()).find_map(|(at, byte)| {
@@ -125,6 +136,8 @@ impl Default for AroundFrames {
             turn: None,
             struck: false,
             stray_closers: None,
+            behind_call: false,
+            orphan: String::new(),
             stands_alone: false,
             watch: Watch::default(),
         }
@@ -169,6 +182,14 @@ impl AroundFrames {
         }
         let Some(last) = text.as_bytes().last() else { return };
         self.last = *last;
+        if self.behind_call && self.context.is_none() {
+            text = self.pass_orphans(gate, text, position, out);
+        }
+        self.emit_words(gate, text, position, out);
+    }
+
+    /// Hands out text that begins at the position and is no closer.
+    fn emit_words(&mut self, gate: &Compiled, text: &str, position: &mut usize, out: &mut Emitter<'_, '_>) {
         let words_end = text.trim_ascii_end().len();
         if words_end > 0 {
             let glued = self.held_space.is_empty();
@@ -176,6 +197,7 @@ impl AroundFrames {
             self.check_what_follows(&text[..words_end], glued, *position, out);
             self.give(&text[..words_end], *position, out);
             self.only_space_since_frame = false;
+            self.behind_call = false;
         }
         self.held_space.push_str(&text[words_end..]);
         *position += text.len();
@@ -187,11 +209,88 @@ impl AroundFrames {
             space.drain(..excess);
             self.held_space = space;
             self.only_space_since_frame = false;
+            self.behind_call = false;
         }
     }
 
-    /// Hands out the white space that was held: it is no markup.
+    /// What closes nothing right behind a call is markup. Says what of the text, which begins at the position, is left.
+    #[inline(never)] // Most text is not behind a call.
+    fn pass_orphans<'t>(
+        &mut self,
+        gate: &Compiled,
+        text: &'t str,
+        position: &mut usize,
+        out: &mut Emitter<'_, '_>,
+    ) -> &'t str {
+        let mut text = text;
+        while self.behind_call
+            && let Some(c) = text.chars().next()
+        {
+            if self.orphan.is_empty() && c.is_ascii_whitespace() {
+                let (space, rest) = text.split_at(text.len() - text.trim_ascii_start().len());
+                self.emit_words(gate, space, position, out);
+                text = rest;
+                continue;
+            }
+            self.orphan.push(c);
+            *position += c.len_utf8();
+            text = &text[c.len_utf8()..];
+            match self.closes_call(gate) {
+                Some(true) => self.pass_orphan(*position, out),
+                Some(false) => {}
+                None => self.orphan_is_text(*position, out),
+            }
+        }
+        text
+    }
+
+    /// Whether what is held behind a call closes one, and is not only the start of that; nothing if it is neither.
+    fn closes_call(&self, gate: &Compiled) -> Option<bool> {
+        let own = self.stray_closers.as_ref().and_then(|closers| closers.knows(&self.orphan));
+        let is_closer =
+            own.filter(|is_whole| *is_whole).or_else(|| turn::closes_call(&self.orphan).or(own))?;
+        // Where special tokens count only if they came as such, these letters are text.
+        let is_text = |named: &Arc<[String]>| is_closer && has_special(&self.orphan, named);
+        (!gate.program.special.as_ref().is_some_and(is_text)).then_some(is_closer)
+    }
+
+    /// A closer that ends at the position closes nothing.
+    fn pass_orphan(&mut self, position: usize, out: &mut Emitter<'_, '_>) {
+        let orphan = take(&mut self.orphan);
+        let start = position - orphan.len();
+        let space = take(&mut self.held_space);
+        self.look_for_closers(&space, start - space.len(), false, out);
+        self.look_for_closers(&orphan, start, false, out);
+        out.markup(Span::new(start - space.len(), start));
+        give_back(&mut self.held_space, space);
+        self.stands_alone = false;
+        let span = Span::new(start, position);
+        out.markup(span);
+        let finding =
+            Finding::new(Code::ControlToken).message("what closes a call stands behind it once more");
+        out.finding_once(finding.at(span));
+        give_back(&mut self.orphan, orphan);
+    }
+
+    /// What was held behind a call is text.
+    fn orphan_is_text(&mut self, position: usize, out: &mut Emitter<'_, '_>) {
+        if self.orphan.is_empty() {
+            return;
+        }
+        let orphan = take(&mut self.orphan);
+        let start = position - orphan.len();
+        let glued = self.held_space.is_empty();
+        self.flush_space(start, out);
+        self.check_what_follows(&orphan, glued, start, out);
+        self.give(&orphan, start, out);
+        self.only_space_since_frame = false;
+        self.behind_call = false;
+        give_back(&mut self.orphan, orphan);
+    }
+
+    /// Hands out what was held: it is no markup.
     pub(super) fn flush_space(&mut self, position: usize, out: &mut Emitter<'_, '_>) {
+        self.orphan_is_text(position, out);
         if !self.held_space.is_empty() {
             let space = take(&mut self.held_space);
             self.give(&space, position - space.len(), out);
@@ -201,6 +300,7 @@ impl AroundFrames {
 
     /// White space before a frame: what the template writes is markup, the rest is text.
     pub(super) fn claim_space(&mut self, before: usize, frame_start: usize, out: &mut Emitter<'_, '_>) {
+        self.orphan_is_text(frame_start, out);
         let length = self.held_space.len();
         let markup = if self.only_space_since_frame { length } else { before.min(length) };
         self.split_space(markup, frame_start, out);

@@ -154,6 +154,7 @@ impl Machine {
         let change = around.regions.pass_frame(self.held.text.ends_with('\n'));
         around.apply(change, out);
         around.stands_alone = frame.unmarked && !frame.fence;
+        around.behind_call = true;
         let closer = |closer: &String| {
             let ends_frame = frame.call_ends.contains(closer);
             (closer.clone(), if ends_frame { Resync::FrameEnd } else { Resync::CallEnd })
@@ -234,6 +235,7 @@ impl Machine {
         around.expected_space.clear();
         around.last = 0;
         around.only_space_since_frame = true;
+        around.behind_call = true;
         let change = around.regions.pass_frame(ended_line);
         around.apply(change, out);
         State::Outside

@@ -24,6 +24,10 @@ impl LiteralMatcher {
         LiteralMatcher { literals, partial: Vec::new() }
     }
 
+    pub(super) fn literals(&self) -> impl Iterator<Item = &str> {
+        self.literals.iter().map(|(literal, _)| literal.as_str())
+    }
+
     /// Reads one byte; the literal that is complete with it, the longest first.
     pub(super) fn read(&mut self, byte: u8) -> Option<(&str, Resync)> {
         let literals = &self.literals;
