@@ -47,6 +47,9 @@ pub(crate) fn run(args: &RepairArgs, paint: Paint, out: &mut dyn Write) -> Resul
     if args.inline && args.files.iter().any(|file| input::is_stdin(file)) {
         return Err(Stop::usage("--inline writes files, and standard input is none", "give a file"));
     }
+    if args.files.iter().filter(|file| input::is_stdin(file)).count() > 1 {
+        return Err(Stop::usage("standard input can be read only once", "give - once"));
+    }
     // A file that is not there is found before any work is done.
     args.files.iter().try_for_each(|file| input::check(file))?;
     let inputs: Vec<&Path> = args.files.iter().chain(&args.schema).map(PathBuf::as_path).collect();

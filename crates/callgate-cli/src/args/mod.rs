@@ -326,13 +326,25 @@ pub(crate) struct RepairArgs {
     #[arg(long, conflicts_with_all = ["json", "jsonl", "view", "diff", "partial", "output"])]
     pub(crate) inline: bool,
     /// Keep each file that is written back under its name with this behind it
-    #[arg(long, value_name = "SUFFIX", requires = "inline")]
+    #[arg(long, value_name = "SUFFIX", requires = "inline", value_parser = backup_suffix)]
     pub(crate) backup: Option<String>,
     /// Each line is an object {"id", "input"}
     #[arg(long)]
     pub(crate) jsonl: bool,
     #[command(flatten)]
     pub(crate) lines: LineArgs,
+}
+
+/// What may stand behind the name of a file to name another one beside it.
+fn backup_suffix(suffix: &str) -> Result<String, &'static str> {
+    if suffix.is_empty() {
+        // The copy would be written over the file itself.
+        return Err("nothing behind the name is the file itself; give an end such as .orig");
+    }
+    if suffix.contains(std::path::is_separator) {
+        return Err("it stands behind the name of a file; give an end such as .orig");
+    }
+    Ok(suffix.to_owned())
 }
 
 #[derive(Debug, Args)]

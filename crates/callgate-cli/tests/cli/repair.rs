@@ -192,6 +192,30 @@ fn repair_writes_back() {
 }
 
 #[test]
+fn repair_takes_no_backup_that_is_not_a_file_beside() {
+    for suffix in ["", "/", "/kept", "/../kept", ".orig/"] {
+        let file = Scratch::new("unkept.json", "{'a': 1}");
+        let run = callgate(&["repair", "--inline", "--backup", suffix, file.path()], "");
+        assert_eq!(run.code, 2, "{suffix:?} {}", run.stderr);
+        assert!(run.stderr.contains("give an end such as .orig"), "{suffix:?} {}", run.stderr);
+        assert_eq!(std::fs::read_to_string(file.path()).unwrap(), "{'a': 1}", "{suffix:?}");
+    }
+}
+
+#[test]
+fn repair_reads_standard_input_once() {
+    let file = Scratch::new("once.json", "{'a': 1}");
+    for files in [&["-", "-"][..], &["-", file.path(), "-"]] {
+        for flag in ["--json", "--diff", "--strict"] {
+            let run = callgate(&[&["repair", flag], files].concat(), "{b: 2}");
+            assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{files:?} {flag}");
+            assert!(run.stderr.contains("only once"), "{}", run.stderr);
+        }
+    }
+    assert_eq!(callgate(&["repair", "-", file.path()], "{b: 2}").code, 0);
+}
+
+#[test]
 fn repair_reads_packed_files_and_does_not_write_them_back() {
     let packed = include_bytes!("../bodies/lines.gz");
     let file = Scratch::new("lines.gz", "");
