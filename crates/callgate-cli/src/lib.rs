@@ -32,6 +32,8 @@ mod scan_report;
 #[cfg(feature = "gateway")]
 mod serve;
 #[cfg(feature = "gateway")]
+mod serve_lines;
+#[cfg(feature = "gateway")]
 mod serve_log;
 mod session;
 mod source;

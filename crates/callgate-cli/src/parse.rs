@@ -6,7 +6,7 @@ use std::path::Path;
 use callgate::internal::batch::{Form, event_line, finish_event, join};
 use callgate::internal::detect::{Candidate, Detector};
 use callgate::internal::profile::ProfileView;
-use callgate::{Choice, Code, Event, FinishReason, Gate, Response, Session};
+use callgate::{Choice, Event, FinishReason, Gate, Response, Session};
 use callgate_agent::model::{BodyKind, ModelChunk};
 use serde_json::{Value, json};
 
@@ -137,9 +137,7 @@ fn result(
         view::text(out, paint, &source, reading)?;
     }
     view::report(out, paint, &source, response)?;
-    // The finding says it already.
-    let is_said = response.findings.iter().any(|finding| finding.code == Code::LooksLikeACall);
-    if let Some(hint) = hint.as_ref().filter(|_| !is_said) {
+    if let Some(hint) = &hint {
         let flag = paint.tone(Tone::Good, flag(&hint.dialect));
         writeln!(out, "This looks like {} ({}); read it with {flag}", hint.dialect, hint.why)?;
     }

@@ -10,9 +10,10 @@ use callgate_gateway::config::{
 };
 use callgate_gateway::{Found, Gateway, Settings, SettingsError, probe};
 
-use crate::args::{ClientKind, LogForm, LogWorth, ServeArgs, Way};
+use crate::args::{LogForm, LogWorth, ServeArgs, Way};
 use crate::exit::{Outcome, Stop};
-use crate::paint::{Paint, Tone};
+use crate::paint::{Breaks, Paint, Tone, visible};
+use crate::serve_lines::Lines;
 use crate::serve_log::ServeLog;
 
 /// How long open answers may go on after the end was asked for.
@@ -63,7 +64,7 @@ async fn serve(args: &ServeArgs, paint: Paint, log: &Arc<ServeLog>) -> Result<Ou
             .map_err(|why| Stop::usage(format!("{url}: {why}"), "give the address of a model's server"))?;
         let models = match found.models.len() {
             0 => "it lists no models; is it running?".to_owned(),
-            1 => format!("1 model: {}", found.models[0]),
+            1 => format!("1 model: {}", shortened(&found.models)),
             number => format!("{number} models: {}", shortened(&found.models)),
         };
         say(&format!("{url} speaks {}; {models}", found.api))?;
@@ -77,15 +78,16 @@ async fn serve(args: &ServeArgs, paint: Paint, log: &Arc<ServeLog>) -> Result<Ou
             "is another server there? `--listen 127.0.0.1:0` takes any free port",
         )
     })?;
-    let url = format!("http://{}", serving.address());
     let model = match &args.model {
         Some(model) => model.clone(),
-        None => gateway.models().await.into_iter().next().unwrap_or_else(|| "scripted".to_owned()),
+        // A server that lists none may still have some.
+        None => gateway.models().await.into_iter().next().unwrap_or_else(|| "MODEL".to_owned()),
     };
-    say(&format!("callgate serves {}", paint.tone(Tone::Strong, &url)))?;
+    let lines = Lines::new(serving.address(), &model, gateway.needs_key());
+    say(&format!("callgate serves {}", paint.tone(Tone::Strong, lines.url())))?;
     say(&match args.client {
-        Some(client) => lines_for(client, &url, &model),
-        None => curl_lines(&url, &model),
+        Some(client) => lines.of_client(client),
+        None => lines.curl(),
     })?;
     if let Some(path) = &args.config {
         tokio::spawn(reload(gateway, path.clone()));
@@ -110,7 +112,7 @@ async fn say_situations(gateway: &Gateway, args: &ServeArgs, found: &Found) -> R
             Ok(Some(situation)) => format!("{}: {}", way(situation.calls), situation.why),
             _ => "not known yet; it is found out meanwhile".to_owned(),
         };
-        say(&format!("  {model}: {told}"))?;
+        say(&format!("  {}: {}", visible(model, Breaks::Show), visible(&told, Breaks::Show)))?;
     }
     if found.models.len() > 1 && found.api != "ollama" && named.is_none() {
         say("  how a model comes by its tools is found out when it is first asked; `--model` asks now")?;
@@ -206,60 +208,10 @@ fn say(text: &str) -> Result<(), Stop> {
 }
 
 fn shortened(models: &[String]) -> String {
-    let mut shown: Vec<&str> = models.iter().take(5).map(String::as_str).collect();
+    let mut shown: Vec<String> =
+        models.iter().take(5).map(|model| visible(model, Breaks::Show).to_string()).collect();
     if models.len() > shown.len() {
-        shown.push("…");
+        shown.push("…".to_owned());
     }
     shown.join(", ")
-}
-
-/// What a client needs to be told.
-fn lines_for(client: ClientKind, url: &str, model: &str) -> String {
-    match client {
-        ClientKind::Claude => format!(
-            "\nPaste this, and start Claude Code in the same shell:\n\n\
-             export ANTHROPIC_BASE_URL={url} ANTHROPIC_AUTH_TOKEN=none\n\
-             export ANTHROPIC_MODEL={model} ANTHROPIC_SMALL_FAST_MODEL={model}"
-        ),
-        ClientKind::Codex => format!(
-            "\nPaste this into ~/.codex/config.toml:\n\n\
-             model = \"{model}\"\nmodel_provider = \"callgate\"\n\n\
-             [model_providers.callgate]\nname = \"Callgate\"\nbase_url = \"{url}/v1\"\nwire_api = \"responses\""
-        ),
-        ClientKind::Opencode => format!(
-            "\nPaste this into opencode.json:\n\n\
-             {{\"provider\": {{\"callgate\": {{\"npm\": \"@ai-sdk/openai-compatible\", \"options\": {{\"baseURL\": \"{url}/v1\"}},\n  \
-             \"models\": {{\"{model}\": {{}}}}}}}}}}"
-        ),
-        ClientKind::Openai => {
-            format!("\nexport OPENAI_BASE_URL={url}/v1 OPENAI_API_KEY=none\n# model: {model}")
-        }
-        ClientKind::Ollama => format!("\nexport OLLAMA_HOST={url}\n# model: {model}"),
-    }
-}
-
-/// A line to try for each API.
-fn curl_lines(url: &str, model: &str) -> String {
-    let ask = "call get_weather {\\\"city\\\": \\\"Oslo\\\",}";
-    let schema = r#"{"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}"#;
-    let openai =
-        format!(r#"{{"type": "function", "function": {{"name": "get_weather", "parameters": {schema}}}}}"#);
-    let flat = format!(r#"{{"type": "function", "name": "get_weather", "parameters": {schema}}}"#);
-    let anthropic = format!(r#"{{"name": "get_weather", "input_schema": {schema}}}"#);
-    let messages = format!(r#""messages": [{{"role": "user", "content": "{ask}"}}]"#);
-    let head = |path: &str| {
-        format!("curl -s {url}{path} -H 'content-type: application/json' -d '{{\"model\": \"{model}\", ")
-    };
-    format!(
-        "Point any client at it, or try:\n\n\
-         {}{messages}, \"tools\": [{openai}]}}'\n\n\
-         {}\"input\": \"{ask}\", \"tools\": [{flat}], \"stream\": true}}'\n\n\
-         {}\"max_tokens\": 500, {messages}, \"tools\": [{anthropic}]}}'\n\n\
-         {}{messages}, \"tools\": [{openai}], \"stream\": false}}'\n\n\
-         The page to watch it is {url}/ and `--for claude`, codex, opencode, openai or ollama prints the lines for a client.",
-        head("/v1/chat/completions"),
-        head("/v1/responses"),
-        head("/v1/messages"),
-        head("/api/chat"),
-    )
 }

@@ -215,3 +215,71 @@ fn a_folder_that_cannot_be_written_stops_it_before_it_serves() {
     assert_eq!(output.status.code(), Some(2), "{}", said(&output));
     assert!(said(&output).contains("audit: taken"), "{}", said(&output));
 }
+
+/// What it prints until it has said where its page is.
+fn printed(child: &mut Child) -> String {
+    let mut said = String::new();
+    let mut out = BufReader::new(child.stdout.as_mut().unwrap());
+    while !said.contains("The page to watch it is") {
+        assert_ne!(out.read_line(&mut said).unwrap(), 0, "it ended: {said}");
+    }
+    said
+}
+
+#[test]
+fn every_line_that_it_prints_works_as_it_is() {
+    let desk = Desk::new("lines");
+    if Command::new("curl").arg("--version").output().is_err() {
+        eprintln!("SKIPPED: there is no curl, so the lines are not tried");
+        return;
+    }
+    // The SHA-256 of `foo`.
+    let key = "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae";
+    for settings in [
+        "listen: 127.0.0.1:0\n".to_owned(),
+        "listen: 0.0.0.0:0\n".to_owned(),
+        format!("listen: 127.0.0.1:0\nkeys: [{{name: a, sha256: {key}}}]\n"),
+    ] {
+        fs::write(desk.0.join("gateway.yaml"), &settings).unwrap();
+        let mut command = desk.command(&["serve", "--config", "gateway.yaml"]);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let said = printed(&mut child);
+        let lines: Vec<&str> = said.lines().filter(|line| line.starts_with("curl ")).collect();
+        let answers = lines.iter().map(|line| {
+            let output = Command::new("sh").args(["-c", line]).env("CALLGATE_KEY", "foo").output().unwrap();
+            String::from_utf8(output.stdout).unwrap()
+        });
+        let answers: Vec<String> = answers.collect();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(lines.len(), 4, "{said}");
+        for (line, answer) in lines.iter().zip(&answers) {
+            let is_called = answer.contains("get_weather") && answer.contains("Oslo");
+            assert!(is_called && answer.contains("trailing-comma"), "{settings}{line}: {answer}");
+        }
+    }
+}
+
+#[test]
+fn numbers_that_ask_nothing_are_mistakes() {
+    let desk = Desk::new("numbers");
+    for (flag, value) in [
+        ("-n", "0"),
+        ("--times", "-1"),
+        ("--n", "1000000"),
+        ("--times", "many"),
+        ("--patience", "0"),
+        ("--patience", "1e3"),
+        ("--model", ""),
+    ] {
+        let mut args = vec!["verify", "--endpoint", "http://127.0.0.1:1", "--model=m"];
+        let given = format!("{flag}={value}");
+        if flag == "--model" {
+            args.pop();
+        }
+        args.push(&given);
+        let output = desk.command(&args).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{given}: {}", said(&output));
+        assert!(output.stdout.is_empty() && said(&output).contains("value"), "{given}: {}", said(&output));
+    }
+}

@@ -94,8 +94,13 @@ impl ToolChoice {
         }
     }
 
-    /// From the words of OpenAI's two APIs, and of Ollama; among the tools stay those that it allows.
-    pub(crate) fn of_openai(choice: Option<&Written>, tools: &mut Vec<Written>) -> Result<Self, String> {
+    /// From the words of OpenAI's two APIs, and of Ollama; among the tools stay those that it allows. `meant` are the names
+    /// of the tools that an entry of such a list stands for.
+    pub(crate) fn of_openai(
+        choice: Option<&Written>,
+        tools: &mut Vec<Written>,
+        meant: &dyn Fn(&Written) -> Vec<String>,
+    ) -> Result<Self, String> {
         let Some(choice) = choice.filter(|choice| **choice != Written::Null) else {
             return Ok(ToolChoice::Auto);
         };
@@ -114,13 +119,18 @@ impl ToolChoice {
             // A choice among some of the tools: at least one, or none.
             (None, Some("allowed_tools")) => {
                 let among = choice.get("allowed_tools").unwrap_or(choice);
-                let allowed: Vec<&str> = items(among, "tools").iter().filter_map(name_of).collect();
-                tools.retain(|tool| name_of(tool).is_some_and(|name| allowed.contains(&name)));
-                ToolChoice::of_openai(among.get("mode"), tools)
+                let allowed: Vec<String> = items(among, "tools").iter().flat_map(meant).collect();
+                tools.retain(|tool| name_of(tool).is_some_and(|name| allowed.iter().any(|one| one == name)));
+                ToolChoice::of_openai(among.get("mode"), tools, meant)
             }
             _ => Err("`tool_choice` names no function".to_owned()),
         }
     }
+}
+
+/// The tool that an entry names, where there are no namespaces.
+pub(crate) fn by_name(entry: &Written) -> Vec<String> {
+    name_of(entry).map(str::to_owned).into_iter().collect()
 }
 
 /// The name of a tool, in either of OpenAI's forms.

@@ -396,8 +396,20 @@ impl Settings {
             if upstream.url != SCRIPTED
                 && let Err(why) = Address::parse(&upstream.url)
             {
-                faults.push(format!("upstreams[{at}].url: {why}: {:?}", upstream.url));
+                // What stands before an `@` may be a password.
+                let shown = upstream.url.rsplit('@').next().unwrap_or_default();
+                faults.push(format!("upstreams[{at}].url: {why}: {shown:?}"));
             }
+            let times = &upstream.timeouts;
+            faults.extend(out_of_range(
+                &format!("upstreams[{at}].timeouts"),
+                &[
+                    ("connect_ms", times.connect_ms, 1, LONGEST_MS),
+                    ("first_byte_ms", times.first_byte_ms, 1, LONGEST_MS),
+                    ("idle_ms", times.idle_ms, 1, LONGEST_MS),
+                    ("total_ms", times.total_ms, 1, LONGEST_MS),
+                ],
+            ));
             if let Some(name) = &upstream.key_env
                 && std::env::var(name).is_err()
             {
@@ -425,13 +437,66 @@ impl Settings {
                 ));
             }
         }
-        if self.limits.concurrent == 0 || self.limits.connections == 0 {
-            faults.push("limits: `concurrent` and `connections` must be at least 1".to_owned());
+        for (at, key) in self.keys.iter().enumerate() {
+            // What a key has used is counted by its name.
+            if self.keys[..at].iter().any(|other| other.name == key.name || other.sha256 == key.sha256) {
+                faults.push(format!("keys[{at}]: another key has this name, or is the same"));
+            }
+            let least = u64::from(key.requests_per_minute.unwrap_or(1));
+            let least = least.min(key.concurrent.unwrap_or(1).try_into().unwrap_or(u64::MAX));
+            if least == 0 {
+                faults.push(format!(
+                    "keys[{at}]: a limit of 0 lets nothing through; leave the key out instead"
+                ));
+            }
         }
+        let limits = &self.limits;
+        let number = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
+        faults.extend(out_of_range(
+            "limits",
+            &[
+                ("body", number(limits.body), 1, MOST),
+                // A request line and a host have to have room.
+                ("head", number(limits.head), 8192, MOST),
+                ("concurrent", number(limits.concurrent), 1, MOST),
+                ("queue", number(limits.queue), 0, MOST),
+                ("connections", number(limits.connections), 1, MOST),
+                ("head_ms", limits.head_ms, 1, LONGEST_MS),
+                ("body_ms", limits.body_ms, 1, LONGEST_MS),
+                ("write_ms", limits.write_ms, 1, LONGEST_MS),
+                ("ping_ms", limits.ping_ms, 1, LONGEST_MS),
+                ("remembered", number(limits.remembered), 0, 10_000),
+            ],
+        ));
+        let retries = &self.retries;
+        faults.extend(out_of_range(
+            "retries",
+            &[
+                ("attempts", retries.attempts.into(), 0, 100),
+                ("seconds", retries.seconds, 0, LONGEST_MS / 1000),
+            ],
+        ));
         faults.extend(self.audit.iter().flat_map(RecordSettings::faults));
         faults.extend(self.traces.iter().flat_map(TraceSettings::faults));
         if faults.is_empty() { Ok(()) } else { Err(faults) }
     }
+}
+
+/// The longest time of a setting, in milliseconds: thirty days. No clock runs over by it.
+const LONGEST_MS: u64 = 30 * 24 * 3_600_000;
+
+/// The largest number of a setting that counts bytes, requests or connections: as many as can be counted on every machine.
+const MOST: u64 = (1 << 29) - 1;
+
+/// What is wrong with the numbers of a group of settings: name, number, the least and the most that it may be.
+fn out_of_range<'a>(
+    group: &'a str,
+    numbers: &'a [(&'static str, u64, u64, u64)],
+) -> impl Iterator<Item = String> + 'a {
+    let is_out = |(_, number, least, most): &&(&str, u64, u64, u64)| !(least..=most).contains(&number);
+    numbers.iter().filter(is_out).map(move |(name, number, least, most)| {
+        format!("{group}.{name}: {number} is not between {least} and {most}")
+    })
 }
 
 /// The address of the model that is built in.
@@ -473,6 +538,39 @@ mod tests {
     }
 
     #[test]
+    fn numbers_that_let_nothing_through_or_run_over_are_faults() {
+        let sha = "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae";
+        let limits =
+            ["body", "head", "concurrent", "connections", "head_ms", "body_ms", "write_ms", "ping_ms"];
+        let times = ["connect_ms", "first_byte_ms", "idle_ms", "total_ms"];
+        let largest = u64::MAX;
+        for number in [0, largest] {
+            for name in limits {
+                let faults = Settings::parse(&format!("limits: {{{name}: {number}}}")).unwrap_err().faults;
+                assert!(faults[0].starts_with(&format!("limits.{name}: {number} ")), "{faults:?}");
+            }
+            for name in times {
+                let text = format!("upstreams: [{{url: 'http://h', timeouts: {{{name}: {number}}}}}]");
+                let faults = Settings::parse(&text).unwrap_err().faults;
+                assert!(faults[0].contains(&format!("timeouts.{name}: {number} ")), "{faults:?}");
+            }
+        }
+        for text in [
+            format!("limits: {{queue: {largest}}}"),
+            format!("limits: {{remembered: {largest}}}"),
+            format!("retries: {{seconds: {largest}}}"),
+            "retries: {attempts: 4294967295}".to_owned(),
+            format!("keys: [{{name: a, sha256: {sha}, concurrent: 0}}]"),
+            format!("keys: [{{name: a, sha256: {sha}, requests_per_minute: 0}}]"),
+            format!("keys: [{{name: a, sha256: {sha}}}, {{name: b, sha256: {sha}}}]"),
+        ] {
+            assert_eq!(Settings::parse(&text).unwrap_err().faults.len(), 1, "{text}");
+        }
+        let text = format!("keys: [{{name: a, sha256: {sha}, concurrent: 1, requests_per_minute: 1}}]");
+        assert!(Settings::parse(&text).is_ok());
+    }
+
+    #[test]
     fn all_faults_of_settings_are_told_at_once() {
         let text = "upstreams:\n  - url: nowhere\nmodels:\n  - name: m\n    dialect: klingon\nkeys:\n  - name: a\n    sha256: abc\n";
         let faults = Settings::parse(text).unwrap_err().faults;
@@ -480,6 +578,8 @@ mod tests {
         assert!(faults[0].starts_with("upstreams[0].url"), "{faults:?}");
         assert!(faults[1].contains("klingon"), "{faults:?}");
         assert!(Settings::parse("unknown: 1").is_err());
+        let secret = Settings::parse("upstreams: [{url: 'http://me:pass@word@host/v1'}]").unwrap_err().faults;
+        assert!(secret[0].contains("host/v1") && !secret[0].contains("pass"), "{secret:?}");
         assert!(Settings::parse("").is_err_and(|error| error.faults[0].contains("no setting")));
     }
 }

@@ -17,6 +17,7 @@ use crate::answer::{Ending, Out, OutCall};
 use crate::asked::{Asked, ToolChoice};
 use crate::config::{CallsBy, OnFailure, ReleaseAt, Settings};
 use crate::fault::Fault;
+use crate::form::{Form, Waiting};
 use crate::metrics::{Added, Metrics};
 use crate::plan::Plan;
 use crate::recent::Exchange;
@@ -69,6 +70,8 @@ pub(crate) struct Judged {
     pub(crate) usage: Usage,
     /// How long the server, and the client, were waited for.
     pub(crate) waited: Duration,
+    /// Why it was cut off, if it was, whatever stands of it.
+    pub(crate) cut: Option<FinishReason>,
 }
 
 /// Answers a request. What happened is noted in `seen`.
@@ -105,6 +108,8 @@ pub(crate) async fn run(
     let release = match means.settings.release {
         // Nobody sees a part of an answer that is sent whole.
         _ if !asked.stream => ReleaseAt::Verified,
+        // Whether a document is the answer or a call is known when it is over.
+        _ if Form::of(asked).is_some() => ReleaseAt::Verified,
         ReleaseAt::Settled if means.records.has_audit() => ReleaseAt::Verified,
         release => release,
     };
@@ -115,9 +120,9 @@ pub(crate) async fn run(
     let outcome = match shown.is_void() {
         // What was shown cannot be taken back: a correction would come beside it.
         true => {
-            let Judged { response, usage, waited } = judged;
+            let Judged { response, usage, waited, cut } = judged;
             let failure = response.rejected.first().map(sentence);
-            Outcome { response, usage, retries: 0, failure, waited }
+            Outcome { response, usage, retries: 0, failure, waited, cut }
         }
         false => settle::settle(means, asked, upstream, judged, to).await?,
     };
@@ -183,6 +188,9 @@ pub(crate) async fn read(
         session.untrusted(&result);
     }
     let (to, shown) = client.unzip();
+    let form = Form::of(asked).zip(plan.gate.registry());
+    let waiting = form.is_some().then(Waiting::default);
+    let mut raw = String::new();
     let mut reader = Reader {
         choice: &asked.choice,
         seen,
@@ -190,6 +198,7 @@ pub(crate) async fn read(
         outs: Vec::new(),
         places: 0,
         collected: Collected::default(),
+        waiting,
     };
     let (mut usage, mut ended, mut waited) = (Usage::default(), None, Duration::ZERO);
     // One wait for the whole answer: a new one for each chunk would take a lock for each.
@@ -239,6 +248,9 @@ pub(crate) async fn read(
         if let (Some(seen), ModelChunk::Text(text)) = (&mut reader.seen, &chunk) {
             seen.take_text(text);
         }
+        if let (Some(_), ModelChunk::Text(text)) = (&form, &chunk) {
+            raw.push_str(text);
+        }
         chunk.feed(&mut session, &mut |event| reader.take(event));
         if plan.calls != CallsBy::Native {
             reader.take_settled(&session);
@@ -251,10 +263,26 @@ pub(crate) async fn read(
     drop(chunks);
     let reason = ended.unwrap_or(FinishReason::Failed);
     session.finish(reason, &mut |event| reader.take(event));
+    let mut response = std::mem::take(&mut reader.collected).finish(reason);
+    let mut waiting = reader.waiting.take().unwrap_or_default();
+    let document = form.and_then(|(form, tools)| form.take(tools, &raw, &mut waiting, &mut response));
+    let is_cut = matches!(reason, FinishReason::Length | FinishReason::ContentFilter);
+    if let Some((words, part)) = document {
+        response.finish_reason = if is_cut { reason } else { FinishReason::Stop };
+        reader.outs.push(Out::Text(words));
+        if let Some(seen) = &mut reader.seen {
+            seen.parts.retain(|other| other.end <= part.start);
+            seen.parts.push(part);
+        }
+    }
+    let rest = waiting.rest();
+    if !rest.is_empty() {
+        reader.outs.push(Out::Text(rest));
+    }
     if let Some(to) = to {
         reader.send(to).await?;
     }
-    Ok(Judged { response: reader.collected.finish(reason), usage, waited })
+    Ok(Judged { response, usage, waited, cut: is_cut.then_some(reason) })
 }
 
 /// What comes of a future that needs not wait.
@@ -277,12 +305,19 @@ struct Reader<'a> {
     /// How many calls and rejections have come out.
     places: usize,
     collected: Collected,
+    /// Words that may belong to a document, where one was asked for.
+    waiting: Option<Waiting>,
 }
 
 impl Reader<'_> {
     fn take(&mut self, event: Event<'_>) {
         let is_judged = matches!(event, Event::Call(_) | Event::Rejected(_));
-        if let Some(shown) = &mut self.shown {
+        let words = self.waiting.as_mut().and_then(|waiting| waiting.take(&event));
+        if let Some(words) = words {
+            if !words.is_empty() {
+                self.outs.push(Out::Text(words));
+            }
+        } else if let Some(shown) = &mut self.shown {
             match is_judged {
                 true => shown.judged(&event, self.places, &mut self.outs),
                 false => shown.take(&event, self.choice, &mut self.outs),
@@ -321,7 +356,7 @@ async fn finish(
     to: &ToClient,
     seen: &mut Exchange,
 ) -> Result<(), Broken> {
-    let Outcome { mut response, usage, retries, mut failure, .. } = outcome;
+    let Outcome { mut response, usage, retries, mut failure, cut, .. } = outcome;
     // The same id in the stream and at the end.
     for call in &mut response.calls {
         if let Some((_, id, _)) = shown.at(call.attempt) {
@@ -388,8 +423,14 @@ async fn finish(
         };
         to.send(Out::Call(out)).await?;
     }
-    let verdict = verdict.filter(|_| means.settings.marks);
-    to.send(Out::End(Box::new(Ending { reason: response.finish_reason, usage, verdict }))).await?;
+    let mut verdict = verdict.filter(|_| means.settings.marks);
+    if let Some(cut) = cut.filter(|_| !calls.is_empty()) {
+        // Some APIs have one word for how an answer ended, and that says that tools were called. It is no mark: what was
+        // cut off would be lost without it.
+        verdict.get_or_insert_with(|| json!({}))["finish_reason"] = cut.word().into();
+    }
+    let reason = cut.unwrap_or(response.finish_reason);
+    to.send(Out::End(Box::new(Ending { reason, usage, verdict }))).await?;
     Ok(())
 }
 
@@ -410,11 +451,14 @@ fn verdict(
         .collect();
     let stripped: Vec<&str> =
         response.calls.iter().filter(|_| is_silent).map(|call| call.name.as_str()).collect();
-    let told = |finding: &Finding| json!({"code": finding.code.word(), "message": finding.message});
+    let told = |finding: &Finding| json!({"code": finding.code.word(), "message": finding.message, "help": help(finding)});
     let of_calls =
         response.calls.iter().flat_map(|call| call.findings.iter().map(move |finding| (call, finding)));
     let of_calls = of_calls.map(|(call, finding)| {
-        json!({"code": finding.code.word(), "message": finding.message, "id": call.id, "name": call.name})
+        let mut said = told(finding);
+        said["id"] = call.id.as_str().into();
+        said["name"] = call.name.as_str().into();
+        said
     });
     let findings: Vec<Value> = response.findings.iter().map(told).chain(of_calls).collect();
     let mut verdict = serde_json::Map::new();
@@ -436,6 +480,16 @@ fn verdict(
         verdict.insert("failure".to_owned(), failure.into());
     }
     (!verdict.is_empty()).then(|| verdict.into())
+}
+
+/// What to do about a finding, with the setting of the gateway that it is about.
+fn help(finding: &Finding) -> String {
+    let setting = match finding.code {
+        Code::LooksLikeACall | Code::ForeignDialect | Code::BareCall => "dialect",
+        Code::LateReasoningEnd => "prompt_tail",
+        _ => return finding.help.to_string(),
+    };
+    format!("{} In the gateway's settings that is `{setting}` of the model, under `models`.", finding.help)
 }
 
 /// Why an attempt was rejected, in one sentence.

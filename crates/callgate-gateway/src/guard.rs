@@ -85,7 +85,9 @@ impl Keys {
         let fresh = || Used {
             since: Instant::now(),
             requests: 0,
-            at_once: Arc::new(Semaphore::new(row.concurrent.unwrap_or(Semaphore::MAX_PERMITS))),
+            at_once: Arc::new(Semaphore::new(
+                row.concurrent.unwrap_or(usize::MAX).min(Semaphore::MAX_PERMITS),
+            )),
             most: row.concurrent,
         };
         let entry = used.entry(name.clone()).or_insert_with(fresh);
@@ -105,13 +107,13 @@ impl Keys {
             )
             .after(rest));
         }
+        let permit = entry.at_once.clone().try_acquire_owned();
+        let permit = permit.map_err(|_| {
+            Fault::new(429, "too-many-at-once", "this key has too many requests open").after(1)
+        })?;
+        // What is turned away spends nothing.
         entry.requests += 1;
-        match entry.at_once.clone().try_acquire_owned() {
-            Ok(permit) => Ok(Client { name, _permit: Some(permit) }),
-            Err(_) => {
-                Err(Fault::new(429, "too-many-at-once", "this key has too many requests open").after(1))
-            }
-        }
+        Ok(Client { name, _permit: Some(permit) })
     }
 }
 
@@ -121,7 +123,8 @@ fn known<'s>(settings: &'s Settings, headers: &HeaderMap) -> Result<Option<&'s K
         return Ok(None);
     }
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    let bearer = text(AUTHORIZATION.as_str()).and_then(|value| value.strip_prefix("Bearer "));
+    let bearer = text(AUTHORIZATION.as_str()).and_then(|value| value.split_once(' '));
+    let bearer = bearer.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).map(|(_, key)| key);
     let Some(key) = bearer.or_else(|| text("x-api-key")).or_else(|| text("api-key")) else {
         return Err(Fault::new(
             401,
@@ -216,6 +219,8 @@ mod tests {
         assert!(first.is_ok());
         assert_eq!(code(&[("authorization", "Bearer foo")]), Some("too-many-at-once"));
         drop(first);
+        // The one that was turned away is not counted, and the scheme is a word in any letters.
+        assert_eq!(code(&[("authorization", "bearer  foo")]), None);
         assert_eq!(code(&[("authorization", "Bearer foo")]), Some("too-many-requests"));
     }
 }

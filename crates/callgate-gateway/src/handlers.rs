@@ -291,7 +291,7 @@ impl Work {
     ) {
         let metrics = &self.shared.metrics;
         metrics.begin();
-        let upstreams = in_order(&self.current.upstreams, &asked.model, &self.shared.turn);
+        let upstreams = in_order(&self.current, &asked.model, &self.shared.turn);
         let records = &self.shared.records;
         let means = Means {
             settings: &self.current.settings,
@@ -403,7 +403,7 @@ async fn pass_through(shared: &Shared, request: Request) -> Result<Response<Body
     let (parts, body) = request.into_parts();
     let body = body_of_packed(&current, &parts.headers, body).await?;
     let serving = match model_of(&current, &parts.headers, &body) {
-        Some(model) => in_order(&current.upstreams, &model, &shared.turn),
+        Some(model) => in_order(&current, &model, &shared.turn),
         None => current.upstreams.iter().collect(),
     };
     let found = serving.into_iter().find_map(|upstream| Some((upstream.address()?, upstream.timeouts())));
@@ -436,12 +436,12 @@ fn model_of(current: &Current, headers: &HeaderMap, body: &Bytes) -> Option<Stri
 
 pub(crate) async fn list_models(State(shared): State<Arc<Shared>>) -> Response<Body> {
     let Some(current) = shared.current() else { return json_answer(200, &models::list(&[])) };
-    json_answer(200, &models::list(&models::names(&current.upstreams).await))
+    json_answer(200, &models::list(&models::names(&current).await))
 }
 
 pub(crate) async fn one_model(State(shared): State<Arc<Shared>>, Path(name): Path<String>) -> Response<Body> {
     let names = match shared.current() {
-        Some(current) => models::names(&current.upstreams).await,
+        Some(current) => models::names(&current).await,
         None => Vec::new(),
     };
     match names.contains(&name) {
@@ -455,7 +455,7 @@ pub(crate) async fn one_model(State(shared): State<Arc<Shared>>, Path(name): Pat
 
 pub(crate) async fn tags(State(shared): State<Arc<Shared>>) -> Response<Body> {
     let Some(current) = shared.current() else { return json_answer(200, &models::tags(&[])) };
-    json_answer(200, &models::tags(&models::names(&current.upstreams).await))
+    json_answer(200, &models::tags(&models::names(&current).await))
 }
 
 pub(crate) async fn show(State(shared): State<Arc<Shared>>, request: Request) -> Response<Body> {

@@ -11,6 +11,7 @@ pub mod config;
 mod exchange;
 mod faces;
 mod fault;
+mod form;
 mod guard;
 mod handlers;
 mod log;

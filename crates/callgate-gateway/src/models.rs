@@ -1,20 +1,24 @@
 //! Models: which there are, in one form that the clients of every API read.
 
+use std::collections::HashSet;
+
 use callgate_agent::clock;
 use serde_json::{Value, json};
 
-use crate::upstream::Upstream;
+use crate::config::ModelSettings;
+use crate::server::Current;
 
-/// The names of all models of all servers, each once.
-pub(crate) async fn names(upstreams: &[Upstream]) -> Vec<String> {
+/// The names of all models of all servers, each once, and those that only the settings give them: clients look for the one
+/// that they were told.
+pub(crate) async fn names(current: &Current) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
-    for upstream in upstreams {
-        for name in upstream.models().await {
-            if !names.contains(&name) {
-                names.push(name);
-            }
-        }
+    for upstream in &current.upstreams {
+        names.extend(upstream.models().await);
     }
+    let is_name = |row: &&ModelSettings| row.upstream_name.is_some() && !row.name.contains('*');
+    names.extend(current.settings.models.iter().filter(is_name).map(|row| row.name.clone()));
+    let mut known = HashSet::new();
+    names.retain(|name| known.insert(name.clone()));
     names
 }
 

@@ -10,12 +10,16 @@ use callgate_agent::written::Written;
 use crate::asked::{Asked, ToolChoice, name_of};
 use crate::config::{CallsBy, Settings};
 use crate::fault::Fault;
+use crate::form::Form;
 
 /// How many gates are kept: a client sends the same tools with every request.
 const KEPT: usize = 64;
 
 /// The dialect in which no text is a call.
 const NO_TEXT: &str = "native";
+
+/// The dialect in which a call is nothing but JSON.
+const BARE: &str = "json-bare";
 
 /// How one request is asked and judged.
 #[derive(Clone)]
@@ -45,6 +49,8 @@ pub(crate) struct Planner {
 struct BaseKey {
     profile: &'static str,
     dialect: Option<&'static str>,
+    /// Whether a call that is nothing but JSON is one, whatever the dialect.
+    is_bare: bool,
     is_required: bool,
     parallel: bool,
     is_strict: bool,
@@ -90,7 +96,9 @@ impl Planner {
     pub(crate) fn plan(&self, settings: &Settings, asked: &Asked, calls: CallsBy) -> Result<Plan, Fault> {
         let known = settings.row(&asked.model);
         let profile = known.and_then(|row| row.profile.as_deref()).and_then(Profile::named);
-        let by_name = Record::for_model(&asked.model);
+        // What its server calls it says more than what a client does.
+        let own_name = settings.upstream_name(&asked.model);
+        let by_name = Record::for_model(own_name).or_else(|| Record::for_model(&asked.model));
         let dialect = known.and_then(|row| row.dialect.as_deref()).and_then(Record::named).or(by_name);
         let profile = profile.unwrap_or_else(Profile::standard);
         let taught = dialect.or_else(|| profile.teaches()).or_else(|| Record::builtin().first());
@@ -100,21 +108,31 @@ impl Planner {
         let has_tools = !asked.tools.is_empty();
         let calls = if has_tools || calls == CallsBy::Prompt { calls } else { CallsBy::Native };
         let dialect = if has_tools { named.map(|record| &*record.name) } else { Some(NO_TEXT) };
-        let gate = self.gate(asked, &profile, dialect)?;
+        // A server that knows of no tools holds its model to the form, and leaves it no other way to call one.
+        let is_bare =
+            has_tools && calls != CallsBy::Native && dialect != Some(BARE) && Form::of(asked).is_some();
+        let gate = self.gate(asked, &profile, dialect, is_bare)?;
         Ok(Plan {
             gate,
             calls,
             record,
             prompt_tail: known.and_then(|row| row.prompt_tail.clone()),
             keeps_thoughts: calls == CallsBy::TextLlamaServer,
-            model: settings.upstream_name(&asked.model).to_owned(),
+            model: own_name.to_owned(),
         })
     }
 
-    fn gate(&self, asked: &Asked, profile: &Profile, dialect: Option<&'static str>) -> Result<Gate, Fault> {
+    fn gate(
+        &self,
+        asked: &Asked,
+        profile: &Profile,
+        dialect: Option<&'static str>,
+        is_bare: bool,
+    ) -> Result<Gate, Fault> {
         let base = BaseKey {
             profile: profile.name(),
             dialect,
+            is_bare,
             is_required: matches!(asked.choice, ToolChoice::Required | ToolChoice::Named(_)),
             parallel: asked.parallel,
             is_strict: asked.is_strict(),
@@ -174,7 +192,8 @@ fn build(key: &BaseKey, profile: &Profile) -> Result<Gate, Fault> {
         policy.foreign = Foreign::Ignore;
     }
     let mut builder = Gate::builder().profile(*profile).policy(policy);
-    for dialect in key.dialect.into_iter().chain(reads_text.then_some("auto")) {
+    let others = key.is_bare.then_some(BARE).into_iter().chain(reads_text.then_some("auto"));
+    for dialect in key.dialect.into_iter().chain(others) {
         builder = builder.dialect(dialect);
     }
     builder.build().map_err(|error| Fault::new(500, "no-gate", error.to_string()))

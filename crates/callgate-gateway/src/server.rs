@@ -62,6 +62,11 @@ pub(crate) struct Current {
 }
 
 impl Current {
+    /// Whether a server serves a model, by the client's name for it or by its own.
+    pub(crate) fn is_served_by(&self, model: &str, upstream: &Upstream) -> bool {
+        upstream.serves(model) || upstream.serves(self.settings.upstream_name(model))
+    }
+
     async fn new(mut settings: Settings) -> Result<Self, SettingsError> {
         let wrong = |faults: Vec<String>| SettingsError { path: None, faults };
         settings.check().map_err(wrong)?;
@@ -101,6 +106,11 @@ fn unfit_recipes(settings: &Settings, upstreams: &[Upstream]) -> Vec<String> {
 }
 
 impl Gateway {
+    /// Whether clients have to show a key.
+    pub fn needs_key(&self) -> bool {
+        self.shared.current().is_some_and(|current| !current.settings.keys.is_empty())
+    }
+
     /// A gateway with these settings; servers whose API is not named are asked for it.
     pub async fn new(settings: Settings) -> Result<Self, SettingsError> {
         Gateway::of(settings, None).await
@@ -181,7 +191,7 @@ impl Gateway {
     /// The models of all servers.
     pub async fn models(&self) -> Vec<String> {
         match self.shared.current() {
-            Some(current) => models::names(&current.upstreams).await,
+            Some(current) => models::names(&current).await,
             None => Vec::new(),
         }
     }

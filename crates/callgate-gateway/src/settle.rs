@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use callgate::Response;
+use callgate::{Code, FinishReason, Rejected, Response};
 use callgate_agent::history::Message;
 use callgate_agent::id::random_id;
 use callgate_agent::model::Usage;
@@ -25,6 +25,8 @@ pub(crate) struct Outcome {
     pub(crate) failure: Option<String>,
     /// How long the server, and the client, were waited for.
     pub(crate) waited: Duration,
+    /// Why the answer was cut off, unless what was cut off was corrected.
+    pub(crate) cut: Option<FinishReason>,
 }
 
 /// Asks again until every call stands, or the budget is spent.
@@ -35,9 +37,9 @@ pub(crate) async fn settle(
     judged: Judged,
     to: &ToClient,
 ) -> Result<Outcome, Broken> {
-    let Judged { mut response, usage, mut waited } = judged;
+    let Judged { mut response, usage, mut waited, cut } = judged;
     if asked.choice == ToolChoice::None {
-        return Ok(Outcome { response, usage, retries: 0, failure: None, waited });
+        return Ok(Outcome { response, usage, retries: 0, failure: None, waited, cut });
     }
     // More calls than were asked for are left out, and not asked for again.
     let (mut worth, mut surplus): (Vec<_>, Vec<_>) = response.rejected.drain(..).partition(is_worth_asking);
@@ -46,6 +48,8 @@ pub(crate) async fn settle(
         surplus.extend(worth.drain(usize::from(response.calls.is_empty()).min(worth.len())..));
     }
     response.rejected = worth;
+    let is_truncated = |rejected: &Rejected| rejected.findings.iter().any(|it| it.code == Code::Truncated);
+    let asks_for_cut = response.rejected.iter().any(is_truncated);
     let budget = means.settings.retries;
     let settings =
         RetrySettings { max_attempts: budget.attempts, delay: Duration::ZERO, ..RetrySettings::default() };
@@ -120,7 +124,9 @@ pub(crate) async fn settle(
         }
     });
     response.rejected.extend(surplus);
-    Ok(Outcome { response, usage, retries, failure, waited })
+    // Once the call that was cut off has come whole, nothing is missing that anybody knows of.
+    let cut = cut.filter(|_| !asks_for_cut || failure.is_some());
+    Ok(Outcome { response, usage, retries, failure, waited, cut })
 }
 
 /// The start of what a model said, which may be long.

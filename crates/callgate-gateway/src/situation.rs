@@ -90,7 +90,7 @@ impl Situations {
         current: &Arc<Current>,
         model: &str,
     ) -> Option<Situation> {
-        let at = current.upstreams.iter().position(|upstream| upstream.serves(model))?;
+        let at = current.upstreams.iter().position(|upstream| current.is_served_by(model, upstream))?;
         let mut found = self.watch(shared, current, at, model)?;
         let known = tokio::time::timeout(PATIENCE, found.wait_for(Option::is_some)).await;
         known.ok()?.ok().and_then(|found| *found)

@@ -48,7 +48,7 @@ impl Tails {
     pub(crate) async fn find(&self, log: &Log, current: &Current, asked: &Asked, plan: &mut Plan) {
         let continues = asked.messages.last().and_then(|last| text(last, "role")) == Some("assistant")
             || asked.settings.iter().any(|(key, _)| key == "add_generation_prompt");
-        let server = current.upstreams.iter().find(|upstream| upstream.serves(&asked.model));
+        let server = current.upstreams.iter().find(|upstream| current.is_served_by(&asked.model, upstream));
         let Some(upstream) = server.filter(|_| plan.prompt_tail.is_none() && !continues) else { return };
         let is_asked = match (plan.calls, upstream.wire()) {
             (CallsBy::TextLlamaServer, _) => true,

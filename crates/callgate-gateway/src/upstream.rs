@@ -17,6 +17,7 @@ use serde_json::Value;
 use crate::asked::{text, words};
 use crate::client;
 use crate::config::{Api, SCRIPTED, TimeoutSettings, UpstreamSettings, fits};
+use crate::server::Current;
 use crate::trace::Trace;
 use crate::wire::Wire;
 
@@ -213,8 +214,9 @@ pub(crate) fn is_another_worth(fault: &ModelFault) -> bool {
 }
 
 /// The servers of a model in the order in which they are tried: by weight and turn, those that failed lately last.
-pub(crate) fn in_order<'u>(upstreams: &'u [Upstream], model: &str, turn: &AtomicUsize) -> Vec<&'u Upstream> {
-    let serving: Vec<&Upstream> = upstreams.iter().filter(|upstream| upstream.serves(model)).collect();
+pub(crate) fn in_order<'u>(current: &'u Current, model: &str, turn: &AtomicUsize) -> Vec<&'u Upstream> {
+    let is_serving = |upstream: &&Upstream| current.is_served_by(model, upstream);
+    let serving: Vec<&Upstream> = current.upstreams.iter().filter(is_serving).collect();
     let total: usize = serving.iter().map(|upstream| upstream.settings.weight.max(1) as usize).sum();
     if total == 0 {
         return Vec::new();

@@ -105,6 +105,90 @@ async fn only_allowed_tools_are_called() {
     }
 }
 
+/// The last document of an answer, streamed or whole, in which the face says how it ended.
+fn ending(face: &str, body: &str) -> Value {
+    let lines = body.lines().map(|line| line.strip_prefix("data: ").unwrap_or(line));
+    let documents = lines.filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let says = |document: &Value| match face {
+        "/v1/chat/completions" => document["choices"][0]["finish_reason"].is_string(),
+        "/v1/responses" => document["response"]["status"].is_string() || document["status"].is_string(),
+        "/v1/messages" => document["stop_reason"].is_string() || document["delta"]["stop_reason"].is_string(),
+        _ => document["done"] == true,
+    };
+    documents.filter(says).last().unwrap_or_else(|| panic!("{face} has no end: {body}"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cut_beside_a_call_is_told() {
+    let good = r#"{"city": "Oslo"}"#;
+    let call = json!({"tool_calls": [{"index": 0, "id": "c", "function": {"name": "get_weather", "arguments": good}}]});
+    let half = json!({"tool_calls": [{"index": 1, "id": "d", "function": {"name": "get_weather", "arguments": "{\"ci"}}]});
+    let tagged = json!({"content": LOOKS});
+    let words = json!({"content": "And then I wi"});
+    for (deltas, reason, marks, is_cut) in [
+        (vec![call.clone()], "length", true, true),
+        (vec![call.clone()], "length", false, true),
+        (vec![call.clone()], "content_filter", true, true),
+        // What was cut off is asked for again, and comes.
+        (vec![call.clone(), half], "length", true, false),
+        (vec![tagged, words], "length", false, true),
+        (vec![call], "tool_calls", true, false),
+    ] {
+        for face in FACES {
+            for stream in [false, true] {
+                let script = Script::default();
+                script.tell(Told::stream(&deltas, reason));
+                script.tell(native(&[("get_weather", r#"{"city": "Rome"}"#)]));
+                let mut settings = in_front_of(upstream(&script).await);
+                settings.marks = marks;
+                let running = serve(settings).await;
+                let got = ask(running.address, face, &question(face, stream)).await;
+                assert!(!calls(&read(&got)).is_empty(), "{face}: {}", got.body);
+                let end = ending(face, &got.body);
+                let response = if stream { &end["response"] } else { &end };
+                let told = match face {
+                    "/v1/chat/completions" => {
+                        assert_eq!(end["choices"][0]["finish_reason"], "tool_calls", "{end}");
+                        end["callgate"]["finish_reason"] == reason
+                    }
+                    "/v1/responses" => {
+                        let word = if reason == "length" { "max_output_tokens" } else { reason };
+                        response["status"] == "incomplete" && response["incomplete_details"]["reason"] == word
+                    }
+                    "/v1/messages" => {
+                        let word = if stream { &end["delta"]["stop_reason"] } else { &end["stop_reason"] };
+                        assert_eq!(word, "tool_use", "{end}");
+                        end["callgate"]["finish_reason"] == reason
+                    }
+                    _ => end["done_reason"] == reason || end["callgate"]["finish_reason"] == reason,
+                };
+                assert_eq!(told, is_cut, "{face}, {reason}, stream {stream}: {}", got.body);
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_found_names_the_setting_that_helps() {
+    for (words, setting) in [
+        (r#"{"name": "get_weather", "arguments": {"city": "Oslo"}}"#, "`dialect` of the model"),
+        (r#"[get_weather(city="Oslo")]"#, "`dialect` of the model"),
+        ("Action: get_weather\nAction Input: {\"city\": \"Oslo\"}", "`dialect` of the model"),
+        ("Let me think.\n</think>\nHello.", "`prompt_tail` of the model"),
+    ] {
+        let script = Script::default();
+        script.tell(Told::text(words, 5));
+        let running = serve(in_front_of(upstream(&script).await)).await;
+        for face in FACES {
+            for stream in [false, true] {
+                let got = ask(running.address, face, &question(face, stream)).await;
+                // No flag of a command: a client has none.
+                assert!(got.body.contains(setting) && !got.body.contains("--"), "{face}: {}", got.body);
+            }
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_model_says_in_the_place_of_a_correction_is_told() {
     for (reply, said) in [("Which city do you mean?", true), ("", false)] {

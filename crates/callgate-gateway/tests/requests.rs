@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use callgate_gateway::Settings;
 use callgate_gateway::config::{Api, CallsBy, ModelSettings, UpstreamSettings};
 use serde_json::{Value, json};
-use support::{FACES, Script, Told, ask, in_front_of, question, serve, upstream};
+use support::{FACES, Script, Told, ask, calls, in_front_of, question, read, send, serve, upstream};
 
 const RESPONSES: &str = "/v1/responses";
 const CHAT: &str = "/v1/chat/completions";
@@ -110,6 +110,84 @@ async fn tools_of_namespaces_are_told_apart_and_given_back_as_the_client_knows_t
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn allowed_tools_may_stand_in_namespaces() {
+    let query = json!({"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]});
+    let tool = |name: &str| json!({"type": "function", "name": name, "parameters": query});
+    let tools = json!([
+        {"type": "namespace", "name": "crm", "tools": [tool("search"), tool("find")]},
+        {"type": "namespace", "name": "mail", "tools": [tool("search"), tool("post")]},
+        tool("search"),
+        tool("add"),
+    ]);
+    for (allowed, wanted) in [
+        (json!([{"type": "function", "name": "search"}]), vec!["search"]),
+        (json!([{"type": "function", "name": "search", "namespace": "crm"}]), vec!["crm__search"]),
+        // The namespace may be left out where that leaves no doubt.
+        (json!([{"type": "function", "name": "post"}]), vec!["mail__post"]),
+        (json!([{"type": "namespace", "name": "crm"}]), vec!["crm__find", "crm__search"]),
+        (
+            json!([{"type": "namespace", "name": "mail", "tools": [{"type": "function", "name": "search"}]}, {"type": "function", "name": "add"}]),
+            vec!["add", "mail__search"],
+        ),
+        (json!([{"type": "function", "name": "fly", "namespace": "crm"}]), vec![]),
+    ] {
+        for stream in [false, true] {
+            let script = Script::default();
+            script.tell(native(&[("c", "mail__post", json!({"q": "x"}))]));
+            let running = serve(in_front_of(upstream(&script).await)).await;
+            let choice = json!({"type": "allowed_tools", "mode": "auto", "tools": allowed});
+            let body = json!({"model": "m", "input": "Go.", "tools": tools, "tool_choice": choice, "stream": stream});
+            let got = ask(running.address, RESPONSES, &body).await;
+            let asked = &script.asked()[0];
+            let names = asked["tools"].as_array().into_iter().flatten();
+            let mut names: Vec<&str> = names.map(|tool| tool["function"]["name"].as_str().unwrap()).collect();
+            names.sort_unstable();
+            assert_eq!(names, wanted, "{allowed}");
+            let is_called = got.body.contains("\"name\":\"post\",\"namespace\":\"mail\"");
+            assert_eq!(is_called, wanted == ["mail__post"], "{allowed}: {}", got.body);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ids_come_back_as_the_server_gave_them() {
+    let given = ["x", "toolu_x", "toolu_toolu_x", "-x", "_x", "f.x:0", "f-2ex", "f x-", "ä", "call_1"];
+    for stream in [false, true] {
+        let script = Script::default();
+        let oslo = json!({"city": "Oslo"});
+        script.tell(native(&given.map(|id| (id, "get_weather", oslo.clone()))));
+        let running = serve(in_front_of(upstream(&script).await)).await;
+        let mut body = question("/v1/messages", stream);
+        let got = ask(running.address, "/v1/messages", &body).await;
+        let documents = documents(&got.body);
+        let blocks = documents.iter().flat_map(|document| match document["content"].as_array() {
+            Some(blocks) => blocks.iter().collect(),
+            None => vec![&document["content_block"]],
+        });
+        let ids: Vec<&str> = blocks.filter_map(|block| block["id"].as_str()).collect();
+        let apart: std::collections::BTreeSet<&&str> = ids.iter().collect();
+        assert_eq!((ids.len(), apart.len()), (given.len(), given.len()), "{}", got.body);
+        let uses =
+            ids.iter().map(|id| json!({"type": "tool_use", "id": id, "name": "get_weather", "input": oslo}));
+        let results =
+            ids.iter().map(|id| json!({"type": "tool_result", "tool_use_id": id, "content": "Rain."}));
+        body["messages"] = json!([
+            {"role": "user", "content": "Weather?"},
+            {"role": "assistant", "content": uses.collect::<Vec<_>>()},
+            {"role": "user", "content": results.collect::<Vec<_>>()},
+        ]);
+        ask(running.address, "/v1/messages", &body).await;
+        let asked = &script.asked()[1]["messages"];
+        let calls =
+            asked[1]["tool_calls"].as_array().unwrap().iter().map(|call| call["id"].as_str().unwrap());
+        assert_eq!(calls.collect::<Vec<_>>(), given, "{asked}");
+        let results =
+            asked.as_array().unwrap()[2..].iter().map(|result| result["tool_call_id"].as_str().unwrap());
+        assert_eq!(results.collect::<Vec<_>>(), given, "{asked}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn ids_that_differ_in_foreign_characters_stay_apart() {
     for stream in [false, true] {
         let script = Script::default();
@@ -129,6 +207,32 @@ async fn ids_that_differ_in_foreign_characters_stay_apart() {
         assert_eq!(ids.len(), 3, "{}", got.body);
         let is_own = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
         assert!(ids.iter().all(|id| id.starts_with("toolu_") && id.chars().all(is_own)), "{ids:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_that_only_the_settings_give_is_listed_served_and_read_as_the_model_that_it_is() {
+    for face in FACES {
+        for stream in [false, true] {
+            let script = Script::default();
+            script.tell(Told::text(r#"{"name": "get_weather", "parameters": {"city": "Oslo"}}"#, 6));
+            let mut settings = in_front_of(upstream(&script).await);
+            settings.upstreams[0].models = vec!["llama3.1*".to_owned()];
+            let mut model = ModelSettings::named("fast");
+            model.upstream_name = Some("llama3.1:8b".to_owned());
+            settings.models.push(model);
+            let running = serve(settings).await;
+            let mut body = question(face, stream);
+            body["model"] = "fast".into();
+            let got = ask(running.address, face, &body).await;
+            let oslo = vec![("get_weather".to_owned(), json!({"city": "Oslo"}))];
+            assert_eq!(calls(&read(&got)), oslo, "{face}: {}", got.body);
+            assert_eq!(script.asked()[0]["model"], "llama3.1:8b", "{face}");
+            for path in ["/v1/models", "/v1/models/fast", "/api/tags"] {
+                let listed = send(running.address, "GET", path, &[], Vec::new()).await;
+                assert!(listed.status == 200 && listed.body.contains("\"fast\""), "{path}: {}", listed.body);
+            }
+        }
     }
 }
 

@@ -42,7 +42,7 @@ pub(crate) fn finding(rules: &Rules, unread: &Unread) -> Option<Finding> {
     match reader(rules, &unread.text) {
         Some(name) => Some(
             finding
-                .message(format!("looks like {name}; read it with --dialect {name}"))
+                .message(format!("looks like a call of {name}, a dialect that does not listen"))
                 .help(format!("Switch the dialect `{name}` on if the model writes its calls like this.")),
         ),
         None => Some(finding).filter(|_| unread.place != UnreadPlace::Fence || writes_fences(rules)),

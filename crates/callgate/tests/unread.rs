@@ -48,7 +48,7 @@ fn the_dialect_that_would_read_it_is_named() {
         ("TOOL_CALL: book_room\nARGS: {\"room\": \"blue\"}", "tool-call-args", "book_room"),
         ("```json\n{\"tool\": \"book_room\", \"arguments\": {}}\n```", "fenced-json", "book_room"),
     ] {
-        let wanted = format!("looks like {dialect}; read it with --dialect {dialect}");
+        let wanted = format!("looks like a call of {dialect}, a dialect that does not listen");
         assert_eq!(said(&gate, text), Some((wanted, place.to_owned())), "{text}");
     }
     let two = "{\"name\": \"book_room\", \"arguments\": {\"room\": \"a\"}}\n{\"name\": \"ping\", \"arguments\": {}}";

@@ -1,7 +1,5 @@
 //! Bodies: answers of servers that somebody kept, whole or as the stream they came in, read by the formats of live ones.
 
-use std::collections::VecDeque;
-
 use callgate::FinishReason;
 use serde_json::Value;
 
@@ -101,13 +99,13 @@ impl BodyKind {
         }
     }
 
-    fn format(self, choice: u64) -> AnyFormat {
+    fn format(self, choice: u64) -> Box<dyn Format> {
         match self {
-            BodyKind::ChatCompletion => AnyFormat::OpenAi(OpenAiFormat::of_choice(choice)),
-            BodyKind::Responses => AnyFormat::Responses(ResponsesFormat::default()),
-            BodyKind::Anthropic => AnyFormat::Anthropic(AnthropicFormat::default()),
-            BodyKind::Ollama => AnyFormat::Ollama(OllamaFormat::default()),
-            BodyKind::Conversation => AnyFormat::Conversation(ConversationFormat::default()),
+            BodyKind::ChatCompletion => Box::new(OpenAiFormat::of_choice(choice)),
+            BodyKind::Responses => Box::new(ResponsesFormat::default()),
+            BodyKind::Anthropic => Box::new(AnthropicFormat::default()),
+            BodyKind::Ollama => Box::new(OllamaFormat::default()),
+            BodyKind::Conversation => Box::new(ConversationFormat::default()),
         }
     }
 }
@@ -276,7 +274,7 @@ fn pointer(value: &Value, path: &str) -> Result<String, String> {
 pub struct BodyStream {
     kind: BodyKind,
     framing: Framing,
-    parser: Parser<AnyFormat>,
+    parser: Parser<Box<dyn Format>>,
     model: Option<String>,
     tools: Option<Value>,
     end: Option<FinishReason>,
@@ -325,11 +323,7 @@ impl BodyStream {
 
     /// The choices that it has had so far. Only the first is read here.
     pub fn choices(&self) -> impl Iterator<Item = u64> + '_ {
-        let seen = match &self.parser.format {
-            AnyFormat::OpenAi(format) => Some(&format.choices),
-            _ => None,
-        };
-        seen.into_iter().flatten().copied()
+        self.parser.format.choices().into_iter().flatten().copied()
     }
 
     /// Takes the next bytes, and gives what they hold.
@@ -356,10 +350,7 @@ impl BodyStream {
             tools: self.tools.clone(),
             reason: self.end.unwrap_or(otherwise),
             word: self.parser.format.word().map(str::to_owned),
-            untrusted: match &mut self.parser.format {
-                AnyFormat::Conversation(format) => std::mem::take(&mut format.untrusted),
-                _ => Vec::new(),
-            },
+            untrusted: self.parser.format.take_untrusted(),
         };
         (rest, body)
     }
@@ -386,54 +377,5 @@ impl BodyStream {
             self.model = self.model.take().or(object["model"].as_str().map(str::to_owned));
             self.tools = self.tools.take().or(object.get("tools").filter(lists_any).cloned());
         }
-    }
-}
-
-/// The format of a body, which is known only once it is there.
-enum AnyFormat {
-    OpenAi(OpenAiFormat),
-    Responses(ResponsesFormat),
-    Anthropic(AnthropicFormat),
-    Ollama(OllamaFormat),
-    Conversation(ConversationFormat),
-}
-
-impl AnyFormat {
-    fn inner(&self) -> &dyn Format {
-        match self {
-            AnyFormat::OpenAi(format) => format,
-            AnyFormat::Responses(format) => format,
-            AnyFormat::Anthropic(format) => format,
-            AnyFormat::Ollama(format) => format,
-            AnyFormat::Conversation(format) => format,
-        }
-    }
-
-    fn inner_mut(&mut self) -> &mut dyn Format {
-        match self {
-            AnyFormat::OpenAi(format) => format,
-            AnyFormat::Responses(format) => format,
-            AnyFormat::Anthropic(format) => format,
-            AnyFormat::Ollama(format) => format,
-            AnyFormat::Conversation(format) => format,
-        }
-    }
-}
-
-impl Format for AnyFormat {
-    fn value(&mut self, part: &Part<'_>, chunks: &mut VecDeque<ModelChunk>) {
-        self.inner_mut().value(part, chunks);
-    }
-
-    fn end(&self, closed: bool) -> Option<ModelChunk> {
-        self.inner().end(closed)
-    }
-
-    fn closed_by(&mut self, data: &str) -> bool {
-        self.inner_mut().closed_by(data)
-    }
-
-    fn word(&self) -> Option<&str> {
-        self.inner().word()
     }
 }

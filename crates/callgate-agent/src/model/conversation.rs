@@ -12,7 +12,7 @@ use super::reading::{Format, Part};
 #[derive(Debug, Default)]
 pub(super) struct ConversationFormat {
     /// What tools gave before that turn: nobody vouches for it, so a call that repeats it is reported.
-    pub(super) untrusted: Vec<String>,
+    untrusted: Vec<String>,
     word: Option<String>,
 }
 
@@ -45,6 +45,10 @@ impl Format for ConversationFormat {
 
     fn word(&self) -> Option<&str> {
         self.word.as_deref()
+    }
+
+    fn take_untrusted(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.untrusted)
     }
 }
 

@@ -86,7 +86,7 @@ pub(super) struct OpenAiFormat {
     /// Which of the choices is read.
     choice: u64,
     /// The choices that have been seen.
-    pub(super) choices: BTreeSet<u64>,
+    choices: BTreeSet<u64>,
     word: Option<String>,
     /// Whether it was said in so many words, or by the form of a whole message, that nothing is missing.
     is_whole: bool,
@@ -168,6 +168,10 @@ impl Format for OpenAiFormat {
 
     fn word(&self) -> Option<&str> {
         self.word.as_deref()
+    }
+
+    fn choices(&self) -> Option<&BTreeSet<u64>> {
+        Some(&self.choices)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Reading an answer: bytes become lines, events or one document, and these become chunks by the server's format.
 
 use std::cell::OnceCell;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use callgate::internal::json::{Kind, Tape};
 
@@ -31,6 +31,47 @@ pub(crate) trait Format: Send {
 
     /// The word in which the server said why the answer ended.
     fn word(&self) -> Option<&str>;
+
+    /// The choices that have been seen, where a format has more than one.
+    fn choices(&self) -> Option<&BTreeSet<u64>> {
+        None
+    }
+
+    /// What tools gave in the conversation before, where a format has that.
+    fn take_untrusted(&mut self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// A format that is known only once its answer is there.
+impl Format for Box<dyn Format> {
+    fn value(&mut self, part: &Part<'_>, chunks: &mut VecDeque<ModelChunk>) {
+        (**self).value(part, chunks);
+    }
+
+    fn end(&self, closed: bool) -> Option<ModelChunk> {
+        (**self).end(closed)
+    }
+
+    fn closed_by(&mut self, data: &str) -> bool {
+        (**self).closed_by(data)
+    }
+
+    fn served(&self) -> Served {
+        (**self).served()
+    }
+
+    fn word(&self) -> Option<&str> {
+        (**self).word()
+    }
+
+    fn choices(&self) -> Option<&BTreeSet<u64>> {
+        (**self).choices()
+    }
+
+    fn take_untrusted(&mut self) -> Vec<String> {
+        (**self).take_untrusted()
+    }
 }
 
 /// One JSON value of an answer, and its text for whatever has to be kept as it was written.

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::builder::NonEmptyStringValueParser;
+use clap::{Args, ValueEnum, value_parser};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -123,7 +124,7 @@ pub(crate) struct VerifyArgs {
     #[arg(long, value_name = "URL")]
     pub(crate) endpoint: String,
     /// The model
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) model: String,
     /// The API to ask in
     #[arg(long, value_name = "API", default_value = "chat")]
@@ -132,10 +133,10 @@ pub(crate) struct VerifyArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) key_env: Option<String>,
     /// How often each task is asked, plain and streamed
-    #[arg(long, short = 'n', visible_alias = "n", value_name = "N", default_value_t = 1)]
+    #[arg(long, short = 'n', visible_alias = "n", value_name = "N", default_value_t = 1, value_parser = value_parser!(u32).range(1..=1000))]
     pub(crate) times: u32,
     /// How many seconds one answer may take
-    #[arg(long, value_name = "SECONDS", default_value_t = 120)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = value_parser!(u64).range(1..=86_400))]
     pub(crate) patience: u64,
     /// Tasks of your own instead of the ten built in; `-` is standard input
     #[arg(long, value_name = "FILE")]

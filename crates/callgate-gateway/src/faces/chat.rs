@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{Reading, Writer, event, model, now};
 use crate::answer::{Answer, Ending, Out, OutCall};
-use crate::asked::{Asked, ToolChoice, is_true, items, past_call, text};
+use crate::asked::{Asked, ToolChoice, by_name, is_true, items, past_call, text};
 use crate::fault::Fault;
 
 /// What the gateway itself decides about; everything else of a request goes on as it is.
@@ -44,7 +44,7 @@ pub(super) fn read(body: &Written) -> Result<Reading, Fault> {
     );
     let has_functions = items(body, "tools").is_empty() && !items(body, "functions").is_empty();
     let choice = body.get("tool_choice").or_else(|| body.get("function_call"));
-    asked.choice = ToolChoice::of_openai(choice, &mut asked.tools)
+    asked.choice = ToolChoice::of_openai(choice, &mut asked.tools, &by_name)
         .map_err(|why| Fault::bad_request(why).at("tool_choice"))?;
     // A message of that form has room for one call.
     asked.parallel = !has_functions && body.get("parallel_tool_calls") != Some(&Written::Bool(false));

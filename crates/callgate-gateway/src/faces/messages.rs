@@ -1,7 +1,5 @@
 //! Anthropic's messages: `/v1/messages`, whole and as server-sent events with one content block after the other.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
-
 use callgate::FinishReason;
 use callgate_agent::id::random_id;
 use callgate_agent::model::Usage;
@@ -62,6 +60,14 @@ pub(super) fn read(body: &Written) -> Result<Reading, Fault> {
     ] {
         asked.set(ours, body.get(theirs));
     }
+    // The form of the words, at its first place and at the one that came after.
+    let format = body.get("output_config").and_then(|config| config.get("format"));
+    if let Some(schema) = format.or_else(|| body.get("output_format")).and_then(|format| format.get("schema"))
+    {
+        let format =
+            json!({"type": "json_schema", "json_schema": {"name": "answer", "schema": schema.to_value()}});
+        asked.set("response_format", Some(&format.into()));
+    }
     let thinks = body.get("thinking").and_then(|thinking| text(thinking, "type"));
     let writer = MessagesWriter {
         id: format!("msg_{}", random_id()),
@@ -96,7 +102,7 @@ fn turn(told: &Written, asked: &mut Asked) -> Result<(), String> {
             Some("tool_use") => {
                 let name = text(block, "name").ok_or("a `tool_use` has no name")?;
                 let input = block.get("input").map_or_else(|| "{}".to_owned(), Written::to_string);
-                calls.push(past_call(text(block, "id").unwrap_or_default(), name, &input));
+                calls.push(past_call(&given_id(text(block, "id").unwrap_or_default()), name, &input));
             }
             Some("tool_result") => {
                 for kind in block.get("content").into_iter().flat_map(wordless) {
@@ -106,7 +112,7 @@ fn turn(told: &Written, asked: &mut Asked) -> Result<(), String> {
                 if is_true(block, "is_error") {
                     content = format!("Error: {content}");
                 }
-                let id = text(block, "tool_use_id").unwrap_or_default();
+                let id = given_id(text(block, "tool_use_id").unwrap_or_default());
                 asked.messages.push(json!({"role": "tool", "tool_call_id": id, "content": content}).into());
             }
             // Thoughts belong to the answer that they were a part of.
@@ -171,25 +177,49 @@ fn stop_word(ending: &Ending, has_calls: bool) -> &'static str {
     }
 }
 
-/// The id of a call as this API's clients expect it: no two of a conversation are equal, and no character is foreign.
+/// What the ids of this API's calls begin with.
+const ID: &str = "toolu_";
+
+/// The id of a call as this API's clients expect it: no character is foreign, no two are equal that were not, and
+/// [`given_id`] gives it back. Each character that is foreign, and the dash before such ones, stands in hexadecimal digits.
 fn call_id(id: &str) -> String {
     let is_own = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
-    let mut clean: String = id.chars().map(|c| if is_own(c) { c } else { '_' }).collect();
-    if clean != id {
-        // Ids that differ in foreign characters only stay apart.
-        let mut hasher = DefaultHasher::new();
-        id.hash(&mut hasher);
-        clean.push_str(&format!("_{:016x}", hasher.finish()));
+    if id.chars().all(is_own) && !id.starts_with('-') {
+        return format!("{ID}{id}");
     }
-    if clean.starts_with("toolu_") { clean } else { format!("toolu_{clean}") }
+    let mut told = format!("{ID}-");
+    for byte in id.bytes() {
+        match char::from(byte) {
+            c if is_own(c) && c != '-' => told.push(c),
+            _ => told.push_str(&format!("-{byte:02x}")),
+        }
+    }
+    told
+}
+
+/// The id by which the model's server knows a call. One that was not made here stays as it is.
+fn given_id(told: &str) -> String {
+    let Some(id) = told.strip_prefix(ID) else { return told.to_owned() };
+    let Some(foreign) = id.strip_prefix('-') else { return id.to_owned() };
+    let mut parts = foreign.split('-');
+    let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
+    for part in parts {
+        let byte = part.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        let Some((byte, rest)) = byte.zip(part.get(2..)) else { return told.to_owned() };
+        bytes.push(byte);
+        bytes.extend_from_slice(rest.as_bytes());
+    }
+    String::from_utf8(bytes).unwrap_or_else(|_| told.to_owned())
 }
 
 /// What is said about the calls, by the ids that this API's clients see.
 fn marks(verdict: &Value) -> Value {
     let mut marks = verdict.clone();
-    let repaired = marks.get_mut("repaired").and_then(Value::as_array_mut);
-    for id in repaired.into_iter().flatten().filter_map(|call| call.get_mut("id")) {
-        *id = call_id(id.as_str().unwrap_or_default()).into();
+    let lists = marks.as_object_mut().into_iter().flat_map(|marks| marks.values_mut());
+    for id in lists.filter_map(Value::as_array_mut).flatten().filter_map(|about| about.get_mut("id")) {
+        if let Some(given) = id.as_str() {
+            *id = call_id(given).into();
+        }
     }
     marks
 }

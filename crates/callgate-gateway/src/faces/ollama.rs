@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::{Reading, Writer, model, object, put};
 use crate::answer::{Answer, Ending, Out, OutCall};
-use crate::asked::{Asked, ToolChoice, items, message, past_call, text};
+use crate::asked::{Asked, ToolChoice, by_name, items, message, past_call, text};
 use crate::fault::Fault;
 
 pub(super) fn read(body: &Written, generates: bool) -> Result<Reading, Fault> {
@@ -47,7 +47,7 @@ pub(super) fn read(body: &Written, generates: bool) -> Result<Reading, Fault> {
     }
     if !asked.is_load {
         asked.tools = items(body, "tools").to_vec();
-        asked.choice = ToolChoice::of_openai(body.get("tool_choice"), &mut asked.tools)
+        asked.choice = ToolChoice::of_openai(body.get("tool_choice"), &mut asked.tools, &by_name)
             .map_err(|why| Fault::bad_request(why).at("tool_choice"))?;
     }
     // Ollama streams unless told otherwise.

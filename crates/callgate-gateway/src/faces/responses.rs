@@ -9,7 +9,9 @@ use serde_json::{Value, json};
 
 use super::{Reading, Writer, model, named_event, now};
 use crate::answer::{Answer, Ending, Out, OutCall};
-use crate::asked::{Asked, ToolChoice, function, is_true, items, message, past_call, text, wordless, words};
+use crate::asked::{
+    Asked, ToolChoice, function, is_true, items, message, name_of, past_call, text, wordless, words,
+};
 use crate::fault::Fault;
 
 /// The type of a part that is a picture.
@@ -40,7 +42,7 @@ pub(super) fn read(body: &Written) -> Result<Reading, Fault> {
         _ => return Err(Fault::bad_request("`input` is neither text nor a list").at("input")),
     }
     let choice = body.get("tool_choice");
-    asked.choice = ToolChoice::of_openai(choice, &mut asked.tools)
+    asked.choice = ToolChoice::of_openai(choice, &mut asked.tools, &|entry| meant(entry, &known))
         .map_err(|why| Fault::bad_request(why).at("tool_choice"))?;
     if let ToolChoice::Named(name) = &mut asked.choice {
         *name = upstream_name(name, choice.and_then(|choice| text(choice, "namespace")), &known);
@@ -153,6 +155,19 @@ fn upstream_name(name: &str, namespace: Option<&str>, known: &[KnownTool]) -> St
             only.map_or_else(|| name.to_owned(), |tool| tool.upstream.clone())
         }
     }
+}
+
+/// What the model calls the tools that an entry of a list stands for: one, or those of a namespace, all or some.
+fn meant(entry: &Written, known: &[KnownTool]) -> Vec<String> {
+    let Some(name) = text(entry, "name") else { return Vec::new() };
+    if text(entry, "type") != Some("namespace") {
+        return vec![upstream_name(name, text(entry, "namespace"), known)];
+    }
+    let some: Vec<&str> = items(entry, "tools").iter().filter_map(name_of).collect();
+    let is_meant = |tool: &&KnownTool| {
+        tool.namespace.as_deref() == Some(name) && (some.is_empty() || some.contains(&tool.name.as_str()))
+    };
+    known.iter().filter(is_meant).map(|tool| tool.upstream.clone()).collect()
 }
 
 /// Adds one item of the input.

@@ -163,8 +163,9 @@ pub(super) fn judge(
     match &task.expects {
         Some(Expectation::CutOff) => {
             let is_told = body.reason == FinishReason::Length && native.rejected.is_empty();
-            // A short answer may have been done in time.
-            let is_done = body.reason == FinishReason::Stop && !is_called;
+            // A short answer may have been done in time, in words or in whole calls.
+            let done = if is_called { FinishReason::ToolCalls } else { FinishReason::Stop };
+            let is_done = body.reason == done && native.rejected.is_empty();
             sheet.note("cut off", is_told || is_done, ending);
         }
         Some(Expectation::Call) => sheet.note("called", is_called, excerpt),

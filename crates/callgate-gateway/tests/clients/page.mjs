@@ -48,6 +48,9 @@ for (const [name, options] of [
   await page.waitForSelector("#played td");
   const kinds = await page.locator("#played td:nth-child(2)").allTextContents();
   if (!kinds.includes("call")) fail(`the playground reads no call: ${kinds}`);
+  const number = parseInt(await page.locator("#played > p").textContent(), 10);
+  const places = (await page.locator("#played td:first-child").allTextContents()).flatMap((text) => text.match(/\d+/g) || []);
+  if (places.some((place) => Number(place) > number)) fail(`the playground speaks of chunks behind the last of ${number}: ${places}`);
   if (pictures) await page.screenshot({ path: `${pictures}/playground-${name}.png`, fullPage: true });
   const wide = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
   if (wide > 0) fail(`${name}: ${wide} pixels too wide`);
