@@ -4,7 +4,7 @@ mod as_text;
 
 use std::borrow::Cow;
 
-use crate::attempt::{Arguments, Attempt, Meaning, Name, shortened};
+use crate::attempt::{ARGUING, Arguments, Attempt, Meaning, Name, shortened};
 use crate::dialect::Record;
 use crate::effort::Effort;
 use crate::event::{Call, Coercion, ModelError, Rejected};
@@ -486,22 +486,14 @@ fn fit_arguments(
     findings: &mut Vec<Finding>,
     effort: &mut Effort,
 ) -> (Option<String>, Vec<Coercion>) {
-    if findings.is_empty()
-        && let Some(inner) = tool.wrapped(outer.0, outer.1)
-        && let Some(unwrapped) =
-            inner_arguments(rules, tool, attempt, outer, (inner, RepairCode::ExtraWrapper), effort)
-    {
-        return unwrapped;
-    }
-    if findings.is_empty()
-        && let Some((inner, tape)) = tool.wrapped_in_text(outer.0, outer.1)
-        && let Some(unwrapped) =
-            inner_arguments(rules, tool, attempt, (&inner, &tape), (0, RepairCode::ExtraWrapper), effort)
-    {
-        return unwrapped;
-    }
     let knobs = (rules.policy.coerce, rules.policy.extra_args, attempt.untyped);
     let fit = tool.fit_within(outer.0, outer.1, knobs, effort);
+    if findings.is_empty()
+        && !fit.findings.is_empty()
+        && let Some(unwrapped) = unwrapped(rules, tool, attempt, outer, effort)
+    {
+        return unwrapped;
+    }
     if findings.is_empty()
         && let Some(fit) = read_as_text(tool, attempt, outer, &fit, knobs, effort)
     {
@@ -510,10 +502,11 @@ fn fit_arguments(
     if findings.is_empty()
         && !fit.findings.is_empty()
         && let Some(inner) = repeated_call(tool, outer)
-        && let Some(unwrapped) =
-            inner_arguments(rules, tool, attempt, outer, (inner, RepairCode::RepeatedEnvelope), effort)
     {
-        return unwrapped;
+        let repair = (RepairCode::RepeatedEnvelope, Safety::Lossless);
+        if let Some(unwrapped) = inner_arguments(rules, tool, attempt, outer, (inner, repair), effort) {
+            return unwrapped;
+        }
     }
     for mut finding in fit.findings {
         let place = attempt.place(outer.0, outer.1, &finding.path);
@@ -526,6 +519,26 @@ fn fit_arguments(
         }
     }
     (fit.arguments, fit.coercions)
+}
+
+/// The arguments inside of one wrapper too many, an object or a text, where those around them are not valid themselves.
+fn unwrapped(
+    rules: &Rules,
+    tool: &CompiledTool,
+    attempt: &mut Attempt,
+    outer: (&str, &Tape),
+    effort: &mut Effort,
+) -> Option<(Option<String>, Vec<Coercion>)> {
+    let key = outer.1.children(0).next().and_then(|only| outer.1.key(outer.0, only))?;
+    // A word that formats have for the arguments says that nothing else is meant by it.
+    let is_word = ARGUING.contains(&&*key) || key == "properties";
+    let safety = if is_word { Safety::Lossless } else { Safety::Guess };
+    let repair = (RepairCode::ExtraWrapper, safety);
+    if let Some(inner) = tool.wrapped(outer.0, outer.1) {
+        return inner_arguments(rules, tool, attempt, outer, (inner, repair), effort);
+    }
+    let (inner, tape) = tool.wrapped_in_text(outer.0, outer.1)?;
+    inner_arguments(rules, tool, attempt, (&inner, &tape), (0, repair), effort)
 }
 
 /// The arguments inside of arguments that repeat the whole call: `{"name": …, "arguments": {…}}` for the same tool.
@@ -541,14 +554,10 @@ fn inner_arguments(
     tool: &CompiledTool,
     attempt: &mut Attempt,
     (outer, tape): (&str, &Tape),
-    (inner, code): (usize, RepairCode),
+    (inner, (code, safety)): (usize, (RepairCode, Safety)),
     effort: &mut Effort,
 ) -> Option<(Option<String>, Vec<Coercion>)> {
-    // Which of two objects is meant is a guess; a call that stands there twice is not.
-    let (least, safety) = match code {
-        RepairCode::ExtraWrapper => (RepairPolicy::Full, Safety::Guess),
-        _ => (RepairPolicy::Lossless, Safety::Lossless),
-    };
+    let least = if safety == Safety::Guess { RepairPolicy::Full } else { RepairPolicy::Lossless };
     if rules.policy.repair < least || safety == Safety::Guess && rules.is_dangerous(&tool.tool.name) {
         return None;
     }

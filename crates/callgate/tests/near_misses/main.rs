@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use callgate::{Gate, Record, Response};
+use callgate::{Gate, Record, RenderCall, RepairCode, Response};
 use classes::{CLASSES, Class, OPEN, Want};
 use damage::{Base, bases};
 use serde_json::{Value, json};
@@ -278,4 +278,89 @@ fn what_is_changed_inside_of_a_wrapper_is_listed_too() {
         assert_eq!(call.value(), json!({"path": "a", "lines": 3}), "{text}");
         assert_eq!((call.repairs.len(), call.coercions.len()), (1, 1), "{text}");
     }
+}
+
+/// Arguments in one wrapper too many, under a word that formats have for them, are unwrapped in every dialect that can write
+/// such a thing, and it is listed. A tool that takes such a parameter gets it as it is.
+#[test]
+fn one_wrapper_too_many_is_unwrapped_in_every_dialect() {
+    let open = json!([{"name": "read", "parameters": {"type": "object", "additionalProperties": true,
+        "properties": {"path": {"type": "string"}, "lines": {"type": "integer"}}}}]);
+    let mut read = 0;
+    for record in Record::builtin() {
+        let gate = |tools: &Value| {
+            let gate = Gate::builder().tools(registry(tools)).dialect(&record.name).build();
+            gate.unwrap_or_else(|error| panic!("{}: {error}", record.name))
+        };
+        let (listed, open) = (gate(&tools()), gate(&open));
+        for word in ["arguments", "parameters", "args", "input", "params", "kwargs", "properties"] {
+            let arguments = format!(r#"{{"{word}": {{"path": "a", "lines": 3}}}}"#);
+            let call = RenderCall { id: Some("a1b2c3d4e"), name: "read", arguments: &arguments };
+            let bare = RenderCall { id: None, name: "read", arguments: &arguments };
+            let text = record.render(&[call], None, None).or_else(|_| record.render(&[bare], None, None));
+            let Ok(text) = text else { continue };
+            // Where the tags are the keys themselves, only declared ones are tags.
+            let [untouched] = &open.parse(&text).calls[..] else { continue };
+            let is_there = untouched.value().get(word).is_some();
+            assert!(is_there, "{}: {text}: a valid call was changed", record.name);
+            let response = listed.parse(&text);
+            let [call] = &response.calls[..] else {
+                panic!("{}: {text}: {}", record.name, rejections(&response))
+            };
+            assert_eq!(call.value(), json!({"path": "a", "lines": 3}), "{}: {text}", record.name);
+            let is_listed = call.repairs.iter().any(|repair| repair.code == RepairCode::ExtraWrapper);
+            assert!(is_listed, "{}: {text}", record.name);
+            read += 1;
+        }
+        // What no format calls its arguments may be a value that the tool does not know.
+        let other = RenderCall { id: None, name: "read", arguments: r#"{"place": {"path": "a"}}"# };
+        if let Ok(text) = record.render(&[other], None, None) {
+            assert!(listed.parse(&text).calls.is_empty(), "{}: {text}", record.name);
+        }
+    }
+    assert!(read > 300, "only {read} were read");
+}
+
+/// A call that is closed stands, whatever follows it in its section: words, or a call without a name. Where a value is text, words
+/// behind it may still be the value.
+#[test]
+fn a_closed_call_stands_whatever_follows_it() {
+    let (first, second) = (json!({"path": "a", "lines": 3}), json!({"deep": true}));
+    let (mut stood, mut fell) = (0, Vec::new());
+    for record in Record::builtin() {
+        let gate = Gate::builder().tools(registry(&tools())).dialect(&record.name).build();
+        let gate = gate.unwrap_or_else(|error| panic!("{}: {error}", record.name));
+        let (path, deep) = (first.to_string(), second.to_string());
+        let calls = |id: Option<&'static str>, other: Option<&'static str>| {
+            let calls = [
+                RenderCall { id, name: "read", arguments: &path },
+                RenderCall { id: other, name: "list", arguments: &deep },
+            ];
+            record.render(&calls, None, None)
+        };
+        let Ok(text) = calls(Some("a1b2c3d4e"), Some("b1b2c3d4e")).or_else(|_| calls(None, None)) else {
+            continue;
+        };
+        let [read, _] = &gate.parse(&text).calls[..] else { continue };
+        // Without markers, words behind a value are more of it.
+        let Some(end) = read.span.map(|span| span.end).filter(|_| text.starts_with(['<', '['])) else {
+            continue;
+        };
+        let is_marked = text.starts_with('<') && record.param.is_empty();
+        for words in [" and so on ", "\njunk\n"] {
+            let damaged = format!("{}{words}{}", &text[..end], &text[end..]);
+            let response = gate.parse(&damaged);
+            let is_meant = |call: &callgate::Call| call.value() == first || call.value() == second;
+            assert!(response.calls.iter().all(is_meant), "{}: {damaged}: another call", record.name);
+            let is_said = !response.rejected.is_empty() || !response.findings.is_empty();
+            assert!(response.calls.len() == 2 || is_said, "{}: {damaged}: silence", record.name);
+            if response.calls.iter().any(|call| call.value() == first) {
+                stood += 1;
+            } else if is_marked {
+                fell.push(format!("{}: {damaged}: {}", record.name, rejections(&response)));
+            }
+        }
+    }
+    assert!(fell.is_empty(), "{stood} stood\n{}", fell.join("\n"));
+    assert!(stood > 50, "only {stood} stood");
 }

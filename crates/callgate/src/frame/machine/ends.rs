@@ -148,6 +148,54 @@ impl Machine {
         State::Outside
     }
 
+    /// The thread that has read a call of a section to its own end, and that end, where what follows does not go on with the
+    /// section. Behind a value that is text, only the start of another call says that the value is over.
+    pub(super) fn standing(&self, gate: &Compiled, matching: &Matching) -> Option<(Thread, usize)> {
+        let draft = matching.draft.as_deref()?;
+        let is_closed = |thread: &&Thread| {
+            let left_out = thread.skipped || thread.unclosed || thread.owes_closer;
+            thread.opened
+                && !left_out
+                && thread.call_end.is_some_and(|end| end > draft.start.max(self.held.start))
+        };
+        let thread = matching.threads.iter().find(is_closed)?;
+        let end = thread.call_end?;
+        let rest = self.held.text.get(end - self.held.start..)?.trim_start();
+        let frame = gate.program.frame_of(thread);
+        let is_over = matches!(draft.body, DraftBody::Json { .. })
+            || frame.openers.iter().any(|opener| rest.starts_with(opener.as_str()));
+        is_over.then_some((*thread, end))
+    }
+
+    /// A call that is closed stands, whatever is wrong with what follows it: its section ends with it.
+    pub(super) fn stand(
+        &mut self,
+        gate: &Compiled,
+        matching: Box<Matching>,
+        thread: &Thread,
+        end: usize,
+        out: &mut Emitter<'_, '_>,
+    ) -> State {
+        let mut matching = matching;
+        let tail = self.held.text.split_off(end - self.held.start);
+        self.position = end;
+        if let Some(mut draft) = matching.draft.take() {
+            draft.repairs.retain(|repair| repair.code != RepairCode::ExtraCloser || repair.span.start < end);
+            draft.repaired(RepairCode::MissingTag, end, end);
+            self.held.keep_in(&mut draft, end, gate.rules.policy.limits.raw);
+            self.end_call(gate, draft, thread, CallEnd::Seen(end), out);
+        }
+        self.pool.keep_matching(matching);
+        self.pass_calls(gate, gate.program.frame_of(thread), out);
+        self.held.text.clear();
+        self.calls.accounted = end;
+        self.around.expected_space.clear();
+        self.around.last = 0;
+        self.around.only_space_since_frame = true;
+        self.input.read_again(&tail);
+        State::Outside
+    }
+
     /// After a frame of calls: what follows may show that it was none, or that a value was cut.
     fn pass_calls(&mut self, gate: &Compiled, frame: &Frame, out: &mut Emitter<'_, '_>) {
         let around = &mut self.around;

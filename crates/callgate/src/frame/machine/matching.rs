@@ -422,6 +422,9 @@ impl Machine {
                 return (self.forgive(gate, matching, &twins, failed, None), 0);
             }
         }
+        if let Some((thread, end)) = self.standing(gate, &matching) {
+            return (self.stand(gate, matching, &thread, end, out), 0);
+        }
         let Some(draft) = matching.draft.take() else {
             // A character that only shares its first byte with an opener is text at once, or it would be tried again.
             let is_first = self.held.text.is_empty();
