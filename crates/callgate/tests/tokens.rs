@@ -48,7 +48,7 @@ const CLOSERS: &[&str] = &[
     "</TOOLCALL>",
     "</invoke>",
     "<|/tool_call|>",
-    "[/TOOL_CALLS]",
+    "[/FUNCTION_CALL]",
 ];
 
 fn tools() -> Value {
