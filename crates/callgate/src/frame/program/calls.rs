@@ -255,25 +255,14 @@ fn value_marks(closers: &[String]) -> Vec<String> {
     telling.map(str::to_owned).collect()
 }
 
-/// A call from its inner opener on, if that stands behind a wrapper. The wrapper may say the name as well, as long as what
-/// is left of the call still says it.
+/// A call from its inner opener on, if that stands behind a wrapper in its first literal.
 pub(super) fn without_wrapper(call: &Template, bare: &str) -> Option<Template> {
-    let place = |part: &Part| match part {
-        Part::Literal(literal) => literal.find(bare),
-        Part::Slot(_) => None,
-    };
-    let (part, at) = call.parts.iter().enumerate().find_map(|(i, part)| place(part).map(|at| (i, at)))?;
-    let header =
-        call.parts.iter().take(part).all(|part| matches!(part, Part::Literal(_) | Part::Slot(Slot::Name)));
-    if !header || part == 0 && at == 0 {
-        return None;
-    }
+    let at = call.head().find(bare).filter(|at| *at > 0)?;
     let mut inner = call.clone();
-    inner.parts.drain(..part);
     if let Some(Part::Literal(first)) = inner.parts.first_mut() {
         first.drain(..at);
     }
-    (part == 0 || inner.slots().any(|slot| slot == Slot::Name)).then_some(inner)
+    Some(inner)
 }
 
 /// What a call has between its first token and its body, if that begins with a word of the format.
