@@ -336,7 +336,10 @@ impl Draft {
     /// The arguments as far as they may be shown, from where they were last shown.
     fn unshown(&mut self) -> Option<&str> {
         let (text, end) = match &self.body {
-            DraftBody::Json { reader, object: false, .. } => (reader.text(), reader.text().len()),
+            DraftBody::Json { reader, object: false, .. } => {
+                let text = reader.text();
+                (text, text.len())
+            }
             DraftBody::Json { reader, object: true, arguments: Some(node) } => {
                 let text = reader.text();
                 let node = reader.tape().nodes().get(*node)?;

@@ -12,15 +12,29 @@ const MOST_GROUPS: usize = 4;
 /// Below so many bytes a search by vectors is not worth its while.
 const SHORT: usize = 16;
 
+/// A mark.
+const MARK: u8 = 1;
+
+/// A lead, and a mark that may follow one.
+const LEAD: u8 = 2;
+const FOLLOWER: u8 = 4;
+
+/// What ends a line or escapes what follows.
+const BREAK: u8 = 8;
+
+/// White space, which may stand between a lead and what follows it.
+const SPACE: u8 = 16;
+
 /// Bytes at which a scan has to look closer.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Marks {
-    set: ByteSet,
-    /// All of them in groups of three, for a vector search.
+    /// Per byte, what it is to the scan.
+    kinds: [u8; 256],
+    /// All marks in groups of three, for a vector search.
     groups: [[u8; 3]; MOST_GROUPS],
     /// How many groups there are: none if there would be too many.
     count: usize,
-    leads: Leads,
+    has_leads: bool,
 }
 
 /// Bytes at which a scan has to look closer only right before certain others, white space aside, or where the text ends with
@@ -44,16 +58,35 @@ impl Marks {
                 count += 1;
             }
         }
-        Marks { set, groups, count, leads: Leads::default() }
+        let mut kinds = [0; 256];
+        list.iter().for_each(|byte| kinds[usize::from(*byte)] |= MARK);
+        b"\n\r\\".iter().for_each(|byte| kinds[usize::from(*byte)] |= BREAK);
+        (0..=u8::MAX).filter(u8::is_ascii_whitespace).for_each(|byte| kinds[usize::from(byte)] |= SPACE);
+        Marks { kinds, groups, count, has_leads: false }
     }
 
     /// The same bytes, of which these are leads.
-    pub(crate) fn with_leads(self, leads: Leads) -> Self {
-        Marks { leads, ..Marks::new(self.set.iter().filter(|byte| !leads.bytes.has(*byte))) }
+    pub(crate) fn with_leads(&self, leads: Leads) -> Self {
+        let mut marks = Marks::new(self.iter().filter(|byte| !leads.bytes.has(*byte)));
+        leads.bytes.iter().for_each(|byte| marks.kinds[usize::from(byte)] |= LEAD);
+        leads.followers.iter().for_each(|byte| marks.kinds[usize::from(byte)] |= FOLLOWER);
+        marks.has_leads = !leads.bytes.is_empty();
+        marks
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = u8> {
-        self.set.or(self.leads.bytes).iter()
+        (0..=u8::MAX).filter(|byte| self.is(*byte, MARK | LEAD))
+    }
+
+    /// Whether these bytes, which are few, are the middle of a line and no mark is among them.
+    #[inline]
+    pub(crate) fn are_missing_in_few(&self, bytes: &[u8]) -> bool {
+        bytes.len() < SHORT && !bytes.iter().any(|byte| self.is(*byte, MARK | LEAD | BREAK))
+    }
+
+    #[inline]
+    fn is(&self, byte: u8, kinds: u8) -> bool {
+        self.kinds[usize::from(byte)] & kinds != 0
     }
 
     /// A search for them in these bytes.
@@ -80,21 +113,23 @@ impl<'a> MarkSearch<'a> {
     #[inline]
     pub(crate) fn find(&mut self, from: usize) -> usize {
         let at = self.find_mark(from);
-        let leads = &self.marks.leads;
-        if self.bytes.get(at).is_some_and(|byte| !leads.followers.has(*byte)) || leads.bytes.is_empty() {
+        let MarkSearch { marks, bytes, .. } = self;
+        if !marks.has_leads || bytes.get(at).is_some_and(|byte| !marks.is(*byte, FOLLOWER)) {
             return at;
         }
-        match self.bytes[from..at].trim_ascii_end().split_last() {
-            Some((last, before)) if leads.bytes.has(*last) => from + before.len(),
-            _ => at,
+        for (before, byte) in (from..at).zip(&bytes[from..at]).rev() {
+            if !marks.is(*byte, SPACE) {
+                return if marks.is(*byte, LEAD) { before } else { at };
+            }
         }
+        at
     }
 
     fn find_mark(&mut self, from: usize) -> usize {
         let MarkSearch { marks, bytes, next } = self;
         let mut from = from;
         if bytes.len() - from < SHORT || marks.count == 0 {
-            let found = bytes[from..].iter().position(|byte| marks.set.has(*byte));
+            let found = bytes[from..].iter().position(|byte| marks.is(*byte, MARK));
             return found.map_or(bytes.len(), |at| from + at);
         }
         loop {
@@ -112,7 +147,7 @@ impl<'a> MarkSearch<'a> {
                 first = first.min(*next);
             }
             match bytes.get(first) {
-                Some(byte) if !marks.set.has(*byte) => from = first + 1,
+                Some(byte) if !marks.is(*byte, MARK) => from = first + 1,
                 _ => return first,
             }
         }
@@ -146,6 +181,20 @@ mod tests {
                 };
                 assert_eq!(found, (0..end).filter(is_found).collect::<Vec<_>>(), "{text} to {end}");
             }
+        }
+    }
+
+    #[test]
+    fn few_bytes_without_marks_are_what_a_search_finds_nothing_in() {
+        let leads = Leads { bytes: [b']'].into_iter().collect(), followers: [b'<'].into_iter().collect() };
+        let marks = Marks::new(*b"<{]").with_leads(leads);
+        for text in ["a", "a b", "so, it", "a]", "a] b", "<", "a {", "\n", "a\r", "\\", "a\\b", "é"] {
+            let is_plain = !text.contains(['<', '{', ']', '\n', '\r', '\\']);
+            assert_eq!(marks.are_missing_in_few(text.as_bytes()), is_plain, "{text}");
+            let found = marks.search(text.as_bytes()).find(0);
+            assert!(!is_plain || found == text.len(), "{text}");
+            let long = text.repeat(SHORT);
+            assert!(!marks.are_missing_in_few(long.as_bytes()), "{long}");
         }
     }
 

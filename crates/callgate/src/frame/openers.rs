@@ -99,9 +99,11 @@ pub(crate) struct Openers {
     /// Per place and first byte, the set before that byte.
     starts: Vec<[Option<Set>; 256]>,
     /// Per first byte, the second bytes with which something may begin anywhere.
-    pairs: Vec<ByteSet>,
+    pairs: Box<[ByteSet; 256]>,
     /// Per byte behind `<`, the third bytes with which something may begin, where the table tells.
     thirds: Vec<Option<ByteSet>>,
+    /// Whether nothing begins with `<` and a space, which is what `<` stands before in most text.
+    pub(crate) passes_operators: bool,
     /// The bytes at which the scan of text looks closer.
     pub(crate) marks: Marks,
 }
@@ -136,9 +138,10 @@ impl Openers {
                 sets: Vec::new(),
                 states: Vec::new(),
                 starts: Vec::new(),
-                pairs: vec![ByteSet::default(); 256],
+                pairs: Box::new([ByteSet::default(); 256]),
                 thirds: Vec::new(),
-                marks: program.marks,
+                passes_operators: false,
+                marks: program.marks.clone(),
             },
             depths: Vec::new(),
         };
@@ -162,6 +165,7 @@ impl Openers {
             let thirds = |second| openers.thirds(b'<', second).filter(|_| !bars.contains(&second));
             openers.thirds = (0..=u8::MAX).map(thirds).collect();
         }
+        openers.passes_operators = !openers.could_begin(b"< ");
         openers.marks = program.marks.with_leads(openers.leads(program));
         openers
     }

@@ -31,8 +31,8 @@ struct Heads {
     thirds: ByteSet,
     /// The byte with which they begin, or that follows the other byte with which they begin.
     main: u8,
-    /// That other byte, behind which nothing but white space and the main one can stand.
-    lead: Option<u8>,
+    /// That other byte, behind which nothing but white space and the main one can stand; the main one if there is none.
+    lead: u8,
 }
 
 impl Heads {
@@ -55,7 +55,7 @@ impl Heads {
             return None;
         }
         let (seconds, thirds) = (bytes_at(&all, 1), bytes_at(&all, 2));
-        Some(Heads { all, seconds, thirds, main, lead })
+        Some(Heads { all, seconds, thirds, main, lead: lead.unwrap_or(main) })
     }
 
     /// How these bytes begin like one of them.
@@ -109,9 +109,11 @@ impl Heads {
 
     /// Where the lead stands if these bytes end with it, white space aside.
     fn lead_before(&self, bytes: &[u8]) -> Option<usize> {
-        let lead = self.lead?;
+        if self.lead == self.main {
+            return None;
+        }
         let (last, rest) = bytes.trim_ascii_end().split_last()?;
-        (*last == lead).then_some(rest.len())
+        (*last == self.lead).then_some(rest.len())
     }
 }
 
@@ -254,8 +256,9 @@ impl Stops {
 
     fn find_in_few(&self, bytes: &[u8]) -> (usize, bool) {
         let Some(heads) = &self.heads else { return (self.find_first(bytes), false) };
+        let (main, lead) = (heads.main, heads.lead);
         for (at, byte) in bytes.iter().enumerate() {
-            if *byte == heads.main || heads.lead == Some(*byte) {
+            if *byte == main || *byte == lead {
                 match heads.start(&bytes[at..]) {
                     Beginning::None => {}
                     start => return (at, start == Beginning::Open),

@@ -202,7 +202,15 @@ impl Emitter<'_, '_> {
     }
 
     /// Markup waits for what follows, so that it comes in one piece however the input was cut.
+    #[inline]
     fn flush_markup(&mut self) {
+        if self.ledger.markup.is_some() {
+            self.flush_open_markup();
+        }
+    }
+
+    #[inline(never)] // Little of a response is markup.
+    fn flush_open_markup(&mut self) {
         if let Some(span) = self.ledger.markup.take() {
             self.pass(Event::Markup { span }, 0);
         }
@@ -406,16 +414,23 @@ impl Emitter<'_, '_> {
         });
     }
 
+    #[inline] // An event is large: it is made where it goes out.
     fn send(&mut self, event: Event<'_>, bytes: usize) {
         self.flush_markup();
         self.pass(event, bytes);
     }
 
+    #[inline] // As `send`.
     fn pass(&mut self, event: Event<'_>, bytes: usize) {
         if self.ledger.pending.is_none() {
             (self.sink)(event);
-            return;
+        } else {
+            self.queue_up(event, bytes);
         }
+    }
+
+    #[inline(never)] // Few attempts have to wait for what follows them.
+    fn queue_up(&mut self, event: Event<'_>, bytes: usize) {
         if self.ledger.overflowed {
             if !matches!(event, Event::CallStarted { .. } | Event::ArgumentsDelta { .. }) {
                 (self.sink)(event);

@@ -64,7 +64,7 @@ pub(super) struct Context {
     /// How its end can start.
     pub(super) stops: Stops,
     /// The bytes at which the scan inside of it must look closer.
-    pub(super) marks: Marks,
+    pub(super) marks: Arc<Marks>,
     /// Whether it may end without a closer, where another frame of its dialect begins.
     pub(super) may_lack_closer: bool,
     /// The marker that opened it.
@@ -407,12 +407,15 @@ impl AroundFrames {
 
     /// Notes a byte of the text that calls have beside names: the first of these, between what stands before it and after
     /// it in its piece.
-    #[inline]
+    #[inline(always)] // Most bytes are none of these.
     pub(super) fn watch_for(&mut self, before: &[u8], bytes: &[u8], place: usize) {
-        // Most bytes are none of these.
-        if !matches!(bytes, [b'<' | b'{' | b'(', ..]) {
-            return;
+        if matches!(bytes, [b'<' | b'{' | b'(', ..]) {
+            self.watch_for_sign(before, bytes, place);
         }
+    }
+
+    #[inline(never)] // See `watch_for`.
+    fn watch_for_sign(&mut self, before: &[u8], bytes: &[u8], place: usize) {
         if self.is_watched(before, bytes, place) && self.turn.is_none() {
             let regions = &self.regions;
             self.watch.note(bytes, place, || regions.surroundings());

@@ -1,6 +1,7 @@
 //! Bodies: JSON, lines and values inside of frames.
 
 use std::mem::take;
+use std::sync::Arc;
 
 use super::super::Compiled;
 use crate::attempt::Meaning;
@@ -277,7 +278,7 @@ impl Machine {
         let outer = around.context.take().filter(is_inside).map(Box::new);
         around.context = Some(Context {
             may_lack_closer: waiting.iter().any(|waiting| could_skip(gate, waiting.thread.past_body())),
-            marks: Marks::new(gate.program.marks.iter().chain(stops.first().iter())),
+            marks: Arc::new(Marks::new(gate.program.marks.iter().chain(stops.first().iter()))),
             record: frame.record,
             marker: frame.marker.clone(),
             nested: 0,

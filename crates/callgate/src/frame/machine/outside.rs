@@ -21,6 +21,27 @@ impl Machine {
         rest: &str,
         out: &mut Emitter<'_, '_>,
     ) -> (State, usize) {
+        // Most chunks are a word or two in which nothing begins.
+        let context = self.around.context.as_ref();
+        let marks = context.map_or(&gate.openers.marks, |context| &context.marks);
+        if !marks.are_missing_in_few(rest.as_bytes()) || !self.input.begun || !Shortcut::Prose.is_on() {
+            return self.look_for_openers(gate, rest, out);
+        }
+        if !self.around.in_reasoning() {
+            if !self.around.regions.is_calm() || out.is_pending() {
+                return self.look_for_openers(gate, rest, out);
+            }
+            self.around.regions.pass_words();
+        }
+        if let Some(first) = rest.bytes().next() {
+            self.around.watch.go_on(self.position, first);
+        }
+        self.around.emit(gate, rest, &mut self.position, out);
+        (State::Outside, rest.len())
+    }
+
+    #[inline(never)] // Keeps `outside` small.
+    fn look_for_openers(&mut self, gate: &Compiled, rest: &str, out: &mut Emitter<'_, '_>) -> (State, usize) {
         let bytes = rest.as_bytes();
         let reasoning = self.around.in_reasoning();
         if !std::mem::replace(&mut self.input.begun, true)
@@ -32,8 +53,8 @@ impl Machine {
         self.around.watch.go_on(self.position, bytes[0]);
         let mut from = 0;
         let mut i = 0;
-        let own = self.around.context.as_ref().map(|context| context.marks);
-        let mut marks = own.as_ref().unwrap_or(&gate.openers.marks).search(bytes);
+        let own = self.around.context.as_ref().map(|context| context.marks.clone());
+        let mut marks = own.as_deref().unwrap_or(&gate.openers.marks).search(bytes);
         while i < bytes.len() {
             if Shortcut::Prose.is_on() && (reasoning || self.around.regions.is_calm() && !out.is_pending()) {
                 let next = self.next_mark(gate, &mut marks, i, reasoning);
@@ -80,9 +101,9 @@ impl Machine {
             if bytes.is_empty() {
                 return at;
             }
-            // Nothing but an opener begins with `<` and a space, and in most text that is what `<` stands before.
-            let is_operator = matches!(bytes, [b'<', b' ', ..]) && self.around.context.is_none();
-            if is_operator && Shortcut::Openers.is_on() && !gate.openers.could_begin(b"< ") {
+            // Nothing but an opener begins with `<` and a space.
+            let is_operator = matches!(bytes, [b'<', b' ', ..]) && gate.openers.passes_operators;
+            if is_operator && Shortcut::Openers.is_on() && self.around.context.is_none() {
                 from = at + 1;
                 continue;
             }
@@ -104,8 +125,10 @@ impl Machine {
             return true;
         }
         // A look at the next bytes, where they are here already, spares most marks of plain text the threads.
-        bytes.first().is_some_and(|first| gate.program.anchors.has(*first))
-            && (!Shortcut::Openers.is_on() || gate.openers.could_begin(bytes))
+        match bytes {
+            [_, _, ..] if Shortcut::Openers.is_on() => gate.openers.could_begin(bytes),
+            _ => bytes.first().is_some_and(|first| gate.program.anchors.has(*first)),
+        }
     }
 
     /// The state in which everything is read that can begin with this byte here, if anything can.

@@ -48,6 +48,23 @@ const NAMES: [bool; 256] = {
     table
 };
 
+/// A byte of a name that may stand right beside punctuation, and a letter or digit of ASCII.
+const BESIDE: u8 = 1;
+const ALPHANUMERIC: u8 = 2;
+
+/// Per byte, which of these it is.
+const NEIGHBOURS: [u8; 256] = {
+    let mut table = [0; 256];
+    let mut byte = 0;
+    while byte < table.len() {
+        let is_beside = byte as u8 != b'.' && NAMES[byte] || byte >= 128;
+        let is_alphanumeric = (byte as u8).is_ascii_alphanumeric();
+        table[byte] = is_beside as u8 * BESIDE | is_alphanumeric as u8 * ALPHANUMERIC;
+        byte += 1;
+    }
+    table
+};
+
 /// Per byte, whether it is an ASCII character that says nothing by itself.
 const IGNORED: [bool; 256] = {
     let mut table = [false; 256];
@@ -152,7 +169,7 @@ impl Watch {
     /// Whether the first of these bytes is punctuation that calls have, given the one before it, as far as they have come.
     #[inline(always)] // The scan of plain text asks at every mark.
     pub(super) fn is_anchor(&self, bytes: &[u8], before: impl FnOnce() -> Option<u8>) -> bool {
-        let is_name = |byte: u8| byte != b'.' && NAMES[byte as usize] || !byte.is_ascii();
+        let is_name = |byte: u8| NEIGHBOURS[byte as usize] & BESIDE != 0;
         match bytes {
             // White space may stand before a key, but none after the start of a tag.
             [b'<', b' ', ..] => false,
@@ -160,7 +177,9 @@ impl Watch {
             [b'<', after, ..] => {
                 *after == b'|' || (*after == b'/' || is_name(*after)) && !self.is_of_document(bytes)
             }
-            [b'{', after, ..] => !after.is_ascii_alphanumeric() || before().is_some_and(is_name),
+            [b'{', after, ..] => {
+                NEIGHBOURS[*after as usize] & ALPHANUMERIC == 0 || before().is_some_and(is_name)
+            }
             [b'(', ..] => before().is_some_and(is_name),
             _ => false,
         }

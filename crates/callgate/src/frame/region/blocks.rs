@@ -103,6 +103,12 @@ impl Blocks {
         self.spans.pass(text);
     }
 
+    /// The same for text without a backslash.
+    #[inline]
+    pub(super) fn pass_words(&mut self) {
+        self.spans.pass_words();
+    }
+
     /// A line begins after an empty one, in no container.
     pub(super) fn begin_anew(&mut self) {
         self.end_paragraph();

@@ -20,6 +20,12 @@ impl Regions {
         }
     }
 
+    /// Passes over text in the middle of a line in which nothing stops, as [`Regions::pass`] does, without a backslash.
+    #[inline]
+    pub(crate) fn pass_words(&mut self) {
+        self.blocks.pass_words();
+    }
+
     /// Passes over text in which [`Regions::stops_at`] stops nowhere. What came before must be
     /// [calm](Regions::is_calm), and nobody may wait for a change.
     pub(crate) fn pass(&mut self, text: &str) {

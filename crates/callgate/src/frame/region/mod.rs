@@ -212,6 +212,7 @@ mod tests {
                 continue;
             }
             let mut read = passed.clone();
+            let mut words = passed.clone();
             passed.pass(&text);
             for c in text.chars() {
                 read.read(c);
@@ -230,6 +231,10 @@ mod tests {
                     "{:?} then {text:?}",
                     openings[number % openings.len()]
                 );
+            }
+            if !text.contains(['\n', '\r', '\\']) {
+                words.pass_words();
+                assert_eq!(after(words), after(read.clone()), "words {text:?}");
             }
             assert_eq!(after(passed), after(read), "{:?} then {text:?}", openings[number % openings.len()]);
         }

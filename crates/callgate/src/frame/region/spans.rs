@@ -81,6 +81,12 @@ impl Spans {
         self.backslash = backslashes % 2 == 1;
     }
 
+    /// The same for text without a backslash.
+    #[inline]
+    pub(super) fn pass_words(&mut self) {
+        self.backslash = false;
+    }
+
     /// Reads a character that is no backtick.
     pub(super) fn read(&mut self, c: char) {
         self.backslash = c == '\\' && !self.backslash;

@@ -7,8 +7,8 @@ const LOOK_AHEAD: usize = 32;
 /// Whether the bracket at the start of these bytes is certainly one of prose: another closes it before it can have had
 /// a string, a named part or a bracket of its own.
 pub(super) fn is_prose(bytes: &[u8]) -> bool {
-    let inside = bytes.iter().take(LOOK_AHEAD).skip(1);
-    let mut signs = inside.map(|byte| SIGNS[usize::from(*byte)]);
+    let inside = bytes.get(1..bytes.len().min(LOOK_AHEAD)).unwrap_or_default();
+    let mut signs = inside.iter().map(|byte| SIGNS[usize::from(*byte)]);
     signs.find(|sign| *sign != Sign::None) == Some(Sign::Close)
 }
 

@@ -87,6 +87,18 @@ impl Reader {
         around.frozen.as_ref().or(around.earlier.as_ref()).unwrap_or(&self.output)
     }
 
+    /// What has been written, as far as nothing can change it.
+    #[inline(never)] // Keeps `Reader::text` small.
+    pub(super) fn decided_text(&self) -> &str {
+        let output = self.shown();
+        match (&self.string, self.undecided_braces()) {
+            (_, Some(braces)) => &output.text[..braces],
+            // A key may still turn out to have ended earlier.
+            (Some(open), _) if open.key && !self.around.is_reading_again() => &output.text[..open.start],
+            _ => &output.text,
+        }
+    }
+
     /// The value of the document is complete.
     pub(super) fn leave_document_value(&mut self) {
         self.around.holds_objects = None;

@@ -122,13 +122,8 @@ impl Reader {
     }
 
     /// Where braces begin that may yet turn out to be a set: nothing of them is shown before.
-    #[inline] // Asked for each piece that is shown, and nearly always for nothing.
     pub(super) fn undecided_braces(&self) -> Option<usize> {
-        if self.grammar.python() { self.undecided_set() } else { None }
-    }
-
-    fn undecided_set(&self) -> Option<usize> {
-        let level = self.levels.last()?;
+        let level = self.levels.last().filter(|_| self.grammar.python())?;
         let is_open = level.kind == LevelKind::Brace && level.items == 0;
         let is_undecided = is_open && matches!(self.expects, Expects::Key | Expects::Colon);
         is_undecided.then(|| self.output.tape.nodes().get(level.node)).flatten().map(Node::start)

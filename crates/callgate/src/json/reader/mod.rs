@@ -434,14 +434,15 @@ impl Reader {
 
     /// What has been written: always the start of a valid JSON text. It only grows, until [`Reader::finish`] or
     /// [`Reader::close`] make a late repair.
+    #[inline] // Asked for each chunk.
     pub fn text(&self) -> &str {
-        let output = self.shown();
-        match (&self.string, self.undecided_braces()) {
-            (_, Some(braces)) => &output.text[..braces],
-            // A key may still turn out to have ended earlier.
-            (Some(open), _) if open.key && !self.around.is_reading_again() => &output.text[..open.start],
-            _ => &output.text,
+        // Only where a key stands something may be undecided, and most chunks bring none.
+        if matches!(self.expects, Expects::Key | Expects::Colon) {
+            return self.decided_text();
         }
+        let text = &self.shown().text;
+        debug_assert_eq!(self.decided_text(), text, "something is undecided where no key stands");
+        text
     }
 
     /// Where the values stand in [`Reader::text`].

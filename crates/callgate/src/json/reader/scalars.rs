@@ -188,7 +188,7 @@ impl Reader {
     /// Whether a number or literal ends before what stands at `next`.
     fn scalar_ends(&mut self, cursor: &Cursor<'_>, len: usize, next: usize) -> ProbeVerdict {
         let adjacent = next == cursor.at + len;
-        let exact = is_scalar(&cursor.text[cursor.at..cursor.at + len]);
+        let exact = self.grammar.restores && is_scalar(&cursor.text[cursor.at..cursor.at + len]);
         let Some(byte) = cursor.byte_at(next) else { return ProbeVerdict::End };
         if self.levels.is_empty() || self.stops_at(cursor, next) {
             return ProbeVerdict::End;
@@ -206,25 +206,21 @@ impl Reader {
             b'\\' => match cursor.byte_at(next + 1) {
                 None if !cursor.last => ProbeVerdict::More,
                 Some(b'n' | b'r' | b't') => ProbeVerdict::End,
-                Some(b',' | b'}' | b']') if self.grammar.restores && exact => ProbeVerdict::End,
+                Some(b',' | b'}' | b']') if exact => ProbeVerdict::End,
                 _ => data,
             },
-            b'"' if self.grammar.restores && exact && !sequence => {
-                match self.look_at_opened(cursor, next + 1) {
-                    ProbeVerdict::Opens { key: false } if len <= STRAY => ProbeVerdict::Opens { key: false },
-                    ProbeVerdict::More => ProbeVerdict::More,
-                    _ => ProbeVerdict::End,
-                }
-            }
-            b'"' if self.grammar.restores && exact => ProbeVerdict::End,
-            b'{' | b'[' if self.grammar.restores && exact && sequence => ProbeVerdict::End,
-            b'{' if self.grammar.restores && exact && self.is_in_array() => {
-                match self.is_item(cursor, next - cursor.at) {
-                    None => ProbeVerdict::More,
-                    Some(true) => ProbeVerdict::End,
-                    Some(false) => data,
-                }
-            }
+            b'"' if exact && !sequence => match self.look_at_opened(cursor, next + 1) {
+                ProbeVerdict::Opens { key: false } if len <= STRAY => ProbeVerdict::Opens { key: false },
+                ProbeVerdict::More => ProbeVerdict::More,
+                _ => ProbeVerdict::End,
+            },
+            b'"' if exact => ProbeVerdict::End,
+            b'{' | b'[' if exact && sequence => ProbeVerdict::End,
+            b'{' if exact && self.is_in_array() => match self.is_item(cursor, next - cursor.at) {
+                None => ProbeVerdict::More,
+                Some(true) => ProbeVerdict::End,
+                Some(false) => data,
+            },
             _ if adjacent => data,
             b't' | b'f' | b'n' if sequence => match literal_at(cursor.text, next, cursor.last) {
                 Some(true) => ProbeVerdict::End,
