@@ -9,6 +9,9 @@ pub(crate) fn character_start(text: &str, at: usize) -> usize {
     at
 }
 
+/// How tokenizers that work on bytes show a space and a line break, if nobody turns them back.
+pub(crate) const LEFT_OVER: [char; 2] = ['Ġ', 'Ċ'];
+
 /// Whether a text, which may be long, holds another.
 pub(crate) fn holds(text: &str, part: &str) -> bool {
     memchr::memmem::find(text.as_bytes(), part.as_bytes()).is_some()

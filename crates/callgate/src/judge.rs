@@ -5,7 +5,9 @@ mod as_text;
 use std::borrow::Cow;
 
 use crate::attempt::{ARGUING, Arguments, Attempt, Meaning, Name, shortened};
+use crate::bytes::LEFT_OVER;
 use crate::dialect::Record;
+use crate::dialect::turn::is_word_of_format;
 use crate::effort::Effort;
 use crate::event::{Call, Coercion, ModelError, Rejected};
 use crate::finding::{Code, Finding, Span};
@@ -140,8 +142,9 @@ fn judge_name<'n, 'g>(
     if let Some(tool) = rules.tool(written) {
         return Some((Cow::Borrowed(written), Some(tool)));
     }
-    // A namespace with nothing in it names nothing either.
-    if written.trim().is_empty() || NAMESPACES.contains(&written.trim()) {
+    // A namespace with nothing in it names nothing either, and a word that a format has beside the name is none.
+    let is_of_format = || rules.registry.is_none() && attempt.span.is_some() && is_word_of_format(written);
+    if written.trim().is_empty() || NAMESPACES.contains(&written.trim()) || is_of_format() {
         findings.push(Finding::new(Code::EmptyName));
         return None;
     }
@@ -205,7 +208,8 @@ fn fault(rules: &Rules, name: &str) -> Option<Finding> {
 /// words of its format and a number.
 fn unmangled(rules: &Rules, written: &str, attempt: &Attempt) -> Option<String> {
     // The name of a structured call is a value of its own, to which nothing was added by the layout of a text.
-    let name = if attempt.span.is_some() { written.trim() } else { written };
+    let is_layout = |c: char| c.is_whitespace() || LEFT_OVER.contains(&c);
+    let name = if attempt.span.is_some() { written.trim_matches(is_layout) } else { written };
     let bare = NAMESPACES.iter().find_map(|namespace| name.strip_prefix(namespace)).unwrap_or(name);
     let Some(registry) = &rules.registry else {
         // Whatever the tools are, none of them is in a namespace that stands for having none.

@@ -88,12 +88,12 @@ fn run_tokens(run: &str) -> Vec<&str> {
 /// How long the tag, the special token or the word in brackets is that begins here; nothing if none does.
 fn marker_length(text: &str) -> usize {
     let mut chars = text.chars();
-    let closer = match (chars.next(), chars.next()) {
-        (Some('<'), _) => '>',
-        (Some('['), Some(c)) if c.is_alphanumeric() || c == '/' => ']',
-        _ => return 0,
-    };
-    text.find(closer).map_or(text.len(), |at| at + closer.len_utf8())
+    // A tag may go on in the next part of a template; a bracket that nothing closes is one by itself.
+    match (chars.next(), chars.next()) {
+        (Some('<'), _) => text.find('>').map_or(text.len(), |at| at + 1),
+        (Some('['), Some(c)) if c.is_alphanumeric() || c == '/' => text.find(']').map_or(0, |at| at + 1),
+        _ => 0,
+    }
 }
 
 /// Whether white space is free before this character of a tag.
@@ -274,6 +274,7 @@ mod tests {
             ("<invoke name=\"", &["<invoke", "name", "=", "\""]),
             ("\">", &["\"", ">"]),
             ("<parameter=", &["<parameter", "="]),
+            ("[Calling tool:", &["[", "Calling", "tool:"]),
             ("Action:", &["Action:"]),
             ("✿FUNCTION✿:", &["✿FUNCTION✿:"]),
             ("-->", &["-->"]),

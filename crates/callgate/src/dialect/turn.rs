@@ -1,11 +1,13 @@
 //! Turns: what ends the turn of a model, how others begin to speak, which other tokens a prompt is made of, and the names
 //! of thoughts, for all dialects alike.
 
+use std::collections::HashSet;
 use std::ops::Range;
+use std::sync::LazyLock;
 
 use super::record::Record;
 use super::spelling::markers;
-use super::template::Template;
+use super::template::{Part, Slot, Template};
 
 /// A marker after which nothing that comes is said by the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -185,6 +187,51 @@ pub(crate) fn doubtful_end(line: &str) -> Option<&'static str> {
         .then_some("an emphasis ends with the line that did not begin in it, and may be no part of the value")
 }
 
+/// Why the end of code that nothing ends may be no part of it, if that is so: its last line is a closing tag of calls.
+pub(crate) fn doubtful_code(code: &str) -> Option<&'static str> {
+    static CLOSERS: LazyLock<HashSet<&str>> = LazyLock::new(|| {
+        let is_closer = |marker: &&str| marker.starts_with("</") && marker.ends_with('>');
+        literals_of_calls().flat_map(markers).filter(is_closer).collect()
+    });
+    let (_, line) = code.trim_end().rsplit_once('\n')?;
+    CLOSERS
+        .contains(line.trim())
+        .then_some("a closing tag of calls stands in the last line, and may be no part of the code")
+}
+
+/// Whether some format has this word between the two tokens between which others have the name of a tool.
+pub(crate) fn is_word_of_format(word: &str) -> bool {
+    static WORDS: LazyLock<HashSet<&str>> = LazyLock::new(|| {
+        let templates = || Record::builtin().iter().flat_map(|record| &record.call);
+        let is_name = |before: &str, after: &str| {
+            let mut threes = templates().flat_map(|template| template.parts.windows(3));
+            threes.any(|three| match three {
+                [Part::Literal(head), Part::Slot(Slot::Name), Part::Literal(next)] => {
+                    head.ends_with(before) && next.trim_start().starts_with(after)
+                }
+                _ => false,
+            })
+        };
+        let word = |pair: &'static [Part]| {
+            let [Part::Literal(head), Part::Slot(Slot::Name)] = pair else { return None };
+            match markers(head)[..] {
+                [.., before, word, after] if is_token(before) && is_token(after) => {
+                    Some(word).filter(|_| is_name(before, after))
+                }
+                _ => None,
+            }
+        };
+        templates().flat_map(|template| template.parts.windows(2)).filter_map(word).collect()
+    });
+    WORDS.contains(word)
+}
+
+/// The fixed text around calls and in them, of all built-in formats.
+fn literals_of_calls() -> impl Iterator<Item = &'static str> {
+    let templates = |record: &'static Record| record.open.iter().chain(&record.call).chain(&record.close);
+    Record::builtin().iter().flat_map(templates).flat_map(Template::literals)
+}
+
 /// Whether a literal is a special token of some vocabulary, which no text has.
 pub(crate) fn is_token(literal: &str) -> bool {
     let inner = literal.strip_prefix('<').and_then(|rest| rest.strip_suffix('>'));
@@ -255,6 +302,12 @@ impl Record {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_of_formats_are_no_names() {
+        assert!(is_word_of_format("function"));
+        assert!(!["read", "assistant", ""].into_iter().any(is_word_of_format));
+    }
 
     #[test]
     fn a_special_token_is_told_from_tags_and_words() {

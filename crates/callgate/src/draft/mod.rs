@@ -1,6 +1,7 @@
 //! Drafts: an attempt while it is being read, from its first marker to the arguments as JSON text.
 
 mod claims;
+mod code;
 pub(crate) mod ending;
 pub(crate) mod lines;
 pub(crate) mod members;
@@ -516,6 +517,9 @@ impl Draft {
         }
         if let DraftBody::Code(code) = &self.body {
             let tool = self.name.as_deref().and_then(|name| rules.tool(name));
+            let at = self.body_start.unwrap_or(self.start);
+            let fault = code::fault(record, code, tool.is_some());
+            self.findings.extend(fault.map(|fault| fault.at(Span::new(at, at + code.len()))));
             self.body = DraftBody::Params(Box::new(Params::of_code(code, tool)));
         }
         if let DraftBody::Params(params) = &mut self.body {

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use crate::attempt::ARGUING;
+use crate::bytes::LEFT_OVER;
 use crate::dialect::Record;
 use crate::draft::members::{ENVELOPE, NAMING};
 use crate::registry::{NAMESPACES, Registry};
@@ -29,7 +30,7 @@ const NAME_KEYS: &[&str] = &[
 ];
 
 /// Words of which one stands in a tag around a tool's name.
-const TAG_WORDS: &[&str] = &["tool", "call", "func", "invoke", "name", "action", "plugin", "tag"];
+pub(super) const NAME_WORDS: &[&str] = &["tool", "call", "func", "invoke", "name", "action", "plugin", "tag"];
 
 /// The quotes of attributes, typographic ones included.
 const QUOTES: [char; 4] = ['"', '\'', '“', '”'];
@@ -76,7 +77,7 @@ pub(super) fn named<'w>(
 }
 
 /// Whether a name is more than one word: `get_weather`, `getWeather`.
-fn has_several_words(name: &str) -> bool {
+pub(super) fn has_several_words(name: &str) -> bool {
     let mut inner = name.chars().skip(1);
     name.contains(['_', '-', '.', ' ']) || inner.any(char::is_uppercase) && name.contains(char::is_lowercase)
 }
@@ -97,7 +98,7 @@ pub(super) fn is_call_element(registry: &Registry, text: &str) -> bool {
 /// Whether the name of a tool between these texts is that of a call. The texts may be cut at their far ends.
 pub(super) fn is_called(before: &str, after: &str, alone: bool) -> bool {
     // White space as a tokenizer shows it is still that.
-    let before = before.trim_end_matches(['Ġ', 'Ċ']);
+    let before = before.trim_end_matches(LEFT_OVER);
     if before.ends_with('\\') || before.ends_with("\\\"") {
         // JSON that was escaped once too often.
         return is_member(&before.replace('\\', ""), &after.replace('\\', ""));
@@ -306,7 +307,7 @@ fn is_behind_marker(before: &str, after: &str) -> bool {
         return false;
     }
     let marker = marker.to_ascii_lowercase();
-    let speaks = TAG_WORDS.iter().any(|word| marker.contains(word));
+    let speaks = NAME_WORDS.iter().any(|word| marker.contains(word));
     let goes_on = after.trim_start_matches([':', '"']).trim_start().starts_with(['<', '>', '{', '(', '[']);
     speaks && (goes_on || is_token)
 }
@@ -320,7 +321,7 @@ fn is_labelled(before: &str, after: &str) -> bool {
         return false;
     }
     let label = label.to_ascii_lowercase();
-    if !TAG_WORDS.iter().any(|word| label.contains(word)) {
+    if !NAME_WORDS.iter().any(|word| label.contains(word)) {
         return false;
     }
     let Some(rest) = after.trim_start_matches([' ', '\t', '\r', '*']).strip_prefix('\n') else {

@@ -1,6 +1,7 @@
 //! Framing: text in, attempts out. Templates of all listening dialects run as one program over the bytes.
 
 mod closures;
+mod expression;
 pub(crate) mod instructions;
 mod likeness;
 pub(crate) mod machine;

@@ -9,6 +9,7 @@ use std::ops::Range;
 use super::guard::{self, Guard, GuardKind, RenderedPart};
 use super::record::Record;
 use super::template::{Part, Slot, Template, is_word_character};
+use super::turn::doubtful_code;
 use super::write::{self, Unwritable};
 use crate::json::{Kind, Syntax, Tape, escape_into};
 
@@ -285,6 +286,9 @@ impl<'r> Writer<'r> {
         };
         if !is_last || code.is_empty() || code.starts_with(char::is_whitespace) {
             return reject(path, &code, "code comes last, and starts with a visible character");
+        }
+        if let Some(message) = doubtful_code(&code) {
+            return reject(path, &code, message);
         }
         self.markup(template);
         let start = self.out.len();

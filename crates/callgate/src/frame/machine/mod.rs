@@ -18,6 +18,7 @@ mod outside;
 mod pool;
 mod skipping;
 mod tags;
+mod unread;
 mod value_end;
 mod watch;
 
@@ -42,7 +43,7 @@ use skipping::Skip;
 use value_end::Look;
 use watch::Watch;
 
-pub(crate) use watch::{Unread, UnreadPlace};
+pub(crate) use unread::{Unread, UnreadPlace};
 
 /// The most bytes of a header (opener, name, white space) that are held while it is undecided.
 const LONGEST_HEADER: usize = 4096 + 512;

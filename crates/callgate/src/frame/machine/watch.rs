@@ -7,12 +7,14 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use super::super::Compiled;
+use super::super::expression::{Asked, bared, begins_application};
 use super::super::likeness::{
     LOOK_AHEAD, LOOK_BACK, is_call_element, is_call_marker, is_call_object, is_called, is_name_character,
     named,
 };
 use super::super::region::Surroundings;
 use super::tags::is_of_document;
+use super::unread::{Head, Unread, UnreadPlace};
 use crate::bytes::character_start;
 use crate::finding::Span;
 use crate::registry::Registry;
@@ -23,9 +25,6 @@ const REACH: usize = 160;
 
 /// How much of the text is kept at least, so that what stands before a name is known.
 const KEPT: usize = 2 * LOOK_BACK + 4;
-
-/// How much of the text from the first name on is kept.
-const LONGEST: usize = 4096;
 
 /// The longest header of a response.
 const HEADER: usize = 32;
@@ -76,31 +75,6 @@ const IGNORED: [bool; 256] = {
     table
 };
 
-/// Text that looks like calls and was read as none.
-#[derive(Debug)]
-pub(crate) struct Unread {
-    /// The text, from a little before the first name on, as much as is kept.
-    pub(crate) text: String,
-    /// From the first name to the last.
-    pub(crate) span: Span,
-    /// How many names there are.
-    pub(crate) names: usize,
-    /// Where the text begins in the input.
-    start: usize,
-    pub(crate) place: UnreadPlace,
-}
-
-/// Where text stands that looks like a call.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum UnreadPlace {
-    #[default]
-    Text,
-    /// A code fence, where it is a call only to a dialect that writes fences.
-    Fence,
-    /// A quotation or a code span, where a call is dead.
-    Dead,
-}
-
 /// Punctuation that calls have.
 #[derive(Clone, Copy, Debug)]
 struct Anchor {
@@ -149,6 +123,10 @@ pub(super) struct Watch {
     place: UnreadPlace,
     /// Whether calls without a marker are asked for: where they are dead, no marker of theirs says so.
     sees_dead: bool,
+    /// What formats are asked for, where no list says which words are names.
+    asked: Asked,
+    /// How the text without a gap begins.
+    head: Head,
     /// What was found, by its place.
     found: [Option<Box<Unread>>; 3],
 }
@@ -157,11 +135,20 @@ impl Watch {
     /// Looks for the tools of this gate, or for any where there is no list.
     pub(super) fn new(gate: &Compiled) -> Self {
         let registry = gate.rules.registry.clone();
+        let is_asked = gate.rules.dialects.iter().any(|listening| listening.chosen);
+        let asked = match (is_asked, gate.program.opens_unmarked) {
+            (false, _) => Asked::None,
+            (true, false) => Asked::Marked,
+            (true, true) => Asked::Unmarked,
+        };
         Watch {
+            // Names tell, where they are known.
+            head: Head::new(registry.is_none()),
             registry,
             is_on: true,
             names_are_markers: gate.program.opens_by_name,
             sees_dead: gate.program.opens_unmarked,
+            asked,
             ..Watch::default()
         }
     }
@@ -270,12 +257,13 @@ impl Watch {
         for unread in self.found.iter_mut().flatten() {
             unread.keep(text, start);
         }
+        self.head.keep(text);
         if !self.is_begun {
             self.begin(text, start);
         }
         if self.anchors.is_empty() && self.until <= self.looked {
             self.keep_end(text, start);
-            self.is_quiet = self.is_begun && self.found.iter().all(Option::is_none);
+            self.is_quiet = self.is_begun && self.head.is_full() && self.found.iter().all(Option::is_none);
             return;
         }
         self.text.push_str(text);
@@ -289,9 +277,10 @@ impl Watch {
 
     /// What came so far was no text after all.
     pub(super) fn forget(&mut self) {
-        let Watch { is_on, names_are_markers, sees_dead, .. } = *self;
+        let Watch { is_on, names_are_markers, sees_dead, asked, .. } = *self;
         let registry = self.registry.take();
-        *self = Watch { registry, is_on, names_are_markers, sees_dead, ..Watch::default() };
+        let head = Head::new(registry.is_none());
+        *self = Watch { registry, is_on, names_are_markers, sees_dead, asked, head, ..Watch::default() };
     }
 
     /// What was found, once the text is over.
@@ -322,10 +311,28 @@ impl Watch {
     /// The text goes on somewhere else: what came before is looked at to its end.
     fn begin_at(&mut self, start: usize) {
         self.look(self.end(), true);
+        self.look_at_all();
         self.text.clear();
+        self.head.begin(start);
+        self.is_quiet = false;
         (self.start, self.looked, self.until) = (start, start, start);
         while self.anchors.front().is_some_and(|anchor| anchor.at < start) {
             self.anchors.pop_front();
+        }
+    }
+
+    /// Looks at the text as a whole, which may be a call where nobody knows what calls are named.
+    fn look_at_all(&mut self) {
+        let Some((place, span)) = self.head.expression(&self.text, self.start, self.asked) else { return };
+        let is_seen = place != UnreadPlace::Dead || self.sees_dead;
+        if is_seen && self.found.iter().all(Option::is_none) {
+            let start = span.start;
+            let mut unread = Unread { text: String::new(), span, names: 1, start, place };
+            match start.checked_sub(self.start) {
+                Some(at) => unread.keep(&self.text[at..], start),
+                None => unread.keep(self.head.text(), start),
+            }
+            self.found[place as usize] = Some(Box::new(unread));
         }
     }
 
@@ -493,7 +500,10 @@ impl Watch {
     }
 
     fn look_at(&mut self, from: usize, to: usize) {
-        let Some(registry) = self.registry.as_ref().filter(|_| to - from <= LOOK_BACK) else { return };
+        if to - from > LOOK_BACK {
+            return;
+        }
+        let Some(registry) = &self.registry else { return self.look_at_any(from, to) };
         let word = &self.text[from..to];
         // Most words end otherwise than any name, unless a method follows the name.
         let is_named = |byte: u8| registry.has_name_end(byte) || matches!(byte, b'.' | b'-');
@@ -532,6 +542,16 @@ impl Watch {
         }
     }
 
+    /// Looks at a word that may be any name: in a line by itself it is called where such calls are asked for.
+    fn look_at_any(&mut self, from: usize, to: usize) {
+        let begin = character_start(&self.text, from.saturating_sub(LOOK_BACK));
+        let ahead = character_start(&self.text, to + LOOK_AHEAD);
+        let is_asked = self.asked == Asked::Unmarked && self.place != UnreadPlace::Dead;
+        if is_asked && begins_application(&self.text[begin..from], &self.text[to..ahead]) {
+            self.found(from, to);
+        }
+    }
+
     /// A name that ends with this word and begins elsewhere: one with spaces in it, or one that nothing parts from the
     /// info string of a code fence. Says where it is, that it is by itself, and where that ends which stands before it.
     fn named_around(&self, from: usize, to: usize) -> Option<(Range<usize>, bool, usize)> {
@@ -562,22 +582,6 @@ impl Watch {
                 unread.keep(&self.text[begin..], start);
                 *found = Some(Box::new(unread));
             }
-        }
-    }
-}
-
-/// Text without the signs of a quotation and of code, which are none of a call, and with the white space that a tokenizer
-/// shows otherwise.
-fn bared(text: &str) -> String {
-    let text = text.strip_prefix("> ").unwrap_or(text).replace("\n> ", "\n");
-    text.replace('`', "").replace('Ċ', "\n").replace('Ġ', " ")
-}
-
-impl Unread {
-    /// Keeps text that follows what is kept already.
-    fn keep(&mut self, text: &str, start: usize) {
-        if start == self.start + self.text.len() {
-            self.text.push_str(&text[..character_start(text, LONGEST - self.text.len().min(LONGEST))]);
         }
     }
 }

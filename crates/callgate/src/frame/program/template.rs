@@ -310,7 +310,22 @@ impl Compiler {
                 i += 2;
                 continue;
             }
+            // White space may stand before what only looks like a part of the word, as in `{name} .call(`.
+            let is_apart =
+                slots.len() == 1 && !literal.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+            let split = is_apart.then(|| self.emit(Op::Split(0, 0)));
             self.pattern(record, slots, false);
+            if let Some(split) = split {
+                let jump = self.emit(Op::Jump(0));
+                let other = self.here();
+                self.pattern(record, vec![(*slot, String::new())], false);
+                for byte in literal[..inner].bytes() {
+                    self.emit(Op::Byte(byte));
+                }
+                let next = self.here();
+                self.patch(split, Op::Split(split + 1, other));
+                self.patch(jump, Op::Jump(next));
+            }
             // What is left of the literal after its word characters.
             for byte in literal[inner..].trim_start().bytes() {
                 self.emit(Op::Byte(byte));
