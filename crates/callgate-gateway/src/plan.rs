@@ -10,16 +10,12 @@ use callgate_agent::written::Written;
 use crate::asked::{Asked, ToolChoice, name_of};
 use crate::config::{CallsBy, Settings};
 use crate::fault::Fault;
-use crate::form::Form;
 
 /// How many gates are kept: a client sends the same tools with every request.
 const KEPT: usize = 64;
 
 /// The dialect in which no text is a call.
 const NO_TEXT: &str = "native";
-
-/// The dialect in which a call is nothing but JSON.
-const BARE: &str = "json-bare";
 
 /// How one request is asked and judged.
 #[derive(Clone)]
@@ -49,8 +45,6 @@ pub(crate) struct Planner {
 struct BaseKey {
     profile: &'static str,
     dialect: Option<&'static str>,
-    /// Whether a call that is nothing but JSON is one, whatever the dialect.
-    is_bare: bool,
     is_required: bool,
     parallel: bool,
     is_strict: bool,
@@ -108,10 +102,7 @@ impl Planner {
         let has_tools = !asked.tools.is_empty();
         let calls = if has_tools || calls == CallsBy::Prompt { calls } else { CallsBy::Native };
         let dialect = if has_tools { named.map(|record| &*record.name) } else { Some(NO_TEXT) };
-        // A server that knows of no tools holds its model to the form, and leaves it no other way to call one.
-        let is_bare =
-            has_tools && calls != CallsBy::Native && dialect != Some(BARE) && Form::of(asked).is_some();
-        let gate = self.gate(asked, &profile, dialect, is_bare)?;
+        let gate = self.gate(asked, &profile, dialect)?;
         Ok(Plan {
             gate,
             calls,
@@ -122,17 +113,10 @@ impl Planner {
         })
     }
 
-    fn gate(
-        &self,
-        asked: &Asked,
-        profile: &Profile,
-        dialect: Option<&'static str>,
-        is_bare: bool,
-    ) -> Result<Gate, Fault> {
+    fn gate(&self, asked: &Asked, profile: &Profile, dialect: Option<&'static str>) -> Result<Gate, Fault> {
         let base = BaseKey {
             profile: profile.name(),
             dialect,
-            is_bare,
             is_required: matches!(asked.choice, ToolChoice::Required | ToolChoice::Named(_)),
             parallel: asked.parallel,
             is_strict: asked.is_strict(),
@@ -192,8 +176,7 @@ fn build(key: &BaseKey, profile: &Profile) -> Result<Gate, Fault> {
         policy.foreign = Foreign::Ignore;
     }
     let mut builder = Gate::builder().profile(*profile).policy(policy);
-    let others = key.is_bare.then_some(BARE).into_iter().chain(reads_text.then_some("auto"));
-    for dialect in key.dialect.into_iter().chain(others) {
+    for dialect in key.dialect.into_iter().chain(reads_text.then_some("auto")) {
         builder = builder.dialect(dialect);
     }
     builder.build().map_err(|error| Fault::new(500, "no-gate", error.to_string()))

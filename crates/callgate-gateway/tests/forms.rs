@@ -18,7 +18,7 @@ fn settings(address: std::net::SocketAddr) -> Settings {
     let mut bare = ModelSettings::named("bare");
     bare.dialect = Some("json-bare".to_owned());
     settings.models.push(bare);
-    // One whose server knows nothing of tools, and holds it to the form.
+    // One whose server knows nothing of tools.
     let mut taught = ModelSettings::named("taught");
     taught.calls = Some(CallsBy::Prompt);
     settings.models.push(taught);
@@ -139,7 +139,7 @@ async fn a_call_is_one_where_a_document_was_asked_for() {
         let running = serve(settings(upstream(&script).await)).await;
         let questions = [questions(&schema, 0), questions(&schema, 1)];
         for (face, place, body) in questions.into_iter().flatten() {
-            if is_bare && !["llama3.1:8b", "bare", "taught"].iter().any(|model| body["model"] == *model) {
+            if is_bare && !["llama3.1:8b", "bare"].iter().any(|model| body["model"] == *model) {
                 continue;
             }
             let got = ask(running.address, face, &body).await;
