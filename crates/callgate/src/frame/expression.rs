@@ -138,7 +138,7 @@ fn is_header(rest: &str, is_labelled: bool, words: usize, asked: Asked) -> bool 
     if let Some(inside) = object.strip_prefix('{') {
         let inside = inside.trim_start();
         let gap = after.len() - object.len();
-        return gap <= 2
+        return gap <= 4
             && (inside.starts_with('"')
                 || inside.starts_with('}') && words == 1
                 || is_labelled && has_key(inside, ':'));

@@ -21,36 +21,36 @@ pub(crate) enum Want {
 pub(crate) struct Class {
     pub(crate) name: &'static str,
     pub(crate) want: Want,
-    /// Whether only a list of tools tells what was meant.
-    pub(crate) by_tools: bool,
+    /// Why only a list of tools tells what was meant, if that is so.
+    pub(crate) by_tools: Option<&'static str>,
     /// Every response that it makes of one.
     pub(crate) damage: fn(&Base) -> Vec<String>,
 }
 
 pub(crate) const CLASSES: &[Class] = &[
-    Class { name: "unchanged", want: Want::Same, by_tools: false, damage: |base| vec![base.text.clone()] },
+    Class { name: "unchanged", want: Want::Same, by_tools: None, damage: |base| vec![base.text.clone()] },
     Class {
         name: "a line break between two markers",
         want: Want::Same,
-        by_tools: false,
+        by_tools: None,
         damage: |base| base.between_markers("\n"),
     },
     Class {
         name: "spaces between two markers",
         want: Want::Same,
-        by_tools: false,
+        by_tools: None,
         damage: |base| base.between_markers("  "),
     },
     Class {
         name: "a space before the end of a tag",
         want: Want::Same,
-        by_tools: false,
+        by_tools: None,
         damage: Base::spaced_tags,
     },
     Class {
         name: "arguments under another word",
         want: Want::Same,
-        by_tools: false,
+        by_tools: None,
         damage: |base| {
             base.objects(&[
                 |name, arguments| json!({"name": name, "arguments": arguments}),
@@ -67,7 +67,7 @@ pub(crate) const CLASSES: &[Class] = &[
     Class {
         name: "the name under another word",
         want: Want::Same,
-        by_tools: false,
+        by_tools: None,
         damage: |base| {
             base.objects(&[
                 |name, arguments| json!({"tool": name, "arguments": arguments}),
@@ -83,7 +83,7 @@ pub(crate) const CLASSES: &[Class] = &[
     Class {
         name: "name and arguments in an object `function`",
         want: Want::Same,
-        by_tools: false,
+        by_tools: None,
         damage: |base| {
             base.objects(&[
                 |name, arguments| json!({"function": {"name": name, "arguments": arguments}}),
@@ -98,7 +98,7 @@ pub(crate) const CLASSES: &[Class] = &[
     Class {
         name: "a name in a namespace or in white space",
         want: Want::Same,
-        by_tools: false,
+        by_tools: None,
         damage: |base| {
             base.objects(&[
                 |name, arguments| json!({"name": format!("functions.{name}"), "arguments": arguments}),
@@ -110,7 +110,7 @@ pub(crate) const CLASSES: &[Class] = &[
     Class {
         name: "two members of a kind",
         want: Want::Said,
-        by_tools: true,
+        by_tools: Some("every member may be one of the arguments"),
         damage: |base| {
             base.objects(&[
                 |name, arguments| json!({"name": name, "tool": "other", "arguments": arguments}),
@@ -121,9 +121,43 @@ pub(crate) const CLASSES: &[Class] = &[
         },
     },
     Class {
+        name: "a name that no tool has",
+        want: Want::Said,
+        by_tools: Some("every name may be that of a tool"),
+        damage: |base| {
+            base.objects(&[
+                |_, arguments| json!({"name": "fly", "arguments": arguments}),
+                |name, arguments| json!({"name": name.to_uppercase(), "arguments": arguments}),
+            ])
+        },
+    },
+    Class {
+        name: "arguments in one object more",
+        want: Want::Said,
+        by_tools: Some("an object with one member may be what is meant"),
+        damage: |base| {
+            base.objects(&[
+                |name, arguments| json!({"name": name, "arguments": {"input": arguments}}),
+                |name, arguments| json!({"name": name, "arguments": {"properties": arguments}}),
+            ])
+        },
+    },
+    Class {
+        name: "white space before a name as a tokenizer shows it",
+        want: Want::Said,
+        by_tools: None,
+        damage: Base::left_over,
+    },
+    Class {
+        name: "a call as code or as a key, and nothing else",
+        want: Want::Said,
+        by_tools: None,
+        damage: Base::bare_calls,
+    },
+    Class {
         name: "a closing tag missing before another one",
         want: Want::Same,
-        by_tools: false,
+        by_tools: None,
         damage: |base| {
             base.tags(
                 |text, tag, next| is_closer(tag) && is_closer(next) && text.len() > 1,
@@ -134,7 +168,7 @@ pub(crate) const CLASSES: &[Class] = &[
     Class {
         name: "a closing tag missing before an opening one",
         want: Want::Said,
-        by_tools: false,
+        by_tools: None,
         damage: |base| {
             base.tags(
                 |_, tag, next| is_closer(tag) && next.starts_with('<') && !is_closer(next),
@@ -145,25 +179,25 @@ pub(crate) const CLASSES: &[Class] = &[
     Class {
         name: "a closing tag twice",
         want: Want::Said,
-        by_tools: false,
+        by_tools: None,
         damage: |base| base.tags(|_, tag, _| is_closer(tag), |tag| format!("{tag}{tag}")),
     },
     Class {
         name: "attributes in single quotes",
         want: Want::Same,
-        by_tools: false,
+        by_tools: None,
         damage: |base| base.all_tags(|tag| tag.replace('"', "'"), |tag| tag.contains("=\"")),
     },
     Class {
         name: "attributes without quotes",
         want: Want::Same,
-        by_tools: false,
+        by_tools: None,
         damage: |base| base.all_tags(|tag| tag.replace('"', ""), |tag| tag.contains("=\"")),
     },
     Class {
         name: "an attribute that the format does not have",
         want: Want::Same,
-        by_tools: false,
+        by_tools: None,
         damage: |base| {
             base.tags(
                 |_, tag, _| tag.contains("=\"") && tag.ends_with("\">"),
@@ -174,13 +208,13 @@ pub(crate) const CLASSES: &[Class] = &[
     Class {
         name: "markers in capitals",
         want: Want::Said,
-        by_tools: false,
+        by_tools: None,
         damage: |base| base.all_tags(|tag| respell(tag, |c| c.to_ascii_uppercase()), |_| true),
     },
     Class {
         name: "a hyphen for the low line of a marker",
         want: Want::Said,
-        by_tools: false,
+        by_tools: None,
         damage: |base| {
             base.all_tags(|tag| respell(tag, |c| if c == '_' { '-' } else { c }), |tag| tag.contains('_'))
         },
@@ -188,7 +222,7 @@ pub(crate) const CLASSES: &[Class] = &[
     Class {
         name: "bars of the other width",
         want: Want::Same,
-        by_tools: false,
+        by_tools: None,
         damage: |base| {
             let other = |c: char| match c {
                 '|' => '｜',
@@ -201,90 +235,90 @@ pub(crate) const CLASSES: &[Class] = &[
     Class {
         name: "a comma after the last object of a list",
         want: Want::Same,
-        by_tools: false,
+        by_tools: None,
         damage: |base| base.marked(|text| text.replacen("}]", "},]", 1)),
     },
     Class {
         name: "one object for a list",
         want: Want::Same,
-        by_tools: false,
+        by_tools: None,
         damage: |base| match &base.calls[..] {
             [_] => base.marked(|text| text.replacen("[{", "{", 1).replacen("}]", "}", 1)),
             _ => Vec::new(),
         },
     },
-    Class { name: "a list for one object", want: Want::Same, by_tools: false, damage: Base::listed },
+    Class { name: "a list for one object", want: Want::Same, by_tools: None, damage: Base::listed },
     Class {
         name: "a code fence around the object",
         want: Want::Same,
-        by_tools: false,
+        by_tools: None,
         damage: |base| base.around_object("\n```json\n", "\n```\n"),
     },
     Class {
         name: "inline code around the object",
         want: Want::Said,
-        by_tools: false,
+        by_tools: None,
         damage: |base| base.around_object("`", "`"),
     },
     Class {
         name: "a sentence before the object",
         want: Want::Said,
-        by_tools: false,
+        by_tools: None,
         damage: |base| base.around_object("Here it is: ", ""),
     },
     Class {
         name: "a space behind the start of a tag",
         want: Want::Said,
-        by_tools: false,
+        by_tools: None,
         damage: |base| base.tags(|_, tag, _| !tag.contains('|'), |tag| tag.replacen('<', "< ", 1)),
     },
     Class {
         name: "a backslash before the low line of a marker",
         want: Want::Said,
-        by_tools: false,
+        by_tools: None,
         damage: |base| base.all_tags(|tag| tag.replace('_', "\\_"), |tag| tag.contains('_')),
     },
     Class {
         name: "the first marker lost",
         want: Want::Said,
-        by_tools: true,
+        by_tools: Some("a word is a name only if it is on the list"),
         damage: |base| base.without_first(false),
     },
     Class {
         name: "the first and the last marker lost",
         want: Want::Said,
-        by_tools: true,
+        by_tools: Some("a word is a name only if it is on the list"),
         damage: |base| base.without_first(true),
     },
     Class {
         name: "a token of the chat template behind it",
         want: Want::Same,
-        by_tools: false,
+        by_tools: None,
         damage: |base| base.around("", "<|im_end|>"),
     },
     Class {
         name: "the end of the turn for a closing tag",
         want: Want::Said,
-        by_tools: false,
+        by_tools: None,
         damage: |base| base.turn_ends_early(|_| true),
     },
     Class {
         name: "the end of the turn for what closes behind an object",
         want: Want::Same,
-        by_tools: false,
+        by_tools: None,
         damage: |base| base.turn_ends_early(|left| base.text.starts_with('<') && left.ends_with('}')),
     },
     Class {
         name: "closing brackets missing before the next call",
         want: Want::Said,
-        by_tools: true,
+        by_tools: Some("what follows may be one of the arguments"),
         damage: Base::unclosed,
     },
-    Class { name: "in a quotation", want: Want::Dead, by_tools: false, damage: Base::quoted },
+    Class { name: "in a quotation", want: Want::Dead, by_tools: None, damage: Base::quoted },
     Class {
         name: "in a thought",
         want: Want::Dead,
-        by_tools: false,
+        by_tools: None,
         damage: |base| base.around("<think>", "</think>\nDone."),
     },
 ];
@@ -304,15 +338,10 @@ pub(crate) const OPEN: &[(&str, &str)] = &[
     ("a code fence around the object", "tool-xml"),
     // Its arguments are any text, so that whatever stands there is one.
     ("a code fence around the object", "cwm"),
-    ("inline code around the object", "cwm"),
-    ("a sentence before the object", "cwm"),
     // Its tags are keys, of which any tag of HTML could be one where no tool says which there are.
     ("a closing tag missing before an opening one", "anthropic-legacy-xml"),
     // Its value is the rest of a line, and a token in it may be a part of the value.
     ("a token of the chat template behind it", "reploid0"),
-    // Its calls look like code, of which any could be one where no tool says which there are.
-    ("in a quotation", "tool-code"),
-    ("in a quotation", "functionary-v32"),
     // Its marker is the name in a line, which says nothing in a thought.
     ("in a thought", "functionary-v32"),
     // Where they are not listened to: the name ends with an escape, or the fence is one of code.

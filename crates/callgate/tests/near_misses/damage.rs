@@ -157,6 +157,30 @@ impl Base {
         places.map(|at| format!("{} {}", &text[..at], &text[at..])).collect()
     }
 
+    /// With the white space before its names as tokenizers show it.
+    pub(crate) fn left_over(&self) -> Vec<String> {
+        let mut text = self.text.clone();
+        for (name, _) in &self.calls {
+            text = text.replace(&format!(" {name}"), &format!("Ġ{name}"));
+            text = text.replace(&format!("\n{name}"), &format!("Ċ{name}"));
+        }
+        Some(text).filter(|text| *text != self.text).into_iter().collect()
+    }
+
+    /// The same calls in none of the ways of the dialect: as code, and as objects whose only key is the name.
+    pub(crate) fn bare_calls(&self) -> Vec<String> {
+        let application = |(name, arguments): &(&str, Value)| {
+            let members = arguments.as_object().into_iter().flatten();
+            let list: Vec<String> = members.map(|(key, value)| format!("{key}={value}")).collect();
+            format!("{name}({})", list.join(", "))
+        };
+        let code: Vec<String> = self.calls.iter().map(application).collect();
+        let keyed = |(name, arguments): &(&str, Value)| json!({*name: arguments}).to_string();
+        let keys: Vec<String> = self.calls.iter().map(keyed).collect();
+        let (code, keys) = (code.join(", "), keys.join(", "));
+        vec![format!("[{code}]"), format!("{code}\n"), format!("[{keys}]"), keys]
+    }
+
     /// With another object in the place of the one that is the call, where a marker says that it is one.
     pub(crate) fn objects(&self, forms: &[fn(&str, &Value) -> Value]) -> Vec<String> {
         let [(name, arguments)] = &self.calls[..] else { return Vec::new() };

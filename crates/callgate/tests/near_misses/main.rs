@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use callgate::{Gate, Record, RenderCall, RepairCode, Response};
+use callgate::{Call, Gate, Record, RenderCall, RepairCode, Response};
 use classes::{CLASSES, Class, OPEN, Want};
 use damage::{Base, bases};
 use serde_json::{Value, json};
@@ -63,13 +63,18 @@ impl Reading {
     }
 }
 
-/// How many responses were read, rejected, only spoken of, and not heard.
+/// How many responses were read, rejected, only spoken of, not heard, and read as other calls.
 #[derive(Clone, Copy, Default)]
-struct Tally([usize; 4]);
+struct Tally([usize; 5]);
 
 impl Tally {
     fn add(&mut self, response: &Response, base: &Base) {
-        let outcome = if response.calls.len() == base.calls.len() {
+        let is_meant = |call: &Call| {
+            base.calls.iter().any(|(name, arguments)| call.name == *name && call.value() == *arguments)
+        };
+        let outcome = if !response.calls.iter().all(is_meant) {
+            4
+        } else if response.calls.len() == base.calls.len() {
             0
         } else if !response.rejected.is_empty() {
             1
@@ -90,7 +95,7 @@ impl Tally {
             hundredfold if hundredfold < all => Some(format!("{word} < 1 %")),
             hundredfold => Some(format!("{word} {} %", hundredfold / all)),
         };
-        let words = ["read", "rejected", "said", "not heard"];
+        let words = ["read", "rejected", "said", "not heard", "another call"];
         words.into_iter().zip(self.0).filter_map(share).collect::<Vec<_>>().join(", ")
     }
 }
@@ -144,18 +149,19 @@ fn outcome(record: &Record) -> Outcome {
     for (column, reading) in READINGS.iter().enumerate().filter(|(_, reading)| can_read(reading)) {
         let gate = reading.gate(record);
         for base in bases(record) {
-            for (row, class) in
-                CLASSES.iter().enumerate().filter(|(_, class)| reading.is_listed || !class.by_tools)
-            {
+            for (row, class) in CLASSES.iter().enumerate() {
+                // What takes a list to know is shown without one, and held to nothing.
+                let is_held = reading.is_listed || class.by_tools.is_none();
                 for text in (class.damage)(&base) {
                     let feed = Feed::new(&gate);
                     let whole = feed.whole(text.as_bytes());
                     let response = response(&whole);
                     outcome.tallies.entry((row, column)).or_default().add(&response, &base);
-                    let fault = fault(reading.want(class), &base, &response).or_else(|| {
-                        (feed.bytewise(text.as_bytes()) != whole)
-                            .then(|| "cut otherwise, read otherwise".to_owned())
-                    });
+                    let fault =
+                        fault(reading.want(class), &base, &response).filter(|_| is_held).or_else(|| {
+                            (feed.bytewise(text.as_bytes()) != whole)
+                                .then(|| "cut otherwise, read otherwise".to_owned())
+                        });
                     if let Some(fault) = fault {
                         let place =
                             format!("{} {}: {fault}\n  {}", reading.title, record.name, excerpt(&text));
@@ -216,6 +222,11 @@ fn page(tallies: &BTreeMap<(usize, usize), Tally>) -> String {
         };
         let _ = writeln!(page, "| {} | {want} | {} |", class.name, cells.join(" | "));
     }
+    let _ = writeln!(page, "\n## Without a list of tools\n\n{OPEN_GATE}\n");
+    for class in CLASSES {
+        let Some(reason) = class.by_tools else { continue };
+        let _ = writeln!(page, "- {}: {reason}.", class.name);
+    }
     let _ = writeln!(page, "\nWhere a class does not hold yet: {}.", open_rows());
     page
 }
@@ -242,11 +253,19 @@ profiles, by its marker alone in `standard`, and by name without a list of tools
 - **read**: the calls that were meant come out, and a repair or finding says what was forgiven (white space needs none).
 - **rejected**: a rejection says why, with what to write instead.
 - **said**: nothing was attempted, and a finding says that this may have been a call.
-- **not heard**: a call that would be dead anyway, in a format that listens only by name.
+- **not heard**: a call that would be dead anyway, in a format that listens only by name; without a list of tools, also a word that may be a name.
+- **another call**: without a list of tools alone, and only in the rows that are named below the table.
 
 Outside of the list at the end, no call comes out that was not meant, and none is lost without a word.
 
 ";
+
+/// What the page says about gates without a list of tools.
+const OPEN_GATE: &str = "\
+A gate without a list checks less, and says so (`checked: false`): every name is a name, every member an argument, and the
+text of a tag is JSON if it reads as JSON and text otherwise, so that `True` is a word. A sentence behind a value that only
+its line ends is a part of it. What looks like a call as a whole, in whatever format, is said all the same. In these rows it
+takes a list to know what was meant:";
 
 fn assert_fresh(fresh: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/near-misses.md");
