@@ -4,7 +4,7 @@ mod as_text;
 
 use std::borrow::Cow;
 
-use crate::attempt::{ARGUING, Arguments, Attempt, Meaning, Name, shortened};
+use crate::attempt::{Arguments, Attempt, Meaning, Name, shortened};
 use crate::bytes::LEFT_OVER;
 use crate::dialect::Record;
 use crate::dialect::turn::is_word_of_format;
@@ -533,11 +533,8 @@ fn unwrapped(
     outer: (&str, &Tape),
     effort: &mut Effort,
 ) -> Option<(Option<String>, Vec<Coercion>)> {
-    let key = outer.1.children(0).next().and_then(|only| outer.1.key(outer.0, only))?;
-    // A word that formats have for the arguments says that nothing else is meant by it.
-    let is_word = ARGUING.contains(&&*key) || key == "properties";
-    let safety = if is_word { Safety::Lossless } else { Safety::Guess };
-    let repair = (RepairCode::ExtraWrapper, safety);
+    // Which of two objects is meant is a guess.
+    let repair = (RepairCode::ExtraWrapper, Safety::Guess);
     if let Some(inner) = tool.wrapped(outer.0, outer.1) {
         return inner_arguments(rules, tool, attempt, outer, (inner, repair), effort);
     }

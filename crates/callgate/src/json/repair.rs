@@ -328,8 +328,8 @@ repairs! {
     ForeignMembers "foreign-members" Lossless
         "the name or the arguments of a call stand under a word of another format"
         "" "";
-    ExtraWrapper "extra-wrapper" Lossless
-        "a value that stands in one object more than its schema declares is unwrapped; a guess unless formats have that word for arguments"
+    ExtraWrapper "extra-wrapper" Guess
+        "a value that stands in one object more than its schema declares is unwrapped"
         "" "";
 }
 

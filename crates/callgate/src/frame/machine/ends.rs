@@ -162,6 +162,10 @@ impl Machine {
         let end = thread.call_end?;
         let rest = self.held.text.get(end - self.held.start..)?.trim_start();
         let frame = gate.program.frame_of(thread);
+        // What has no closer of its own is not closed before its section is.
+        if frame.call_ends.is_empty() {
+            return None;
+        }
         let is_over = matches!(draft.body, DraftBody::Json { .. })
             || frame.openers.iter().any(|opener| rest.starts_with(opener.as_str()));
         is_over.then_some((*thread, end))
