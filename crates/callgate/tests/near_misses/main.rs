@@ -197,7 +197,7 @@ fn near_misses_are_read_or_said_in_every_dialect() {
     let shown: Vec<String> = by_class
         .iter()
         .map(|(class, faults)| {
-            let some: Vec<&str> = faults.iter().take(24).map(String::as_str).collect();
+            let some: Vec<&str> = faults.iter().take(40).map(String::as_str).collect();
             format!("{class}: {} faults\n{}", faults.len(), some.join("\n"))
         })
         .collect();
