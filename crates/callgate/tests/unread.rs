@@ -105,13 +105,15 @@ fn who_only_speaks_of_a_tool_calls_none() {
 }
 
 #[test]
-fn without_a_tool_list_only_an_unmistakable_object_is_said() {
+fn without_a_tool_list_only_an_unmistakable_call_is_said() {
     let gate = Gate::builder().build().unwrap_or_else(|error| panic!("{error}"));
     for (text, expected) in [
         (r#"{"name": "fly", "arguments": {"to": "Oslo"}}"#, true),
         (r#"{"name": "fly", "parameters": {"type": "object"}}"#, false),
         (r#"{"name": "Ann", "age": 3}"#, false),
-        ("fly(to=\"Oslo\")", false),
+        ("fly(to=\"Oslo\")", true),
+        ("fly(to=\"Oslo\") is how it is written.", false),
+        ("fly (to Oslo)", false),
     ] {
         assert_eq!(said(&gate, text).is_some(), expected, "{text}");
     }

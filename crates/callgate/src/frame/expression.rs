@@ -14,7 +14,7 @@ const LONGEST_GAP: usize = 96;
 
 /// What formats are asked for by name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum AskedFormats {
     #[default]
     None,
     /// Those whose calls begin with a tag or a token.
@@ -31,7 +31,7 @@ pub(super) fn bared(text: &str) -> String {
 }
 
 /// Whether a text is a call as a whole, by its beginning and its end. The beginning is all of it if it `is_all`.
-pub(super) fn is_call(head: &str, is_all: bool, end: &str, asked: Asked) -> bool {
+pub(super) fn is_call(head: &str, is_all: bool, end: &str, asked: AskedFormats) -> bool {
     // A code fence may be around it, whose first line says what is in it.
     let lead = head.trim_start_matches(['>', ' ', '\t', '\n', '\r']);
     let head = bared(lead);
@@ -41,7 +41,7 @@ pub(super) fn is_call(head: &str, is_all: bool, end: &str, asked: Asked) -> bool
     let end = end.trim_end_matches([' ', '\t', '\n', '\r', ';', ',', ']']);
     let inner = head.trim_start_matches(['[', '>', ' ', '\t', '\n', '\r']);
     let (is_labelled, inner) = without_label(inner);
-    if asked != Asked::None && is_keyed(inner, end) {
+    if asked != AskedFormats::None && is_keyed(inner, end) {
         return true;
     }
     let (words, rest) = name(inner);
@@ -49,15 +49,15 @@ pub(super) fn is_call(head: &str, is_all: bool, end: &str, asked: Asked) -> bool
         // In a list of calls one may have lost its name.
         0 => head.trim_start().starts_with('['),
         1 => true,
-        _ => asked != Asked::None,
+        _ => asked != AskedFormats::None,
     };
     if !is_name {
         return false;
     }
     let name = inner[..inner.len() - rest.len()].trim_end();
-    let is_telling = asked != Asked::None || is_labelled || has_several_words(name);
+    let is_telling = asked != AskedFormats::None || is_labelled || has_several_words(name);
     if words == 1 && rest.trim().is_empty() && is_all {
-        return asked != Asked::None && name.contains('_');
+        return asked != AskedFormats::None && name.contains('_');
     }
     is_application(rest, asked) && end.ends_with(')')
         || words > 0 && is_telling && end.ends_with('}') && is_header(rest, is_labelled, words, asked)
@@ -105,7 +105,7 @@ fn begins_word(text: &str) -> bool {
 }
 
 /// `(key=…`, `({…`, or `()` with nothing but other calls behind it. If it is asked for, also `("…`.
-fn is_application(rest: &str, asked: Asked) -> bool {
+fn is_application(rest: &str, asked: AskedFormats) -> bool {
     let Some(inside) = rest.strip_prefix('(') else { return false };
     let inside = inside.trim_start();
     if let Some(rest) = inside.strip_prefix(')') {
@@ -115,7 +115,7 @@ fn is_application(rest: &str, asked: Asked) -> bool {
     has_key(inside, '=')
         || inside.starts_with("{\"")
         || inside.starts_with("{}")
-        || asked != Asked::None && inside.starts_with(['"', '\''])
+        || asked != AskedFormats::None && inside.starts_with(['"', '\''])
 }
 
 /// `{"X": {…}}`.
@@ -132,7 +132,7 @@ fn is_keyed(text: &str, end: &str) -> bool {
 
 /// `X{"key": …` and `X⏎{…`; behind a label also `X{key: …`. Where such calls are asked for, the line of the name may be
 /// followed by a code fence or a sentence.
-fn is_header(rest: &str, is_labelled: bool, words: usize, asked: Asked) -> bool {
+fn is_header(rest: &str, is_labelled: bool, words: usize, asked: AskedFormats) -> bool {
     let after = rest.strip_prefix('>').unwrap_or(rest);
     let object = after.trim_start();
     if let Some(inside) = object.strip_prefix('{') {
@@ -143,7 +143,7 @@ fn is_header(rest: &str, is_labelled: bool, words: usize, asked: Asked) -> bool 
                 || inside.starts_with('}') && words == 1
                 || is_labelled && has_key(inside, ':'));
     }
-    let is_line = rest.starts_with(['\n', '\r']) && asked == Asked::Unmarked;
+    let is_line = rest.starts_with(['\n', '\r']) && asked == AskedFormats::Unmarked;
     let object = rest.find('{').filter(|at| is_line && *at <= LONGEST_GAP).map(|at| &rest[at + 1..]);
     object.is_some_and(|inside| inside.trim_start().starts_with(['"', '}']))
 }
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn a_text_that_is_a_call_is_told_by_its_shape() {
-        use Asked::{Marked, None, Unmarked};
+        use AskedFormats::{Marked, None, Unmarked};
         for (text, least) in [
             ("look_up(q=\"a\")", Some(None)),
             ("[look(q=1), find(r=2)]", Some(None)),

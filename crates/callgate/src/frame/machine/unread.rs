@@ -1,6 +1,6 @@
 //! Unread text: what looks like a call and was read as none, and how text begins that may be one as a whole.
 
-use super::super::expression::{Asked, is_call};
+use super::super::expression::{AskedFormats, is_call};
 use crate::bytes::character_start;
 use crate::finding::Span;
 
@@ -49,7 +49,7 @@ impl Unread {
 
 /// The beginning of a text without a gap.
 #[derive(Debug, Default)]
-pub(super) struct Head {
+pub(super) struct TextHead {
     is_on: bool,
     text: String,
     start: usize,
@@ -57,9 +57,9 @@ pub(super) struct Head {
     is_cut: bool,
 }
 
-impl Head {
-    pub(super) fn new(is_on: bool) -> Head {
-        Head { is_on, ..Head::default() }
+impl TextHead {
+    pub(super) fn new(is_on: bool) -> TextHead {
+        TextHead { is_on, ..TextHead::default() }
     }
 
     pub(super) fn text(&self) -> &str {
@@ -87,7 +87,12 @@ impl Head {
 
     /// Where the text stands and what it spans, if all of it is a call: it begins like this, and ends with what was kept
     /// from `start` on.
-    pub(super) fn expression(&self, kept: &str, start: usize, asked: Asked) -> Option<(UnreadPlace, Span)> {
+    pub(super) fn expression(
+        &self,
+        kept: &str,
+        start: usize,
+        asked: AskedFormats,
+    ) -> Option<(UnreadPlace, Span)> {
         let lead = self.text.trim_start();
         let end = &kept[character_start(kept, kept.len().saturating_sub(END))..];
         let is_call = self.is_on && !lead.is_empty() && is_call(lead, !self.is_cut, end, asked);

@@ -7,14 +7,14 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use super::super::Compiled;
-use super::super::expression::{Asked, bared, begins_application};
+use super::super::expression::{AskedFormats, bared, begins_application};
 use super::super::likeness::{
     LOOK_AHEAD, LOOK_BACK, is_call_element, is_call_marker, is_call_object, is_called, is_name_character,
     named,
 };
 use super::super::region::Surroundings;
 use super::tags::is_of_document;
-use super::unread::{Head, Unread, UnreadPlace};
+use super::unread::{TextHead, Unread, UnreadPlace};
 use crate::bytes::character_start;
 use crate::finding::Span;
 use crate::registry::Registry;
@@ -124,9 +124,9 @@ pub(super) struct Watch {
     /// Whether calls without a marker are asked for: where they are dead, no marker of theirs says so.
     sees_dead: bool,
     /// What formats are asked for, where no list says which words are names.
-    asked: Asked,
+    asked: AskedFormats,
     /// How the text without a gap begins.
-    head: Head,
+    head: TextHead,
     /// What was found, by its place.
     found: [Option<Box<Unread>>; 3],
 }
@@ -137,13 +137,13 @@ impl Watch {
         let registry = gate.rules.registry.clone();
         let is_asked = gate.rules.dialects.iter().any(|listening| listening.chosen);
         let asked = match (is_asked, gate.program.opens_unmarked) {
-            (false, _) => Asked::None,
-            (true, false) => Asked::Marked,
-            (true, true) => Asked::Unmarked,
+            (false, _) => AskedFormats::None,
+            (true, false) => AskedFormats::Marked,
+            (true, true) => AskedFormats::Unmarked,
         };
         Watch {
             // Names tell, where they are known.
-            head: Head::new(registry.is_none()),
+            head: TextHead::new(registry.is_none()),
             registry,
             is_on: true,
             names_are_markers: gate.program.opens_by_name,
@@ -279,7 +279,7 @@ impl Watch {
     pub(super) fn forget(&mut self) {
         let Watch { is_on, names_are_markers, sees_dead, asked, .. } = *self;
         let registry = self.registry.take();
-        let head = Head::new(registry.is_none());
+        let head = TextHead::new(registry.is_none());
         *self = Watch { registry, is_on, names_are_markers, sees_dead, asked, head, ..Watch::default() };
     }
 
@@ -546,7 +546,7 @@ impl Watch {
     fn look_at_any(&mut self, from: usize, to: usize) {
         let begin = character_start(&self.text, from.saturating_sub(LOOK_BACK));
         let ahead = character_start(&self.text, to + LOOK_AHEAD);
-        let is_asked = self.asked == Asked::Unmarked && self.place != UnreadPlace::Dead;
+        let is_asked = self.asked == AskedFormats::Unmarked && self.place != UnreadPlace::Dead;
         if is_asked && begins_application(&self.text[begin..from], &self.text[to..ahead]) {
             self.found(from, to);
         }
