@@ -108,14 +108,14 @@ async fn only_allowed_tools_are_called() {
 /// The last document of an answer, streamed or whole, in which the face says how it ended.
 fn ending(face: &str, body: &str) -> Value {
     let lines = body.lines().map(|line| line.strip_prefix("data: ").unwrap_or(line));
-    let documents = lines.filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let mut documents = lines.filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let says = |document: &Value| match face {
         "/v1/chat/completions" => document["choices"][0]["finish_reason"].is_string(),
         "/v1/responses" => document["response"]["status"].is_string() || document["status"].is_string(),
         "/v1/messages" => document["stop_reason"].is_string() || document["delta"]["stop_reason"].is_string(),
         _ => document["done"] == true,
     };
-    documents.filter(says).last().unwrap_or_else(|| panic!("{face} has no end: {body}"))
+    documents.rfind(says).unwrap_or_else(|| panic!("{face} has no end: {body}"))
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -58,7 +58,7 @@ const NEIGHBOURS: [u8; 256] = {
     while byte < table.len() {
         let is_beside = byte as u8 != b'.' && NAMES[byte] || byte >= 128;
         let is_alphanumeric = (byte as u8).is_ascii_alphanumeric();
-        table[byte] = is_beside as u8 * BESIDE | is_alphanumeric as u8 * ALPHANUMERIC;
+        table[byte] = (is_beside as u8 * BESIDE) | (is_alphanumeric as u8 * ALPHANUMERIC);
         byte += 1;
     }
     table
