@@ -53,6 +53,27 @@ fn a_set_of_python_is_a_list() {
     assert_eq!(read(&Reader::new(Syntax::Json), "{1, 2}").end, End::Failed);
 }
 
+/// Zeros before a number of code: octal in old versions of Python, so that only what is the same there is certain.
+#[test]
+fn zeros_before_a_number_of_code_are_dropped() {
+    for zeros in 1..4 {
+        for number in 1..200_u32 {
+            let written = format!("{}{number}", "0".repeat(zeros));
+            let octal = u32::from_str_radix(&number.to_string(), 8);
+            let is_certain = octal.is_err() || octal == Ok(number);
+            for (syntax, text, sign) in [
+                (Syntax::Kwargs, format!("a={written})"), 1),
+                (Syntax::Kwargs, format!("a=-{written})"), -1),
+                (Syntax::Python, format!("{{'a': {written}}}"), 1),
+            ] {
+                let seen = read(&Reader::new(syntax), &text);
+                assert_eq!(seen.value(), json!({"a": sign * i64::from(number)}), "{text}");
+                assert_eq!((seen.words(), seen.guessed()), (vec!["number-format"], !is_certain), "{text}");
+            }
+        }
+    }
+}
+
 #[test]
 fn keyword_arguments() {
     let kwargs = Reader::new(Syntax::Kwargs);

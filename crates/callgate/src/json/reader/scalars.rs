@@ -351,6 +351,10 @@ pub(super) fn scalar(word: &str, python: bool) -> Option<Scalar> {
     if number_length(word.as_bytes()) == Some(word.len()) {
         return Some(Scalar { kind: Kind::Number, spelling: None, repair: None });
     }
+    if let Some((spelling, safety)) = without_zeros(word).filter(|_| python) {
+        let repair = Some((RepairCode::NumberFormat, safety));
+        return Some(Scalar { kind: Kind::Number, spelling: Some(spelling), repair });
+    }
     let spelling = rewritten_number(word)?;
     let repair = (!python).then_some((RepairCode::NumberFormat, Safety::Lossless));
     Some(Scalar { kind: Kind::Number, spelling: Some(spelling), repair })
@@ -400,6 +404,18 @@ fn may_become_scalar(word: &str) -> bool {
     let number =
         |byte: u8| byte.is_ascii_digit() || matches!(byte, b'+' | b'-' | b'.' | b'e' | b'E' | b'_' | b'x');
     WORDS.iter().any(|literal| literal.starts_with(word)) || word.bytes().all(number)
+}
+
+/// A number without the zeros before it, which code does not have. Old versions of Python read such a number as octal, so that
+/// it is a guess where that is another one.
+fn without_zeros(word: &str) -> Option<(String, Safety)> {
+    let (sign, digits) = word.strip_prefix('-').map_or(("", word), |digits| ("-", digits));
+    let number = digits.trim_start_matches('0');
+    let is_whole =
+        digits.starts_with('0') && !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
+    let is_same = number.len() == 1 || number.contains(['8', '9']);
+    let safety = if is_same { Safety::Lossless } else { Safety::Guess };
+    is_whole.then(|| (format!("{sign}{number}"), safety))
 }
 
 /// The JSON spelling of a number that is written in another way, if it has exactly one value.
