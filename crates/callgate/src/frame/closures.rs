@@ -1,6 +1,8 @@
 //! Closures: for every instruction, the instructions that read something and can be reached from it without reading a
 //! byte, in order of preference (its ε-closure), worked out beforehand.
 
+use std::collections::HashMap;
+
 use super::instructions::{Mark, Op, Pc};
 
 /// An instruction that is reached: it reads something, or what can be reached from it depends on the thread.
@@ -28,13 +30,15 @@ pub(crate) struct Closures {
 
 impl Closures {
     pub(crate) fn of(ops: &[Op]) -> Self {
-        let mut all = Closures { starts: Vec::with_capacity(ops.len() + 1), ..Closures::default() };
+        let mut finder = Finder { ops, found: Closures::default(), ..Finder::default() };
+        finder.found.starts.reserve(ops.len() + 1);
         for pc in 0..ops.len() as Pc {
-            all.starts.push(all.reached.len() as u32);
+            finder.found.starts.push(finder.found.reached.len() as u32);
             if !is_end(ops[pc as usize]) {
-                all.add(ops, pc);
+                finder.add(pc);
             }
         }
+        let mut all = finder.found;
         all.starts.push(all.reached.len() as u32);
         all.reached.shrink_to_fit();
         all.marks.shrink_to_fit();
@@ -51,21 +55,42 @@ impl Closures {
         &self.marks[reached.marks.0 as usize..reached.marks.1 as usize]
     }
 
-    fn add(&mut self, ops: &[Op], from: Pc) {
-        let mut seen = Vec::new();
-        let mut open = vec![Path { pc: from, spaced: false, malformed: false, marks: Vec::new() }];
-        while let Some(mut path) = open.pop() {
+    fn end(&mut self, path: &Path, op: Op) {
+        let first = self.marks.len() as u32;
+        self.marks.extend(&path.marks);
+        let Path { pc, spaced, malformed, .. } = *path;
+        let marks = (first, self.marks.len() as u32);
+        self.reached.push(Reached { pc, spaced, malformed, needs_thread: needs_thread(op), marks });
+    }
+}
+
+/// What works out the closures of a program, with what it keeps from one instruction to the next.
+#[derive(Default)]
+struct Finder<'o> {
+    ops: &'o [Op],
+    found: Closures,
+    seen: Vec<(Pc, bool)>,
+    open: Vec<Path>,
+    /// Whether free white space spreads, per instruction for which it was asked.
+    spreads: HashMap<Pc, bool>,
+}
+
+impl Finder<'_> {
+    fn add(&mut self, from: Pc) {
+        self.seen.clear();
+        self.open.push(Path { pc: from, spaced: false, malformed: false, marks: Vec::new() });
+        while let Some(mut path) = self.open.pop() {
             // The preferred path is followed to its end; the others wait.
-            while !seen.contains(&(path.pc, path.spaced)) {
-                seen.push((path.pc, path.spaced));
-                let op = ops[path.pc as usize];
+            while !self.seen.contains(&(path.pc, path.spaced)) {
+                self.seen.push((path.pc, path.spaced));
+                let op = self.ops[path.pc as usize];
                 match op {
                     Op::Split(first, second) => {
-                        open.push(Path { pc: second, ..path.clone() });
+                        self.open.push(Path { pc: second, ..path.clone() });
                         path.pc = first;
                     }
                     Op::Prompt(second) => {
-                        open.push(Path { pc: second, ..path.clone() });
+                        self.open.push(Path { pc: second, ..path.clone() });
                         path.pc += 1;
                     }
                     Op::Jump(to) => path.pc = to,
@@ -73,17 +98,17 @@ impl Closures {
                         path.marks.push(mark);
                         path.pc += 1;
                     }
-                    Op::Space if path.spaced || may_spread(ops, path.pc) => {
+                    Op::Space if path.spaced || self.may_spread(path.pc) => {
                         path.spaced = true;
                         path.pc += 1;
                     }
                     Op::Space | Op::Line => {
-                        self.end(&path, op);
+                        self.found.end(&path, op);
                         path.malformed |= op == Op::Line;
                         path.pc += 1;
                     }
                     _ => {
-                        self.end(&path, op);
+                        self.found.end(&path, op);
                         break;
                     }
                 }
@@ -91,12 +116,8 @@ impl Closures {
         }
     }
 
-    fn end(&mut self, path: &Path, op: Op) {
-        let first = self.marks.len() as u32;
-        self.marks.extend(&path.marks);
-        let Path { pc, spaced, malformed, .. } = *path;
-        let marks = (first, self.marks.len() as u32);
-        self.reached.push(Reached { pc, spaced, malformed, needs_thread: needs_thread(op), marks });
+    fn may_spread(&mut self, space: Pc) -> bool {
+        *self.spreads.entry(space).or_insert_with(|| may_spread(self.ops, space))
     }
 }
 
