@@ -246,7 +246,7 @@ fn is_member(before: &str, after: &str) -> bool {
     NAME_KEYS.contains(&&*key.to_ascii_lowercase()) && outer.trim_end().ends_with(['{', ',']) && !is_defined
 }
 
-/// `<X>`, `<function=X>`, `<invoke name="X">`: a tag that is the name, or has it as a value.
+/// `<X>`, `<function=X>`, `<invoke name="X">`, `[Calling tool="X"]`: a tag that is the name, or has it as a value.
 fn is_tag(before: &str, after: &str) -> bool {
     let ends = |after: &str| after.starts_with(|c: char| c == '>' || c == '/' || c.is_whitespace());
     if before.ends_with('<') || before.ends_with("</") {
@@ -255,7 +255,15 @@ fn is_tag(before: &str, after: &str) -> bool {
     let inner = before.trim_end_matches(QUOTES);
     let is_value = inner.trim_end().ends_with(['=', ':']);
     let in_tag = inner.rfind('<').is_some_and(|open| !inner[open..].contains(['>', '\n']));
-    is_value && in_tag && ends(after.trim_start_matches(QUOTES))
+    let rest = after.trim_start_matches(QUOTES);
+    // Any text has brackets, so that the word before the name must speak of tools.
+    let in_brackets = inner.rfind('[').is_some_and(|open| !inner[open..].contains([']', '\n']));
+    let says_tool = inner.len() < before.len()
+        && inner.strip_suffix('=').is_some_and(|key| {
+            let key = key.rsplit(|c: char| !is_name_character(c)).next().unwrap_or(key);
+            NAME_WORDS.contains(&key)
+        });
+    is_value && (in_tag && ends(rest) || in_brackets && says_tool && (ends(rest) || rest.starts_with(']')))
 }
 
 /// `{"X": {…}}` behind a special token, or first of all: an object whose only key is the name.
@@ -334,7 +342,7 @@ fn is_labelled(before: &str, after: &str) -> bool {
                 let label = label.to_ascii_lowercase();
                 ["input", "arg", "param"].iter().any(|word| label.contains(word))
                     && value.trim_start().starts_with(['{', '[', '"'])
-                    || label.contains("args") && value.trim().is_empty()
+                    || label.contains("arg") && value.trim().is_empty()
             })
         })
         || is_line_of_argument(rest)
@@ -355,9 +363,12 @@ fn before_markup(before: &str, after: &str) -> bool {
     line.trim().is_empty() && (markup.starts_with(['<', '[']) && speaks || markup.starts_with(".call("))
 }
 
-/// `X{"key": …`, or the object in the next line, where the name begins a line or follows a sign of markup.
+/// `X{"key": …`, `[X] {"key": …`, or the object in the next line, where the name begins a line or follows a sign of markup.
 fn before_object(before: &str, after: &str) -> bool {
-    let after = after.strip_prefix('>').unwrap_or(after);
+    let (before, after) = match (before.strip_suffix('['), after.strip_prefix(']')) {
+        (Some(before), Some(after)) => (before, after),
+        _ => (before, after.strip_prefix('>').unwrap_or(after)),
+    };
     let object = after.trim_start();
     let gap = &after[..after.len() - object.len()];
     let Some(inside) = object.strip_prefix('{').filter(|_| gap.len() <= 2) else { return false };
@@ -465,6 +476,12 @@ mod tests {
             ("[the tool]look[1]", false),
             ("<|python_tag|>look.call(q=1)", true),
             ("<|start|>[look()]<|end|>", true),
+            ("[Calling tool=\"look\" q=\"a\"]", true),
+            ("[see tool=look]", false),
+            ("[a title=\"look\"]", false),
+            ("[look] {\"q\": 1}", true),
+            ("see [look] {\"q\": 1}", false),
+            ("tool_call: look\narguments:\n  q: 1", true),
             ("look\n{}", true),
             ("look{\"q\": 1}", true),
             ("call:look{q:1}", true),
