@@ -182,6 +182,7 @@ pub(crate) const CLASSES: &[Class] = &[
         by_tools: None,
         damage: |base| base.tags(|_, tag, _| is_closer(tag), |tag| format!("{tag}{tag}")),
     },
+    Class { name: "the first tag twice", want: Want::Same, by_tools: None, damage: Base::reopened },
     Class {
         name: "attributes in single quotes",
         want: Want::Same,
@@ -338,6 +339,12 @@ pub(crate) const OPEN: &[(&str, &str)] = &[
     ("bars of the other width", "gemma4"),
     // Its opener is a word between bars that begins no frame.
     ("bars of the other width", "k2-horizon"),
+    // Formats with a suffix in their tags read the second one as the start of an inner one, and what has read furthest is told.
+    ("the first tag twice", "tool-calls-array"),
+    ("the first tag twice", "minimax-m1"),
+    ("the first tag twice", "hy-v4"),
+    // Behind its tag any text is code.
+    ("the first tag twice", "llama3-builtin"),
     // Its tags are the tools' own names, so that what is not written exactly could be anything.
     ("a closing tag missing before another one", "cline-xml"),
     ("markers in capitals", "cline-xml"),

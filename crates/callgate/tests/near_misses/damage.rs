@@ -48,6 +48,18 @@ impl Base {
         vec![first, self.text.replace("}}", "").replace("\"}", "\"")]
     }
 
+    /// With its first tag twice, one behind the other and in two lines.
+    pub(crate) fn reopened(&self) -> Vec<String> {
+        let Some((0, end)) = self.markers().first().copied() else { return Vec::new() };
+        let tag = &self.text[..end];
+        // A tag that holds the name is the whole start of a call.
+        let is_plain = !tag.contains(['=', ' ']) && self.calls.iter().all(|(name, _)| !tag.contains(name));
+        if !is_plain {
+            return Vec::new();
+        }
+        vec![format!("{tag}{}", self.text), format!("{tag}\n{}", self.text)]
+    }
+
     /// With this around all of it.
     pub(crate) fn around(&self, before: &str, after: &str) -> Vec<String> {
         vec![format!("{before}{}{after}", self.text)]

@@ -379,3 +379,84 @@ fn a_closed_call_stands_whatever_follows_it() {
     assert!(fell.is_empty(), "{stood} stood\n{}", fell.join("\n"));
     assert!(stood > 20, "only {stood} stood");
 }
+
+/// A text value that shows one of the tags behind it, with words after the tag, is that value in every dialect that can write
+/// it.
+#[test]
+fn a_value_that_shows_a_tag_behind_it_is_that_value() {
+    let (mut read, mut faults) = (0, Vec::new());
+    for record in Record::builtin().iter().filter(|record| !record.param.is_empty()) {
+        let gate = Gate::builder().tools(registry(&tools())).dialect(&record.name).build();
+        let gate = gate.unwrap_or_else(|error| panic!("{}: {error}", record.name));
+        let write = |value: &str| {
+            let arguments = json!({"path": value}).to_string();
+            record.render(&[RenderCall { id: None, name: "read", arguments: &arguments }], None, None)
+        };
+        let Some(behind) = write("VALUE").ok().and_then(|text| Some(text.split_once("VALUE")?.1.to_owned()))
+        else {
+            continue;
+        };
+        let tags = behind.match_indices('<').filter_map(|(at, _)| behind[at..].split_inclusive('>').next());
+        for tag in tags {
+            let value = format!("It ends with {tag} here.");
+            let Ok(text) = write(&value) else { continue };
+            let response = gate.parse(&text);
+            let is_read = response.calls.iter().any(|call| call.value() == json!({"path": value}));
+            if is_read && response.calls.len() == 1 && response.text.trim().is_empty() {
+                read += 1;
+            } else {
+                faults.push(format!("{}: {text}: {}", record.name, rejections(&response)));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{read} were read\n{}", faults.join("\n"));
+    assert!(read > 40, "only {read} were read");
+}
+
+/// Two calls in one wrapper are two calls, where each of them stands in tags of its own.
+#[test]
+fn two_calls_in_one_wrapper_are_both_read() {
+    let mut read = Vec::new();
+    for record in Record::builtin() {
+        let [call] = &record.call[..] else { continue };
+        let Some(head) = call.literals().next().filter(|head| head.trim_end().ends_with('=')) else {
+            continue;
+        };
+        let Some((wrapper, _)) =
+            head.rsplit_once('<').filter(|(wrapper, _)| wrapper.trim_end().ends_with('>'))
+        else {
+            continue;
+        };
+        let gate = Gate::builder().tools(registry(&tools())).dialect(&record.name).build();
+        let gate = gate.unwrap_or_else(|error| panic!("{}: {error}", record.name));
+        let write = |name: &str, arguments: &str| {
+            record.render(&[RenderCall { id: None, name, arguments }], None, None).unwrap_or_default()
+        };
+        let (first, second) = (write("read", r#"{"path": "a"}"#), write("list", r#"{"deep": true}"#));
+        let closer = &first[first.trim_end().rfind("</").unwrap_or(first.len())..];
+        let first = first.strip_suffix(closer).unwrap_or(&first);
+        let text = format!("{first}{}", second.strip_prefix(wrapper).unwrap_or(&second));
+        let response = gate.parse(&text);
+        let found: Vec<Value> = response.calls.iter().map(Call::value).collect();
+        assert_eq!(found, [json!({"path": "a"}), json!({"deep": true})], "{}: {text}", record.name);
+        assert_eq!(response.text.trim(), "", "{}: {text}", record.name);
+        read.push(&*record.name);
+    }
+    assert_eq!(read, ["qwen3-coder", "mimo", "seed-oss"]);
+}
+
+/// A call whose inner opener stands for itself keeps its own closer; only that of its wrapper may be absent, if there is one.
+#[test]
+fn without_its_wrapper_a_call_keeps_its_own_closer() {
+    let written = "<fn=look><a=q>1</a>";
+    for tail in ["</fn>\n</run>", "</fn>", "\n"] {
+        let call = json!(format!("<run>\n<fn={{name}}>{{params}}{tail}"));
+        let source = format!("[run]\ncall = {call}\nparam = '<a={{key}}>{{value}}</a>'\nbare = ['<fn=']\n");
+        let record = Record::parse(&source).unwrap_or_else(|error| panic!("{error}")).remove(0);
+        let gate = Gate::builder().dialects(&[]).record(record).dialect("run").build();
+        let gate = gate.unwrap_or_else(|error| panic!("{source}: {error}"));
+        assert_eq!(gate.parse(&format!("<run>\n{written}{tail}")).calls.len(), 1, "{source}");
+        assert_eq!(gate.parse(&format!("{written}</fn> and so on")).calls.len(), 1, "{source}");
+        assert!(gate.parse(&format!("{written} and so on")).calls.is_empty(), "{source}");
+    }
+}

@@ -98,6 +98,7 @@ impl Compiler {
         self.mark(Mark::CallEnd);
         self.another_call(record, section, call_start);
         self.another_without_token(record, calls, call_start);
+        self.another_in_wrapper();
         self.section_end(record, section, fence);
         self.emit(Op::Match);
         let nested = record.item.as_ref().map(|item| self.nested(record, item));
@@ -178,6 +179,17 @@ impl Compiler {
         });
     }
 
+    /// Another call in the wrapper of the one before it.
+    fn another_in_wrapper(&mut self) {
+        let Some(inner) = self.inner_call else { return };
+        self.optional(|compiler| {
+            compiler.emit(Op::Space);
+            compiler.mark(Mark::Slip(Slip::List));
+            compiler.mark(Mark::CallStart);
+            compiler.emit(Op::Jump(inner));
+        });
+    }
+
     fn section_end(&mut self, record: &Record, section: Section<'_>, fence: bool) {
         if !section.close.is_empty() {
             self.emit(Op::Space);
@@ -255,8 +267,26 @@ fn value_marks(closers: &[String]) -> Vec<String> {
     telling.map(str::to_owned).collect()
 }
 
+/// A record without the wrapper that is a part of its calls, if one of them has an inner opener that stands for itself. The
+/// closer of the missing wrapper may be there all the same.
+pub(super) fn unwrapped(record: &Record) -> Option<Record> {
+    let inner = record.call.iter().flat_map(|call| record.bare.iter().map(move |bare| (call, bare)));
+    let call: Vec<Template> = inner.filter_map(|(call, bare)| without_wrapper(call, bare)).collect();
+    let mut also = record.also.clone();
+    for template in &call {
+        let Some(Part::Literal(last)) = template.parts.last() else { continue };
+        // The last of several closers is that of the wrapper; a single one is the call's own.
+        let [.., _, closer] = markers(last)[..] else { continue };
+        match also.iter_mut().find(|(key, _)| key == closer) {
+            Some((_, others)) => others.push(String::new()),
+            None => also.push((closer.to_owned(), vec![String::new()])),
+        }
+    }
+    (!call.is_empty()).then(|| Record { call, also, ..record.clone() })
+}
+
 /// A call from its inner opener on, if that stands behind a wrapper in its first literal.
-pub(super) fn without_wrapper(call: &Template, bare: &str) -> Option<Template> {
+fn without_wrapper(call: &Template, bare: &str) -> Option<Template> {
     let at = call.head().find(bare).filter(|at| *at > 0)?;
     let mut inner = call.clone();
     if let Some(Part::Literal(first)) = inner.parts.first_mut() {

@@ -43,7 +43,9 @@ impl Compiler {
             let pieces = pieces(text, &record.also);
             let is_marked = |piece: &Piece<'_>| is_made_of_markers(piece.text);
             if !pieces.iter().all(is_marked) {
-                self.closer(after_value, |compiler| compiler.literal(record, text.trim(), true, true));
+                self.closer(after_value, |compiler| {
+                    compiler.literal(record, text.trim(), true, true);
+                });
                 return;
             }
             for piece in pieces {

@@ -1,13 +1,14 @@
 //! Literals: the fixed text of templates, with free white space in it and with its other spellings.
 
 use super::super::slips::Loose;
-use super::{Compiler, Mark, Op, SHORTEST_SIGN};
+use super::{Compiler, Mark, Op, SHORTEST_SIGN, Slip};
 use crate::dialect::turn::special_part;
-use crate::dialect::{Record, pieces, tokens};
+use crate::dialect::{Piece, Record, markers, pieces, tokens};
 
 impl Compiler {
-    /// A literal with its other spellings. Seams are free white space, except next to a raw slot.
-    pub(super) fn literal(&mut self, record: &Record, text: &str, left_seam: bool, right_seam: bool) {
+    /// A literal with its other spellings. Seams are free white space, except next to a raw slot. Whether all of it may be
+    /// absent, so that it is counted where it is there.
+    pub(super) fn literal(&mut self, record: &Record, text: &str, left_seam: bool, right_seam: bool) -> bool {
         let mut rest = text;
         // What the prompt already ends with may be left out at the start of a frame.
         if self.first_literal && !record.prompt.is_empty() && rest.starts_with(&record.prompt) {
@@ -27,29 +28,38 @@ impl Compiler {
             }
             rest = &rest[record.prompt.len()..];
         }
-        self.first_literal = false;
+        let opens = std::mem::take(&mut self.first_literal) && self.forgiving;
         let pieces = pieces(rest, &record.also);
+        let may_be_absent = |piece: &Piece<'_>| match piece.others {
+            Some(others) => others.iter().any(|other| other.trim().is_empty()),
+            None => piece.text.trim().is_empty(),
+        };
+        let is_optional = !rest.trim().is_empty() && pieces.iter().all(may_be_absent);
         for (at, piece) in pieces.iter().enumerate() {
             let is_seam = at > 0 || left_seam;
             let Some(others) = piece.others else {
                 if is_seam {
                     self.seam(record);
                 }
-                self.plain_text(record, piece.text);
+                match opens && at == 0 {
+                    true => self.opening_text(record, piece.text),
+                    false => self.plain_text(record, piece.text),
+                }
                 continue;
             };
             if is_seam {
                 self.emit(Op::Space);
             }
-            self.spelled(record, piece.text, others, at == 0 && !left_seam);
+            self.spelled(record, piece.text, others, at == 0 && !left_seam, is_optional);
             if at + 1 < pieces.len() && right_seam {
                 self.emit(Op::Space);
             }
         }
+        is_optional
     }
 
     /// One literal with its other spellings, the longest first; an empty one means that it may be absent.
-    fn spelled(&mut self, record: &Record, key: &str, others: &[String], after_value: bool) {
+    fn spelled(&mut self, record: &Record, key: &str, others: &[String], after_value: bool, counts: bool) {
         let mut spellings: Vec<&str> = others.iter().map(String::as_str).chain([key]).collect();
         spellings.sort_by_key(|s| usize::MAX - s.len());
         self.one_of(&spellings, |compiler, spelling| {
@@ -63,6 +73,9 @@ impl Compiler {
             compiler.bytes(record, spelling);
             if spelling.trim().len() >= SHORTEST_SIGN {
                 compiler.mark(Mark::Piece);
+                if counts {
+                    compiler.mark(Mark::Literal);
+                }
             }
         });
         self.pieces += 1;
@@ -70,6 +83,36 @@ impl Compiler {
 
     pub(super) fn plain_text(&mut self, record: &Record, text: &str) {
         self.bytes(record, text);
+        self.count(text);
+    }
+
+    /// The start of a frame that is read with slips: its first marker may stand twice.
+    fn opening_text(&mut self, record: &Record, text: &str) {
+        let first = markers(text).first().copied().unwrap_or_default();
+        let is_whole =
+            first.len() >= SHORTEST_SIGN && first.starts_with(['<', '[']) && first.ends_with(['>', ']']);
+        let Some(rest) = text.strip_prefix(first).filter(|_| is_whole) else {
+            return self.plain_text(record, text);
+        };
+        self.bytes(record, first);
+        // Once more, and not as often as it likes: rows of it would be read again from each.
+        self.slip(|compiler| {
+            compiler.mark(Mark::Slip(Slip::Doubled));
+            compiler.emit(Op::Space);
+            compiler.bytes(record, first);
+        });
+        if !rest.is_empty() {
+            self.seam(record);
+        }
+        if record.bare.iter().any(|bare| rest.trim_start().starts_with(bare.as_str())) {
+            self.inner_call = Some(self.here());
+        }
+        self.bytes(record, rest);
+        self.count(text);
+    }
+
+    /// Counts a piece of a literal.
+    fn count(&mut self, text: &str) {
         if text.trim().len() >= SHORTEST_SIGN {
             self.mark(Mark::Piece);
         }

@@ -18,7 +18,7 @@ use crate::draft::lines::LineMarks;
 use crate::policy::Special;
 use crate::rules::ActiveDialect;
 
-use self::calls::{Section, can_be_bare, without_wrapper};
+use self::calls::{Section, can_be_bare, unwrapped};
 pub(crate) use self::closers::CDATA_END;
 pub(crate) use self::starts::{ALWAYS_MARKED, begins_with_bar};
 use super::closures::Closures;
@@ -68,6 +68,7 @@ pub(crate) fn compile_with(records: &[ActiveDialect], special: Special) -> Progr
         },
         any_case: false,
         forgiving: false,
+        inner_call: None,
         places: Vec::new(),
         marks: Arc::new(LineMarks::of(
             records.iter().filter(|listening| listening.chosen).map(|listening| &*listening.record),
@@ -129,6 +130,8 @@ struct Compiler {
     any_case: bool,
     /// Whether slips are read: the twin of a frame is being compiled.
     forgiving: bool,
+    /// Where the call of the current frame begins inside of its wrapper, if the wrapper is a part of it.
+    inner_call: Option<Pc>,
     /// Where the bodies of the current frame stand in its templates, in the order of compilation, with their number.
     places: Vec<(BodyPlace, u16)>,
 }
@@ -182,17 +185,9 @@ impl Compiler {
             self.calls(index, listening, bare);
         }
         // Where the wrapper is part of the call itself, the call without it begins at its inner opener.
-        let inner: Vec<Template> = record
-            .bare
-            .iter()
-            .flat_map(|bare| record.call.iter().filter_map(|call| without_wrapper(call, bare)))
-            .collect();
-        if !inner.is_empty() {
-            let inner = ActiveDialect {
-                record: Arc::new(Record { call: inner, ..(**record).clone() }),
-                chosen: listening.chosen,
-                live: listening.live,
-            };
+        if let Some(inner) = unwrapped(record) {
+            let inner =
+                ActiveDialect { record: Arc::new(inner), chosen: listening.chosen, live: listening.live };
             self.calls(index, &inner, bare);
         }
         for (templates, kind) in [
@@ -286,6 +281,7 @@ impl Compiler {
         self.pieces = 0;
         self.first_literal = true;
         self.in_call = false;
+        self.inner_call = None;
         let frame = Frame {
             record: index,
             kind,

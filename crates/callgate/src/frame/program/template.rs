@@ -92,7 +92,7 @@ impl Compiler {
         }
     }
 
-    /// A literal between the parts around it. Says how many visible bytes it has.
+    /// A literal between the parts around it. Says how many visible bytes it has in any case.
     fn literal_part(&mut self, record: &Record, parts: &[Part], i: usize, text: &str, fence: bool) -> usize {
         let before = i.checked_sub(1).map(|before| &parts[before]);
         let left_raw = before.is_some_and(is_raw);
@@ -118,7 +118,7 @@ impl Compiler {
         let pieces = self.pieces;
         // White space at the end comes after what the literal means, so that the meaning does not wait.
         let (text, gap) = text.split_at(text.trim_end().len());
-        self.literal(record, text, !left_raw, !right_raw);
+        let is_optional = self.literal(record, text, !left_raw, !right_raw);
         if before == Some(&Part::Slot(Slot::Suffix)) {
             self.pieces = pieces;
         } else if self.pieces > 1 && self.in_call && !record.known && !text.is_empty() {
@@ -134,7 +134,7 @@ impl Compiler {
             self.emit(Op::FenceEnd);
             self.mark(Mark::Literal);
         }
-        text.trim().len()
+        if is_optional { 0 } else { text.trim().len() }
     }
 
     /// The opening line of a fence, if the literal has one. Returns what follows it.
