@@ -22,5 +22,5 @@ pub use misses::Miss;
 pub use record::Record;
 pub use render::{RenderCall, Unrepresentable};
 pub use shape::{Content, Member, Shape};
-pub(crate) use spelling::{Piece, markers, pieces, tokens};
+pub(crate) use spelling::{Piece, Repeats, markers, pieces, tokens};
 pub use template::{Part, Slot, Template, is_word_character};

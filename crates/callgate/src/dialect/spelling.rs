@@ -8,6 +8,25 @@ pub(crate) struct Piece<'r> {
     pub(crate) others: Option<&'r [String]>,
 }
 
+/// What a closer may repeat of what stands before it, besides the name of the call.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Repeats<'w> {
+    pub(crate) key: &'w str,
+    pub(crate) suffix: &'w str,
+}
+
+impl Repeats<'_> {
+    /// A closer whose placeholders are filled in.
+    pub(crate) fn fill(&self, closer: &str, name: &str) -> String {
+        match closer.contains('{') {
+            true => {
+                closer.replace("{name}", name).replace("{key}", self.key).replace("{suffix}", self.suffix)
+            }
+            false => closer.to_owned(),
+        }
+    }
+}
+
 /// Cuts a literal at the rows of `also`, of which the longest counts where several begin.
 pub(crate) fn pieces<'r>(literal: &'r str, also: &'r [(String, Vec<String>)]) -> Vec<Piece<'r>> {
     let mut pieces = Vec::new();

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::attempt::{Arguments, Attempt, Meaning, Name};
-use crate::dialect::Record;
+use crate::dialect::{Record, Repeats};
 use crate::ending::{FinishReason, Lacks, closing};
 use crate::finding::{Code, Finding, Span};
 use crate::json::{End, Kind, Reader, Repair, RepairCode, Safety, Tape};
@@ -79,8 +79,8 @@ impl Draft {
     }
 
     /// Says which marker was expected where the output ended inside of the call.
-    pub(crate) fn expected_at_end(&mut self, marker: &str, key: &str) {
-        let marker = self.filled(marker, key);
+    pub(crate) fn expected_at_end(&mut self, marker: &str, repeats: Repeats<'_>) {
+        let marker = self.filled(marker, repeats);
         if let Some(finding) = self.findings.last_mut().filter(|finding| finding.code == Code::Truncated) {
             finding.message =
                 format!("the output ends inside the call, where `{marker}` was expected").into();

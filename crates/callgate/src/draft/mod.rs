@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use crate::attempt::Meaning;
 use crate::bytes::character_start;
-use crate::dialect::{Content, Record, turn};
+use crate::dialect::{Content, Record, Repeats, turn};
 use crate::event::Choice;
 use crate::finding::{Code, Finding, Span};
 use crate::json::{Kind, Node, Reader, Repair, RepairCode, Safety};
@@ -403,21 +403,21 @@ impl Draft {
     }
 
     /// Whether the value that is being read ends with one of these markers, white space aside.
-    pub(crate) fn value_ends_with(&self, markers: &[String], key: &str) -> bool {
+    pub(crate) fn value_ends_with(&self, markers: &[String], repeats: Repeats<'_>) -> bool {
         let DraftBody::Params(params) = &self.body else { return false };
         let Some(end) = params.value_end().filter(|end| end.ends_with(['>', ']'])) else { return false };
-        markers.iter().any(|marker| end.ends_with(&self.filled(marker, key)))
+        markers.iter().any(|marker| end.ends_with(&self.filled(marker, repeats)))
     }
 
-    /// A closer with the name and the key that it repeats.
-    fn filled(&self, closer: &str, key: &str) -> String {
-        closer.replace("{key}", key).replace("{name}", self.name.as_deref().unwrap_or_default())
+    /// A closer with what it repeats.
+    fn filled(&self, closer: &str, repeats: Repeats<'_>) -> String {
+        repeats.fill(closer, self.name.as_deref().unwrap_or_default())
     }
 
     /// Whether one of these closers stands in the value that is being read.
-    pub(crate) fn value_holds(&self, closers: &[String], key: &str) -> bool {
+    pub(crate) fn value_holds(&self, closers: &[String], repeats: Repeats<'_>) -> bool {
         let DraftBody::Params(params) = &self.body else { return false };
-        closers.iter().any(|closer| params.value_shows(&self.filled(closer, key)))
+        closers.iter().any(|closer| params.value_shows(&self.filled(closer, repeats)))
     }
 
     /// Whether the value that is being read is blank, and not by its type an object or a list without anything in it.
@@ -427,10 +427,10 @@ impl Draft {
     }
 
     /// Whether one of these closers, or the start of one, stands in the value that is being read.
-    pub(crate) fn value_shows(&self, closers: &[String], key: &str) -> bool {
+    pub(crate) fn value_shows(&self, closers: &[String], repeats: Repeats<'_>) -> bool {
         let DraftBody::Params(params) = &self.body else { return false };
         closers.iter().any(|closer| {
-            let closer = self.filled(closer, key);
+            let closer = self.filled(closer, repeats);
             // Of a closer that was cut off, its first characters and a letter are left.
             let start = closer.char_indices().nth(3).map_or(closer.as_str(), |(at, _)| &closer[..at]);
             params.value_shows(start)

@@ -15,6 +15,7 @@ use crate::echo::EchoGuard;
 use crate::effort::Effort;
 use crate::event::{Call, Choice, Event, Rejected};
 use crate::finding::{Code, Finding, Span};
+use crate::json::RepairCode;
 use crate::policy::{Echo, Policy, Release};
 use crate::verdict::Verdict;
 
@@ -54,6 +55,14 @@ struct Entry {
     dropped: bool,
     /// Whether text followed it.
     followed: bool,
+}
+
+impl Entry {
+    /// Whether it is a call of the text that lacks a closer, so that closers which come later may be its own.
+    fn may_be_cut(&self) -> bool {
+        let Verdict::Call(call) = &self.verdict else { return false };
+        !self.native && call.repairs.iter().any(|repair| repair.code == RepairCode::MissingTag)
+    }
 }
 
 /// An attempt with the verdict on it.
@@ -389,6 +398,21 @@ impl Emitter<'_, '_> {
         let finding = self.place(finding);
         if let Some(entry) = self.ledger.entries.iter_mut().rev().find(|entry| !entry.native) {
             entry.revoked.get_or_insert(finding);
+        }
+    }
+
+    /// A closer behind the last attempt of the text shows that a value was cut. It may be that of a call before it whose value
+    /// ended without its closer: then everything since may stand in that value.
+    pub(crate) fn revoke_cut(&mut self, finding: Finding) {
+        if self.ledger.stopped {
+            return;
+        }
+        let finding = self.place(finding);
+        let entries = &mut self.ledger.entries;
+        let Some(last) = entries.iter().rposition(|entry| !entry.native) else { return };
+        let first = entries[..last].iter().position(Entry::may_be_cut).unwrap_or(last);
+        for entry in entries[first..=last].iter_mut().filter(|entry| !entry.native) {
+            entry.revoked.get_or_insert_with(|| finding.clone());
         }
     }
 

@@ -25,6 +25,7 @@ impl Ledger {
             || policy.endings == Endings::Good
             || policy.on_excess == Excess::Reject && policy.max_calls < usize::MAX;
         let last = self.entries.iter().rposition(|entry| !entry.native);
+        let first_cut = self.entries.iter().position(Entry::may_be_cut).unwrap_or(self.entries.len());
         let is_waiting = |entry: usize| {
             let is_it = |queued: &Queued| matches!(queued, Queued::Attempt { entry: at, .. } if *at == entry);
             self.queue.iter().any(is_it)
@@ -39,7 +40,7 @@ impl Ledger {
             };
             let stands = !is_whole_judged && !native && *closed && revoked.is_none();
             let is_clear = at < self.before_thought || !doubts.thought;
-            let is_undoubted = Some(at) != last || !doubts.last;
+            let is_undoubted = (Some(at) != last || !doubts.last) && at < first_cut;
             (stands && is_clear && is_undoubted && call.after.is_empty() && !is_waiting(at))
                 .then_some(&**call)
         })

@@ -44,6 +44,8 @@ pub(super) struct AroundFrames {
     pub(super) struck: bool,
     /// Closers that must not follow the last call.
     pub(super) stray_closers: Option<StrayClosers>,
+    /// The closers of calls that have ended, in formats where they differ from call to call.
+    pub(super) named_closers: Vec<(String, Resync)>,
     /// Whether the last frame was a call and nothing but white space and closers came since.
     pub(super) behind_call: bool,
     /// The start of what may close nothing behind a call. It ends at the position, behind the white space that is held.
@@ -136,6 +138,7 @@ impl Default for AroundFrames {
             turn: None,
             struck: false,
             stray_closers: None,
+            named_closers: Vec::new(),
             behind_call: false,
             orphan: String::new(),
             stands_alone: false,
@@ -400,7 +403,7 @@ impl AroundFrames {
         if let Some(closers) = &mut self.stray_closers
             && let Some(at) = closers.find(text, start, is_token)
         {
-            out.revoke_last(Finding::new(Code::SuspectValueEnd).at(Span::new(at, at + 1)));
+            out.revoke_cut(Finding::new(Code::SuspectValueEnd).at(Span::new(at, at + 1)));
             self.stray_closers = None;
         }
     }

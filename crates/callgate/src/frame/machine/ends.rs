@@ -2,7 +2,7 @@
 
 use super::super::Compiled;
 use crate::bytes::character_start;
-use crate::dialect::turn;
+use crate::dialect::{Repeats, turn};
 use crate::draft::ending::Source;
 use crate::draft::lines::{LineReader, Progress};
 use crate::draft::{Draft, DraftBody};
@@ -24,6 +24,9 @@ use super::literals::Resync;
 use super::matching::{Matching, Waiting};
 use super::skipping::Skip;
 use super::{Machine, State};
+
+/// How many closers of earlier calls are looked for behind a call.
+const NAMED_CLOSERS: usize = 16;
 
 /// Where a call ends, and whether its own end was seen there.
 #[derive(Clone, Copy)]
@@ -122,7 +125,7 @@ impl Machine {
             }
             self.pool.keep_matching(matching);
             out.markup(Span::new(self.calls.accounted, end));
-            self.pass_calls(gate, frame, out);
+            self.pass_calls(gate, &thread, out);
         } else {
             self.pool.keep_matching(matching);
             if self.is_text_after_all(frame) {
@@ -190,7 +193,7 @@ impl Machine {
             self.end_call(gate, draft, thread, CallEnd::Seen(end), out);
         }
         self.pool.keep_matching(matching);
-        self.pass_calls(gate, gate.program.frame_of(thread), out);
+        self.pass_calls(gate, thread, out);
         self.held.text.clear();
         self.calls.accounted = end;
         self.around.expected_space.clear();
@@ -201,22 +204,37 @@ impl Machine {
     }
 
     /// After a frame of calls: what follows may show that it was none, or that a value was cut.
-    fn pass_calls(&mut self, gate: &Compiled, frame: &Frame, out: &mut Emitter<'_, '_>) {
+    fn pass_calls(&mut self, gate: &Compiled, thread: &Thread, out: &mut Emitter<'_, '_>) {
+        let frame = gate.program.frame_of(thread);
         let around = &mut self.around;
         let change = around.regions.pass_frame(self.held.text.ends_with('\n'));
         around.apply(change, out);
         around.stands_alone = frame.unmarked && !frame.fence;
         around.behind_call = true;
+        if frame.closers.is_empty() {
+            around.stray_closers = None;
+            return;
+        }
+        let repeats = self.scratch.repeats(thread);
+        let name = thread.name.map_or("", |name| self.scratch.get(name));
         let closer = |closer: &String| {
             let ends_frame = frame.call_ends.contains(closer);
-            (closer.clone(), if ends_frame { Resync::FrameEnd } else { Resync::CallEnd })
+            (repeats.fill(closer, name), if ends_frame { Resync::FrameEnd } else { Resync::CallEnd })
         };
+        let mut closers: Vec<(String, Resync)> = frame.closers.iter().map(closer).collect();
         let held = self.held.text.trim_end();
-        let last = frame.closers.iter().find(|closer| held.ends_with(closer.as_str()));
-        around.stray_closers = (!frame.closers.is_empty()).then(|| {
-            let last = last.cloned().unwrap_or_default();
-            StrayClosers::new(frame.closers.iter().map(closer).collect(), last, gate.program.special.clone())
-        });
+        let last = closers.iter().find(|(closer, _)| held.ends_with(closer.as_str()));
+        let last = last.map(|(closer, _)| closer.clone()).unwrap_or_default();
+        if frame.closers.iter().any(|closer| closer.contains('{')) {
+            // Closers that differ from call to call: those of a call before this may show that this one stands in its value.
+            around.named_closers.retain(|known| !closers.contains(known));
+            let kept = around.named_closers.len().saturating_sub(NAMED_CLOSERS);
+            around.named_closers.drain(..kept);
+            let own = closers.clone();
+            closers.append(&mut around.named_closers.clone());
+            around.named_closers.extend(own);
+        }
+        around.stray_closers = Some(StrayClosers::new(closers, last, gate.program.special.clone()));
     }
 
     /// Whether a frame that was read is text where it stands: the end of a thought inside of a thought, and tags around
@@ -393,7 +411,7 @@ impl Machine {
         let expected = matching.threads.iter().find_map(|thread| gate.program.expected(thread));
         let say_expected = |draft: &mut Draft| {
             if let Some(marker) = &expected {
-                draft.expected_at_end(marker, "");
+                draft.expected_at_end(marker, Repeats::default());
             }
         };
         self.pool.keep_matching(matching);
@@ -504,10 +522,10 @@ impl Machine {
         let may_close = closing(&gate.rules, reason, draft.name.as_deref(), lacks);
         // What shows markup of its own frame may have swallowed a closer that was not written well.
         let frame = gate.program.frame_of(&thread);
-        let key = thread.key.map_or("", |key| self.scratch.get(key));
+        let repeats = self.scratch.repeats(&thread);
         let is_over = |draft: &Draft| {
-            let shows_end = || draft.value_holds(&frame.end_marks, key);
-            draft.value_shows(&frame.closers, key) || shows_end() || draft.value_ends_turn()
+            let shows_end = || draft.value_holds(&frame.end_marks, repeats);
+            draft.value_shows(&frame.closers, repeats) || shows_end() || draft.value_ends_turn()
         };
         // Of a value that had only begun, nothing was written.
         let is_begun = is_code || !draft.value_is_blank();
@@ -517,7 +535,7 @@ impl Machine {
         }
         draft.end_with(may_close, end);
         if let Some(closer) = frame.closers.first().filter(|_| !is_code) {
-            draft.expected_at_end(closer, key);
+            draft.expected_at_end(closer, repeats);
         }
         self.abandon(gate, draft, &thread, out)
     }

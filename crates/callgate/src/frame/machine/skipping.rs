@@ -1,7 +1,7 @@
 //! Rejected calls: their text is skipped up to where reading can go on.
 
 use super::super::Compiled;
-use crate::dialect::turn;
+use crate::dialect::{Repeats, turn};
 use crate::draft::Draft;
 use crate::ending::{FinishReason, Lacks, closing};
 use crate::finding::{Code, Finding};
@@ -81,8 +81,9 @@ impl Machine {
             (&frame.call_ends, after_call),
             (&frame.openers, Resync::Opener),
         ];
+        let repeats = self.scratch.repeats(&thread);
         let literals = ways.into_iter().flat_map(|(literals, resync)| {
-            literals.iter().map(move |literal| (literal.replace("{name}", name), resync))
+            literals.iter().map(move |literal| (repeats.fill(literal, name), resync))
         });
         let ends = LiteralMatcher::new(literals.collect());
         // What was held since the last body is read again for the end of the call.
@@ -183,7 +184,7 @@ impl Machine {
         let may_close = closing(&gate.rules, FinishReason::Stop, name, Lacks::Closers);
         draft.end_with(may_close, end);
         if let Some(marker) = expected {
-            draft.expected_at_end(&marker, "");
+            draft.expected_at_end(&marker, Repeats::default());
         }
         draft.repaired(RepairCode::MissingTag, end, end);
         let state = self.abandon(gate, draft, &thread, out);

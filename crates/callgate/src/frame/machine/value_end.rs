@@ -343,7 +343,7 @@ impl Machine {
         } else if matches!(draft.body, DraftBody::Json { .. }) {
             draft.close_json(start);
         } else {
-            let key = inside.first.key.map_or("", |key| self.scratch.get(key));
+            let repeats = self.scratch.repeats(&inside.first);
             let frame = gate.program.frame_of(&inside.first);
             let lacks_closer = ending.is_some_and(|thread| thread.unclosed);
             let is_held = ending.is_some_and(|thread| thread.level < inside.first.level);
@@ -353,8 +353,8 @@ impl Machine {
             }
             // In CDATA a marker is data.
             let is_data = look.text.starts_with(CDATA_END);
-            if !is_data && draft.value_ends_with(&frame.value_marks, key)
-                || lacks_closer && draft.value_holds(&frame.closers, key)
+            if !is_data && draft.value_ends_with(&frame.value_marks, repeats)
+                || lacks_closer && draft.value_holds(&frame.closers, repeats)
             {
                 draft.suspect_end(start);
             }

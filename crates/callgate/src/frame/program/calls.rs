@@ -240,20 +240,16 @@ fn openers(record: &Record) -> Vec<String> {
     heads.filter(|head| head.len() > 1).flat_map(|head| spellings(record, head)).collect()
 }
 
-/// What templates end with, in all spellings. A closer that repeats the name keeps its placeholder, to be filled in
-/// where it is needed.
+/// What templates end with, in all spellings. A closer that repeats the name, the key or the suffix keeps its placeholder, to be
+/// filled in where it is needed.
 fn closers(record: &Record, templates: &[Template]) -> Vec<String> {
     let closer = |template: &Template| match template.parts.as_slice() {
-        [.., Part::Literal(before), Part::Slot(Slot::Name), Part::Literal(after)]
-            if after.trim().len() == 1 =>
-        {
-            Some(format!("{}{{name}}{}", before.trim(), after.trim()))
-        }
-        [.., Part::Literal(before), Part::Slot(Slot::Key), Part::Literal(after)]
-            if after.trim().len() == 1 =>
-        {
-            Some(format!("{}{{key}}{}", before.trim(), after.trim()))
-        }
+        [
+            ..,
+            Part::Literal(before),
+            Part::Slot(slot @ (Slot::Name | Slot::Key | Slot::Suffix)),
+            Part::Literal(after),
+        ] if after.trim().len() == 1 => Some(format!("{}{{{}}}{}", before.trim(), slot.word(), after.trim())),
         [.., Part::Literal(last)] if last.trim().len() > 1 => Some(last.trim().to_owned()),
         _ => None,
     };

@@ -3,6 +3,7 @@
 use super::super::instructions::{Pc, Program};
 use super::super::specials::Specials;
 use super::super::thread::{Thread, Words};
+use crate::dialect::Repeats;
 
 /// What the threads of a set have in common: the words they have read, and stamps for keeping the set small.
 #[derive(Debug, Default)]
@@ -46,6 +47,12 @@ impl Scratch {
     pub(crate) fn get(&self, words: Words) -> &str {
         let (from, to) = words.range();
         self.words.get(from as usize..to as usize).unwrap_or_default()
+    }
+
+    /// What the closers of a thread repeat.
+    pub(crate) fn repeats(&self, thread: &Thread) -> Repeats<'_> {
+        let word = |words: Option<Words>| words.map_or("", |words| self.get(words));
+        Repeats { key: word(thread.key), suffix: word(thread.suffix) }
     }
 
     pub(crate) fn reset(&mut self) {
