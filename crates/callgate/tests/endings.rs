@@ -180,6 +180,18 @@ const OVER_TOO: &[(&str, &str)] = &[
     ("<end_of_turn>", "Done.<end_of_turn>\n<start_of_turn>user\nK"),
     ("<｜end▁of▁sentence｜>", "Done.<｜end▁of▁sentence｜>K"),
     ("<|user|>", "Done.<|user|>\nK"),
+    ("<|return|>", "Done.<|return|>K"),
+    ("<|start|>", "Done.\n<|start|>user<|message|>\nK"),
+    ("<|start|>", "Done.\n<|start|>developer<|message|>\nK"),
+    ("[e~[", "Done.[e~[\n]~b]user\nK"),
+    ("<seed:eos>", "Done.<seed:eos><seed:bos>user\nK"),
+    ("[|endofturn|]", "Done.[|endofturn|]\n[|user|]\nK"),
+    ("<|im_user|>", "Done.<|im_user|>user<|im_middle|>\nK"),
+    ("<|im_system|>", "<|im_system|>tool<|im_middle|>\nK"),
+    ("<|tool_response>", "<|tool_response>\nK\n<tool_response|>"),
+    ("<start_function_response>", "<start_function_response>\nK\n<end_function_response>"),
+    ("<tool_output>", "<tool_output>\nK\n</tool_output>\nDone."),
+    ("<function_result>", "Done.\n<function_result>\nK\n</function_result>"),
 ];
 
 fn assert_over(forms: &[(&str, &str)]) {
@@ -220,6 +232,31 @@ fn c15_nothing_runs_after_the_end_of_the_turn_or_in_another_role() {
 #[test]
 fn c15_nothing_runs_after_the_end_tokens_of_other_models() {
     assert_over(OVER_TOO);
+}
+
+/// Behind a result that the model invents and that nothing ends, it plays all parts: no call there is one.
+#[test]
+fn c15_nothing_runs_behind_an_invented_result() {
+    let mut invented = 0;
+    for record in Record::builtin() {
+        let noise = record
+            .noise
+            .iter()
+            .map(ToString::to_string)
+            .find_map(|noise| noise.strip_suffix("{skip}").map(str::to_owned));
+        let Some(label) = noise else { continue };
+        for reader in READERS.iter().filter(|reader| reader.record.name == record.name) {
+            let first = reader.call.trim_end();
+            for form in ["R a\nK\n", "R a\n\nQuestion: b\nThought: c\nK\n", "R\nK\nR d\nK\n"] {
+                let text = form.replace('R', &label).replace('K', first);
+                let response = reader.read(&format!("{first}\n{text}"));
+                assert_eq!(response.calls.len(), 1, "{}: {first}\n{text}", reader.name);
+                assert!(says(&response, "after-end"), "{}: {text}", reader.name);
+                invented += 1;
+            }
+        }
+    }
+    assert!(invented > 10, "only {invented} were read");
 }
 
 #[test]
@@ -288,7 +325,18 @@ fn c15_an_end_that_is_only_shown_ends_nothing() {
 
 // ---- thoughts ----
 
-const NAMES: &[&str] = &["think", "thinking", "thought", "reasoning", "reflection", "scratchpad"];
+const NAMES: &[&str] = &[
+    "think",
+    "thinking",
+    "thought",
+    "reasoning",
+    "reflection",
+    "scratchpad",
+    "scratch_pad",
+    "inner_monologue",
+    "antThinking",
+    "longcat_think",
+];
 
 /// A tag in other letter cases.
 fn spellings(name: &str) -> Vec<String> {

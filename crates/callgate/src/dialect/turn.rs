@@ -41,6 +41,10 @@ pub(crate) const ENDS: &[Turn] = &[
     end("<|eot|>"),
     end("<eos>"),
     end("<turn|>"),
+    end("<|return|>"),
+    end("<seed:eos>"),
+    end("[|endofturn|]"),
+    end("[e~["),
     end("[EOS]"),
     end(STRUCK.1),
 ];
@@ -55,6 +59,17 @@ pub(crate) const OTHERS: &[Turn] = &[
     end("<|start_header_id|>ipython"),
     end("<|start_header_id|>tool"),
     end("<start_of_turn>user"),
+    end("<|start|>user"),
+    end("<|start|>system"),
+    end("<|start|>developer"),
+    end("<|im_user|>"),
+    end("<|im_system|>"),
+    end("<seed:bos>user"),
+    end("<seed:bos>system"),
+    end("<seed:bos>tool"),
+    end("[|user|]"),
+    end("[|system|]"),
+    end("[|tool|]"),
     end("<|user|>"),
     end("<|system|>"),
     end("<｜User｜>"),
@@ -73,6 +88,11 @@ pub(crate) const OTHERS: &[Turn] = &[
     block("<tool_results>", "</tool_results>"),
     block("<function_results>", "</function_results>"),
     block("<function_response>", "</function_response>"),
+    block("<function_result>", "</function_result>"),
+    block("<tool_output>", "</tool_output>"),
+    block("<tool_outputs>", "</tool_outputs>"),
+    block("<|tool_response>", "<tool_response|>"),
+    block("<start_function_response>", "<end_function_response>"),
 ];
 
 /// Tokens that neither end a turn nor let others speak: the start of a prompt, of the model's own turn, of a message.
@@ -83,6 +103,9 @@ pub(crate) const TOKENS: &[&str] = &[
     "<|start_of_role|>assistant<|end_of_role|>",
     "<start_of_turn>model",
     "<|turn>model",
+    "<|im_assistant|>assistant<|im_middle|>",
+    "<seed:bos>assistant",
+    "[|assistant|]",
     "<|assistant|>",
     "<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>",
     "<|CHATBOT_TOKEN|>",
@@ -93,7 +116,6 @@ pub(crate) const TOKENS: &[&str] = &[
     "<bos>",
     "[/INST]",
     "<|end|>",
-    "<|return|>",
     STRUCK.0,
 ];
 
@@ -101,8 +123,22 @@ pub(crate) const TOKENS: &[&str] = &[
 pub(crate) const STRUCK: (&str, &str) = ("<s>", "</s>");
 
 /// The names of tags around a thought, in lower case. Models write them in any letter case.
-pub(crate) const THOUGHTS: &[&str] =
-    &["think", "thinking", "thought", "thoughts", "reasoning", "reflection", "scratchpad"];
+pub(crate) const THOUGHTS: &[&str] = &[
+    "think",
+    "thinking",
+    "thought",
+    "thoughts",
+    "reasoning",
+    "reflection",
+    "scratchpad",
+    "scratch_pad",
+    "inner_monologue",
+    "antthinking",
+    "longcat_think",
+];
+
+/// Special tokens around a thought that belong to no format of calls.
+pub(crate) const THOUGHT_TOKENS: (&str, &str) = ("<|begin_of_thought|>", "<|end_of_thought|>");
 
 /// The names of tags around calls and their parts, in lower case, without the namespaces that some formats put before them.
 const CALLS: &[&str] = &[

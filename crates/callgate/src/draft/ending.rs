@@ -144,6 +144,7 @@ impl Draft {
             raw_len: self.raw_len,
             untyped: false,
             closed,
+            shows_call: false,
             unmarked,
             meaning: Meaning::Call,
             body_start: self.body_start,

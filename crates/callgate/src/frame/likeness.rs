@@ -320,9 +320,10 @@ fn is_behind_marker(before: &str, after: &str) -> bool {
     speaks && (goes_on || is_token)
 }
 
-/// `Action: X` with arguments in the next line, or right behind it.
+/// `Action: X` with arguments in the next line, or right behind it; the name may stand in quotes or brackets.
 fn is_labelled(before: &str, after: &str) -> bool {
-    let line = before.rsplit('\n').next().unwrap_or(before);
+    let line = before.rsplit('\n').next().unwrap_or(before).trim_end_matches(['"', '\'', '`', '[']);
+    let after = after.trim_start_matches(['"', '\'', '`', ']']);
     let Some(label) = line.trim_end().strip_suffix(':') else { return false };
     let label = label.trim().trim_matches(|c: char| !c.is_alphanumeric());
     if label.is_empty() || label.len() > 32 || label.contains(['<', '{', '"']) {
@@ -340,9 +341,11 @@ fn is_labelled(before: &str, after: &str) -> bool {
         || next.lines().next().is_some_and(|line| {
             line.split_once(':').is_some_and(|(label, value)| {
                 let label = label.to_ascii_lowercase();
-                ["input", "arg", "param"].iter().any(|word| label.contains(word))
-                    && value.trim_start().starts_with(['{', '[', '"'])
+                let argues = ["input", "arg", "param"].iter().any(|word| label.contains(word));
+                let begins_below = || next[line.len()..].trim_start().starts_with('{');
+                argues && (value.trim_start().starts_with(['{', '[', '"']) || begins_below())
                     || label.contains("arg") && value.trim().is_empty()
+                    || label.ends_with("action input")
             })
         })
         || is_line_of_argument(rest)
@@ -369,6 +372,10 @@ fn before_object(before: &str, after: &str) -> bool {
         (Some(before), Some(after)) => (before, after),
         _ => (before, after.strip_prefix('>').unwrap_or(after)),
     };
+    // The number of the call, as one format writes it behind the name.
+    let number =
+        after.strip_prefix(':').map(|number| number.trim_start_matches(|c: char| c.is_ascii_digit()));
+    let after = number.filter(|rest| rest.len() + 1 < after.len()).unwrap_or(after);
     let object = after.trim_start();
     let gap = &after[..after.len() - object.len()];
     let Some(inside) = object.strip_prefix('{').filter(|_| gap.len() <= 2) else { return false };
@@ -462,6 +469,13 @@ mod tests {
             ("<b>look</b>", false),
             ("Action: look\nAction Input: {\"q\": 1}", true),
             ("TOOL: look\nARGS:\n{}", true),
+            ("Action: look\nAction Input:\n{\n  \"q\": 1\n}", true),
+            ("Action: look\nAction Input: cats", true),
+            ("Action: \"look\"\nAction Input: {\"q\": 1}", true),
+            ("Action: [look]\nAction Input: {\"q\": 1}", true),
+            ("Action: \"look\"\nThen go.", false),
+            ("functions.look:0{\"q\": 1}", true),
+            ("look: {\"q\": 1}", false),
             ("Action: look\nThen go.", false),
             ("Note: look\n{\"q\": 1}", false),
             ("TOOL: look\nq: 1", true),

@@ -104,6 +104,7 @@ impl Ledger {
                 order,
                 native: span.is_none(),
                 closed: true,
+                shows_call: false,
                 revoked: None,
                 dropped: false,
                 followed: false,

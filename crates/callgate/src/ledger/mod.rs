@@ -49,6 +49,8 @@ struct Entry {
     order: (usize, usize),
     native: bool,
     closed: bool,
+    /// Whether one of its values shows how calls of its format begin.
+    shows_call: bool,
     /// Why it is rejected although it was good by itself.
     revoked: Option<Finding>,
     /// Whether it became text instead.
@@ -58,10 +60,12 @@ struct Entry {
 }
 
 impl Entry {
-    /// Whether it is a call of the text that lacks a closer, so that closers which come later may be its own.
+    /// Whether it is a call of the text that lacks a closer, or that may have taken one from a call in its value: closers
+    /// which come later may be its own.
     fn may_be_cut(&self) -> bool {
         let Verdict::Call(call) = &self.verdict else { return false };
-        !self.native && call.repairs.iter().any(|repair| repair.code == RepairCode::MissingTag)
+        let lacks_closer = || call.repairs.iter().any(|repair| repair.code == RepairCode::MissingTag);
+        !self.native && (self.shows_call || lacks_closer())
     }
 }
 
@@ -344,6 +348,7 @@ impl Emitter<'_, '_> {
             order,
             native,
             closed: attempt.closed,
+            shows_call: attempt.shows_call,
             revoked: overflowed.then(|| Finding::new(Code::HeldLimit)),
             dropped: false,
             followed: false,

@@ -143,7 +143,10 @@ fn doubts_make_a_guess() {
 
 #[test]
 fn string_contents() {
-    lossless(r#"{"a": "\d\s \x41 \'"}"#, r#"{"a": "\\d\\s A '"}"#, &["invalid-escape"]);
+    lossless(r#"{"a": "\d\s \'"}"#, r#"{"a": "\\d\\s '"}"#, &["invalid-escape"]);
+    // A command or a pattern may have meant the escape itself.
+    guess(r#"{"a": "\x41"}"#, r#"{"a": "A"}"#, &["invalid-escape"]);
+    guess(r#"{"a": "\`date\`"}"#, r#"{"a": "`date`"}"#, &["invalid-escape"]);
     lossless("{\"a\": \"\t\r\n\u{0}\u{7f}\"}", "{\"a\": \"\\t\\r\\n\\u0000\u{7f}\"}", &["raw-control-char"]);
     guess(r#"{"a": "\u12G4 \uZ"}"#, r#"{"a": "\\u12G4 \\uZ"}"#, &["invalid-escape"]);
     guess(r#"{"a": "\ud83d\u0041 \ude00"}"#, r#"{"a": "\ufffd\u0041 \ufffd"}"#, &["lone-surrogate"]);

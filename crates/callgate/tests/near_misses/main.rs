@@ -460,3 +460,61 @@ fn without_its_wrapper_a_call_keeps_its_own_closer() {
         assert!(gate.parse(&format!("{written} and so on")).calls.is_empty(), "{source}");
     }
 }
+
+/// A text value that shows a call of its own format, or its own closers and a call behind them, is that value or rejected: no
+/// call comes out that is cut there, and none that stands in it.
+#[test]
+fn a_value_that_shows_a_call_is_not_cut_there() {
+    let results = in_parallel(Record::builtin(), |record| {
+        let render = |name: &str, arguments: &str| {
+            let call = |id| RenderCall { id, name, arguments };
+            let whole = record.render(&[call(None)], None, None);
+            whole.or_else(|_| record.render(&[call(Some("a1b2c3d4e"))], None, None)).ok()
+        };
+        let (mut shown, mut faults) = (0, Vec::new());
+        let (Some(outer), Some(inner)) =
+            (render("read", r#"{"path": "VALUE"}"#), render("list", r#"{"deep": true}"#))
+        else {
+            return (shown, faults);
+        };
+        let Some((_, closers)) = outer.split_once("VALUE").filter(|_| !record.param.is_empty()) else {
+            return (shown, faults);
+        };
+        let inner = inner.trim();
+        let values = [
+            (format!("Doc:\n{inner}\nend"), false),
+            (format!("Doc: {inner} end"), false),
+            (inner.to_owned(), false),
+            (format!("{inner}\n{inner}"), false),
+            (format!("a\n{inner}\nb\n{inner}\nc"), false),
+            // Where the value shows all of its closers, what stands before them is a call by itself.
+            (format!("x{closers}\n{inner}\ny"), true),
+        ];
+        for reading in READINGS.iter().filter(|reading| reading.is_listed && reading.is_named) {
+            let gate = reading.gate(record);
+            for (value, is_closed) in &values {
+                let text = outer.replace("VALUE", value);
+                let feed = Feed::new(&gate);
+                for events in [feed.whole(text.as_bytes()), feed.bytewise(text.as_bytes())] {
+                    shown += 1;
+                    let response = response(&events);
+                    let is_value = |call: &Call| {
+                        let path = call.value()["path"].as_str().map(|path| path.trim().to_owned());
+                        call.name == "read"
+                            && path.is_some_and(|path| path == *value || *is_closed && path == "x")
+                    };
+                    if !response.calls.iter().all(is_value) {
+                        let calls: Vec<Value> = response.calls.iter().map(Call::value).collect();
+                        faults.push(format!("{}, {}: {text}: {calls:?}", record.name, reading.title));
+                    }
+                }
+            }
+        }
+        (shown, faults)
+    });
+    let shown: usize = results.iter().map(|(shown, _)| shown).sum();
+    let faults: Vec<&String> = results.iter().flat_map(|(_, faults)| faults).collect();
+    let list: Vec<&str> = faults.iter().take(12).map(|fault| fault.as_str()).collect();
+    assert!(faults.is_empty(), "{} of {shown}\n{}", faults.len(), list.join("\n"));
+    assert!(shown > 500, "only {shown} were shown");
+}

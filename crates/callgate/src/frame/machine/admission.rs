@@ -162,7 +162,7 @@ impl AroundFrames {
         if !frame.live && policy.foreign == Foreign::Ignore {
             return Admission::Ignored;
         }
-        if self.turn.is_some_and(|turn| !record.writes(turn.marker)) {
+        if self.invents || self.turn.is_some_and(|turn| !record.writes(turn.marker)) {
             return Admission::Dead(Code::AfterEnd);
         }
         if let Some(context) = &self.context

@@ -40,6 +40,8 @@ pub(super) struct AroundFrames {
     pub(super) has_thought: bool,
     /// What ended the turn of the model, or let somebody else speak.
     pub(super) turn: Option<&'static Turn>,
+    /// Whether the model has begun to write a result that nothing ends: from there on it plays all parts.
+    pub(super) invents: bool,
     /// Whether text that is struck out is open.
     pub(super) struck: bool,
     /// Closers that must not follow the last call.
@@ -136,6 +138,7 @@ impl Default for AroundFrames {
             only_space_since_frame: true,
             has_thought: false,
             turn: None,
+            invents: false,
             struck: false,
             stray_closers: None,
             named_closers: Vec::new(),

@@ -276,8 +276,10 @@ impl Machine {
         let is_inside =
             |outer: &Context| kind == Body::Skip || kind != Body::Text && outer.kind == Body::Text;
         let outer = around.context.take().filter(is_inside).map(Box::new);
+        let may_lack_closer = waiting.iter().any(|waiting| could_skip(gate, waiting.thread.past_body()));
+        around.invents |= may_lack_closer && kind == Body::Skip;
         around.context = Some(Context {
-            may_lack_closer: waiting.iter().any(|waiting| could_skip(gate, waiting.thread.past_body())),
+            may_lack_closer,
             marks: Arc::new(Marks::new(gate.program.marks.iter().chain(stops.first().iter()))),
             record: frame.record,
             marker: frame.marker.clone(),

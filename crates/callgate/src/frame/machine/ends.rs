@@ -1,6 +1,7 @@
 //! Ends: of calls, of frames, and of the input.
 
 use super::super::Compiled;
+use crate::attempt::Arguments;
 use crate::bytes::character_start;
 use crate::dialect::{Repeats, turn};
 use crate::draft::ending::Source;
@@ -56,7 +57,10 @@ impl Machine {
             let is_told = |bare: &str| {
                 gate.program.special.as_ref().is_none_or(|named| is_told_without_wrapper(bare, record, named))
             };
-            if record.bare.iter().any(|bare| draft.raw.starts_with(bare.as_str()) && is_told(bare)) {
+            let is_live =
+                record.bare.iter().any(|bare| draft.raw.starts_with(bare.as_str()) && is_told(bare));
+            // What has neither its wrapper nor its end may be anything.
+            if is_live && matches!(ends, CallEnd::Seen(_)) {
                 draft.notes.push(Finding::new(Code::BareCall).at(span));
             } else {
                 draft.findings.push(Finding::new(Code::MissingWrapper).at(span));
@@ -99,6 +103,9 @@ impl Machine {
         self.calls.accounted = end;
         let unmarked = is_unmarked(frame, thread);
         let (mut attempt, reader) = draft.finish(Source::Frame { record, end, closed, unmarked });
+        if let Arguments::Json(arguments) = &attempt.arguments {
+            attempt.shows_call = frame.shown_openers.iter().any(|opener| arguments.contains(opener));
+        }
         receive(&gate.rules, &mut attempt, out);
         self.pool.reuse(draft, attempt, reader);
     }

@@ -119,6 +119,8 @@ impl Compiler {
             frame.closers = closers(record, &record.param);
             frame.value_marks = value_marks(&frame.closers);
             frame.closers.extend(frame.call_ends.iter().cloned());
+            let shown = |mark: String| mark.replace('\\', "\\\\").replace('"', "\\\"");
+            frame.shown_openers = value_marks(&frame.openers).into_iter().map(shown).collect();
         }
     }
 

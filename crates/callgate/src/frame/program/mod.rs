@@ -156,6 +156,8 @@ impl Compiler {
             self.thought(0, listening, &template);
         }
         self.any_case = false;
+        let (begins, ends) = turn::THOUGHT_TOKENS;
+        self.thought(0, listening, &Template::parse(&format!("{begins}\n{{text}}\n{ends}\n\n")));
     }
 
     fn thought(&mut self, index: usize, listening: &ActiveDialect, template: &Template) {
@@ -304,6 +306,7 @@ impl Compiler {
             closers: Vec::new(),
             end_marks: Vec::new(),
             value_marks: Vec::new(),
+            shown_openers: Vec::new(),
             ends: Vec::new(),
             openers: Vec::new(),
         };

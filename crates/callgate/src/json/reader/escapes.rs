@@ -47,7 +47,9 @@ impl Reader {
                     || open.style == Style::Backtick
                     || open.style == Style::Triple(b'\'');
                 if !own && !python {
-                    self.repair(RepairCode::InvalidEscape, cursor.span(2));
+                    // To a shell, a backslash before a backtick changes what runs.
+                    let safety = if next == '`' { Safety::Guess } else { Safety::Lossless };
+                    self.repairs.add(RepairCode::InvalidEscape, safety, cursor.span(2));
                 }
                 self.replace(cursor, 2, next)
             }
@@ -283,10 +285,10 @@ impl Reader {
         Advance::Go
     }
 
-    /// Writes a character for an escape that JSON does not have.
+    /// Writes a character for an escape that JSON does not have. A regular expression or a command may have meant the escape itself.
     fn replace_foreign(&mut self, cursor: &mut Cursor<'_>, len: usize, character: char) -> Advance {
         if matches!(self.grammar.syntax, Syntax::Json | Syntax::Bare) {
-            self.repair(RepairCode::InvalidEscape, cursor.span(len));
+            self.guess(RepairCode::InvalidEscape, cursor.span(len));
         }
         self.replace(cursor, len, character)
     }
