@@ -207,7 +207,9 @@ fn fault(rules: &Rules, name: &str) -> Option<Finding> {
 /// The one registered name, or without a list of tools the plain one, that a mangled one stands for: with white space around it, in a namespace, doubled, or glued to
 /// words of its format and a number.
 fn unmangled(rules: &Rules, written: &str, attempt: &Attempt) -> Option<String> {
-    let name = written.trim_matches(|c: char| c.is_whitespace() || LEFT_OVER.contains(&c));
+    // The name of a structured call is a value of its own, to which nothing was added by the layout of a text.
+    let is_layout = |c: char| c.is_whitespace() || LEFT_OVER.contains(&c);
+    let name = if attempt.span.is_some() { written.trim_matches(is_layout) } else { written };
     let bare = NAMESPACES.iter().find_map(|namespace| name.strip_prefix(namespace)).unwrap_or(name);
     let Some(registry) = &rules.registry else {
         // Whatever the tools are, none of them is in a namespace that stands for having none.

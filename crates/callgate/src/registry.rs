@@ -111,7 +111,7 @@ impl Tool {
             .find_map(|field| fields.get(*field))
             .filter(|schema| !schema.is_null())
             .cloned()
-            .unwrap_or_else(|| json!({"type": "object"}));
+            .unwrap_or_else(|| json!({"type": "object", "properties": {}}));
         Ok(Tool { name, description, parameters, dangerous, permission })
     }
 }

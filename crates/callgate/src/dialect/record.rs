@@ -169,7 +169,7 @@ impl Record {
 
     /// Whether it writes this marker before its calls, in them or between them.
     pub(crate) fn writes(&self, marker: &str) -> bool {
-        let templates = self.open.iter().chain(&self.call).chain([&self.join]);
+        let templates = self.open.iter().chain(&self.text).chain(&self.call).chain([&self.join]);
         let prompt = std::iter::once(self.prompt.as_str());
         templates
             .flat_map(|template| template.literals())

@@ -59,8 +59,9 @@ impl Machine {
             };
             let is_live =
                 record.bare.iter().any(|bare| draft.raw.starts_with(bare.as_str()) && is_told(bare));
-            // What has neither its wrapper nor its end may be anything.
-            if is_live && matches!(ends, CallEnd::Seen(_)) {
+            // What has neither its wrapper nor its own closer may be anything.
+            let lacks_closer = matches!(ends, CallEnd::Unseen(_)) && !frame.call_ends.is_empty();
+            if is_live && !(lacks_closer && draft.findings.is_empty()) {
                 draft.notes.push(Finding::new(Code::BareCall).at(span));
             } else {
                 draft.findings.push(Finding::new(Code::MissingWrapper).at(span));
