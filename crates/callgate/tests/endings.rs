@@ -234,6 +234,23 @@ fn c15_nothing_runs_after_the_end_tokens_of_other_models() {
     assert_over(OVER_TOO);
 }
 
+/// A call that breaks off in a thought, outside of a string, leaves the thought its end: what follows is the answer.
+#[test]
+fn c16_a_call_that_breaks_off_in_a_thought_does_not_take_the_answer() {
+    let mut answered = 0;
+    for reader in READERS.iter().filter(|reader| !reader.record.param.is_empty()) {
+        let Some(at) = reader.call.find("rm") else { continue };
+        let rest = &reader.call[at + "rm".len()..];
+        let tag = rest.find('>').filter(|end| rest[..*end].trim_matches(['"', ' ']).is_empty());
+        let begun = &reader.call[..at + "rm".len() + tag.map_or(0, |end| end + 1)];
+        let response = reader.read(&format!("<think>Maybe {begun} would do, or not.</think>Nothing today."));
+        assert!(response.calls.is_empty(), "{}: {begun}", reader.name);
+        assert!(response.text.ends_with("Nothing today."), "{}: {begun}: {response:?}", reader.name);
+        answered += 1;
+    }
+    assert!(answered > 20, "only {answered} answered");
+}
+
 /// Behind a result that the model invents and that nothing ends, it plays all parts: no call there is one.
 #[test]
 fn c15_nothing_runs_behind_an_invented_result() {

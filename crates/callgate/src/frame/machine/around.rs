@@ -155,6 +155,12 @@ impl AroundFrames {
         self.context.as_ref().is_some_and(|context| matches!(context.kind, Body::Reasoning { .. }))
     }
 
+    /// How the closing tag of the thought begins that is open, if a tag opened it.
+    pub(super) fn thought_end(&self) -> Option<String> {
+        let context = self.context.as_ref().filter(|_| self.in_reasoning())?;
+        Some(format!("</{}", context.marker.strip_prefix('<')?))
+    }
+
     /// Whether the open context can end like these bytes.
     #[inline(never)] // Most text has no context around it.
     pub(super) fn may_end(&self, bytes: &[u8]) -> bool {

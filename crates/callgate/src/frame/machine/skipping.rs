@@ -2,7 +2,7 @@
 
 use super::super::Compiled;
 use crate::dialect::{Repeats, turn};
-use crate::draft::Draft;
+use crate::draft::{Draft, DraftBody};
 use crate::ending::{FinishReason, Lacks, closing};
 use crate::finding::{Code, Finding};
 use crate::json::RepairCode;
@@ -85,7 +85,10 @@ impl Machine {
         let literals = ways.into_iter().flat_map(|(literals, resync)| {
             literals.iter().map(move |literal| (repeats.fill(literal, name), resync))
         });
-        let ends = LiteralMatcher::new(literals.collect());
+        // A call that breaks off in a thought leaves the thought its end, unless that stands in a string.
+        let thought_end = self.around.thought_end().filter(|_| !matches!(draft.body, DraftBody::Json { .. }));
+        let thought_end = thought_end.map(|closer| (closer, Resync::Opener));
+        let ends = LiteralMatcher::new(literals.chain(thought_end).collect());
         // What was held since the last body is read again for the end of the call.
         let held = std::mem::take(&mut self.held.text);
         let begin = draft.start.saturating_sub(self.held.start).min(held.len());
