@@ -4,7 +4,7 @@ mod as_text;
 
 use std::borrow::Cow;
 
-use crate::attempt::{Arguments, Attempt, Meaning, Name, shortened};
+use crate::attempt::{ARGUING, Arguments, Attempt, Meaning, Name, shortened};
 use crate::bytes::LEFT_OVER;
 use crate::dialect::Record;
 use crate::dialect::turn::is_word_of_format;
@@ -533,13 +533,21 @@ fn unwrapped(
     outer: (&str, &Tape),
     effort: &mut Effort,
 ) -> Option<(Option<String>, Vec<Coercion>)> {
-    // Which of two objects is meant is a guess.
-    let repair = (RepairCode::ExtraWrapper, Safety::Guess);
+    let repair = (RepairCode::ExtraWrapper, wrapper_safety(attempt, outer));
     if let Some(inner) = tool.wrapped(outer.0, outer.1) {
         return inner_arguments(rules, tool, attempt, outer, (inner, repair), effort);
     }
     let (inner, tape) = tool.wrapped_in_text(outer.0, outer.1)?;
     inner_arguments(rules, tool, attempt, (&inner, &tape), (0, repair), effort)
+}
+
+/// How sure it is that the only member of the arguments is a wrapper. A word that frames have for the arguments is a part of
+/// the frame that stands twice, if the model writes the frame. Of a structured call it writes the arguments alone, and any
+/// other word may be an argument that the schema lacks: which of two objects is meant is then a guess.
+fn wrapper_safety(attempt: &Attempt, (outer, tape): (&str, &Tape)) -> Safety {
+    let only = tape.children(0).next().and_then(|only| tape.key(outer, only));
+    let is_of_frame = only.is_some_and(|word| ARGUING.contains(&&*word) || word == "properties");
+    if is_of_frame && attempt.span.is_some() { Safety::Lossless } else { Safety::Guess }
 }
 
 /// The arguments inside of arguments that repeat the whole call: `{"name": …, "arguments": {…}}` for the same tool.

@@ -6,7 +6,7 @@ pub(crate) mod ending;
 pub(crate) mod lines;
 pub(crate) mod members;
 pub(crate) mod params;
-pub(crate) mod synonyms;
+mod synonyms;
 
 use std::sync::Arc;
 

@@ -1,14 +1,10 @@
 //! Synonyms: a call in a frame that only calls have, with its name or its arguments under the words of another format.
 
-use crate::attempt::shortened;
+use crate::attempt::{ARGUING, shortened};
 use crate::dialect::{Content, Record};
 use crate::json::{Kind, Tape};
 
 use super::members::{ENVELOPE, NAMING, STRANGERS, at_path};
-
-/// The words under which formats keep the arguments.
-pub(crate) const ARGUING: &[&str] =
-    &["arguments", "parameters", "args", "input", "params", "kwargs", "tool_input", "function_arguments"];
 
 /// A call as another format would write it, by the places of its parts.
 pub(super) struct Synonyms {

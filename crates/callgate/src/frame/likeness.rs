@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use crate::bytes::LEFT_OVER;
 use crate::dialect::Record;
 use crate::draft::members::{ENVELOPE, NAMING};
-use crate::draft::synonyms::ARGUING;
+use crate::attempt::ARGUING;
 use crate::registry::{NAMESPACES, Registry};
 
 /// How much text before a name is looked at.

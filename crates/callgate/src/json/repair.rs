@@ -328,8 +328,8 @@ repairs! {
     ForeignMembers "foreign-members" Lossless
         "the name or the arguments of a call stand under a word of another format"
         "" "";
-    ExtraWrapper "extra-wrapper" Guess
-        "a value that stands in one object more than its schema declares is unwrapped"
+    ExtraWrapper "extra-wrapper" Lossless
+        "arguments that stand once more under a word for arguments are unwrapped; under another word, and in a structured call, this is a guess"
         "" "";
 }
 

@@ -133,7 +133,7 @@ pub(crate) const CLASSES: &[Class] = &[
     },
     Class {
         name: "arguments in one object more",
-        want: Want::Said,
+        want: Want::Same,
         by_tools: Some("an object with one member may be what is meant"),
         damage: |base| {
             base.objects(&[

@@ -299,21 +299,21 @@ fn what_is_changed_inside_of_a_wrapper_is_listed_too() {
     }
 }
 
-/// Arguments in one wrapper too many are unwrapped by `lenient` in every dialect that can write such a thing, and it is listed. A
-/// tool that takes such a parameter gets it as it is.
+/// Arguments in one wrapper too many are unwrapped in every dialect that can write such a thing, and it is listed. Under a word
+/// that is no other word for arguments only `lenient` does that. A tool that takes such a parameter gets it as it is.
 #[test]
 fn one_wrapper_too_many_is_unwrapped_in_every_dialect() {
     let open = json!([{"name": "read", "parameters": {"type": "object", "additionalProperties": true,
         "properties": {"path": {"type": "string"}, "lines": {"type": "integer"}}}}]);
     let mut read = 0;
     for record in Record::builtin() {
-        let gate = |tools: &Value| {
-            let gate =
-                Gate::builder().profile(profile("lenient")).tools(registry(tools)).dialect(&record.name);
+        let gate = |name: &str, tools: &Value| {
+            let gate = Gate::builder().profile(profile(name)).tools(registry(tools)).dialect(&record.name);
             gate.build().unwrap_or_else(|error| panic!("{}: {error}", record.name))
         };
-        let (listed, open) = (gate(&tools()), gate(&open));
-        for word in ["arguments", "parameters", "args", "input", "params", "kwargs", "properties"] {
+        let (lenient, standard) = (gate("lenient", &tools()), gate("standard", &tools()));
+        let open = gate("lenient", &open);
+        for word in ["arguments", "parameters", "args", "input", "params", "kwargs", "properties", "payload"] {
             let arguments = format!(r#"{{"{word}": {{"path": "a", "lines": 3}}}}"#);
             let call = RenderCall { id: Some("a1b2c3d4e"), name: "read", arguments: &arguments };
             let bare = RenderCall { id: None, name: "read", arguments: &arguments };
@@ -323,17 +323,23 @@ fn one_wrapper_too_many_is_unwrapped_in_every_dialect() {
             let [untouched] = &open.parse(&text).calls[..] else { continue };
             let is_there = untouched.value().get(word).is_some();
             assert!(is_there, "{}: {text}: a valid call was changed", record.name);
-            let response = listed.parse(&text);
-            let [call] = &response.calls[..] else {
-                panic!("{}: {text}: {}", record.name, rejections(&response))
-            };
-            assert_eq!(call.value(), json!({"path": "a", "lines": 3}), "{}: {text}", record.name);
-            let is_listed = call.repairs.iter().any(|repair| repair.code == RepairCode::ExtraWrapper);
-            assert!(is_listed, "{}: {text}", record.name);
-            read += 1;
+            for gate in [&lenient, &standard] {
+                let response = gate.parse(&text);
+                if word == "payload" && std::ptr::eq(gate, &standard) {
+                    assert!(response.calls.is_empty(), "{}: {text}: a guess was made", record.name);
+                    continue;
+                }
+                let [call] = &response.calls[..] else {
+                    panic!("{}: {text}: {}", record.name, rejections(&response))
+                };
+                assert_eq!(call.value(), json!({"path": "a", "lines": 3}), "{}: {text}", record.name);
+                let is_listed = call.repairs.iter().any(|repair| repair.code == RepairCode::ExtraWrapper);
+                assert!(is_listed, "{}: {text}", record.name);
+                read += 1;
+            }
         }
     }
-    assert!(read > 300, "only {read} were read");
+    assert!(read > 600, "only {read} were read");
 }
 
 /// A call whose own closer was read stands, whatever words follow it in its section. Where a value is text, words behind it may
