@@ -1,6 +1,7 @@
 //! The judge: from what was read of an attempt to a verdict.
 
 mod as_text;
+mod members;
 
 use std::borrow::Cow;
 
@@ -12,13 +13,14 @@ use crate::effort::Effort;
 use crate::event::{Call, Coercion, ModelError, Rejected};
 use crate::finding::{Code, Finding, Span};
 use crate::json::{Kind, Repair, RepairCode, Safety, Tape};
-use crate::policy::{BlankArgs, DuplicateKeys, Members, NameRule, RepairPolicy};
+use crate::policy::{BlankArgs, DuplicateKeys, NameRule, RepairPolicy};
 use crate::registry::NAMESPACES;
 use crate::rules::Rules;
 use crate::schema::CompiledTool;
 use crate::verdict::Verdict;
 
 use self::as_text::read_as_text;
+use self::members::judge_members;
 
 /// Judges an attempt; the findings beside the verdict are remarks that reject nothing. What the verdict does not need
 /// stays in the attempt.
@@ -259,31 +261,6 @@ fn affixes(record: &Record) -> Vec<String> {
         }
     }
     found
-}
-
-/// What members mean that the format does not have: they may have been meant to change what the call does.
-fn judge_members(
-    rules: &Rules,
-    attempt: &mut Attempt,
-    name: Option<&str>,
-    findings: &mut Vec<Finding>,
-    notes: &mut Vec<Finding>,
-) {
-    if attempt.strangers.is_empty() {
-        return;
-    }
-    let names: Vec<String> = attempt.strangers.iter().map(|member| format!("`{member}`")).collect();
-    let say = |code: Code, what: &str| {
-        let mut finding = Finding::new(code).message(format!("the call has {}, {what}", names.join(", ")));
-        finding.span = attempt.span;
-        finding
-    };
-    let is_dangerous = name.is_some_and(|name| rules.is_dangerous(name));
-    if rules.policy.members == Members::Reject || is_dangerous {
-        findings.push(say(Code::UnknownMember, "which its format does not have"));
-    } else {
-        notes.push(say(Code::IgnoredMember, "which its format does not have; the call is read without"));
-    }
 }
 
 /// The arguments as the text of an object, to which the tape of the attempt belongs, or what is wrong with them. Also

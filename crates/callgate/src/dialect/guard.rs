@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::rc::Rc;
 
+use super::balance;
 use super::record::Record;
 use super::spelling::{Spelled, blank, markers};
 use super::steps::Step;
@@ -46,7 +47,11 @@ impl Guard {
     pub(super) fn check(&self, record: &Record, rendered: &str) -> Result<(), Breach<'_>> {
         let found = match &self.kind {
             GuardKind::Value { closer, followers } => {
-                let slip = || loose_end(record, &rendered[self.range.clone()]).then_some(self.range.start);
+                let value = &rendered[self.range.clone()];
+                let slip = || {
+                    let is_loose = loose_end(record, value) || balance::reopens(value, closer.trim());
+                    is_loose.then_some(self.range.start)
+                };
                 self.early_end(record, rendered, closer, followers).or_else(slip)
             }
             GuardKind::Text { closer } => {

@@ -1,5 +1,6 @@
 //! Dialects: how models write calls, as data. A [`Record`] holds the templates that both read and write one format.
 
+pub(crate) mod balance;
 mod builtin;
 mod check;
 mod guard;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use crate::attempt::Meaning;
 use crate::bytes::character_start;
-use crate::dialect::{Content, Record, Repeats, turn};
+use crate::dialect::{Content, Record, Repeats, balance, turn};
 use crate::event::Choice;
 use crate::finding::{Code, Finding, Span};
 use crate::json::{Kind, Node, Reader, Repair, RepairCode, Safety};
@@ -418,6 +418,23 @@ impl Draft {
     pub(crate) fn value_holds(&self, closers: &[String], repeats: Repeats<'_>) -> bool {
         let DraftBody::Params(params) = &self.body else { return false };
         closers.iter().any(|closer| params.value_shows(&self.filled(closer, repeats)))
+    }
+
+    /// Whether tags of the value that is being read close what it has not opened, so that one of them may be its own
+    /// closer, of which these are the spellings.
+    pub(crate) fn value_is_unbalanced(
+        &self,
+        closers: &[String],
+        repeats: Repeats<'_>,
+        lacks_closer: bool,
+    ) -> bool {
+        let DraftBody::Params(params) = &self.body else { return false };
+        let value = params.value_so_far();
+        if memchr::memchr2(b'<', b'>', value.as_bytes()).is_none() {
+            return false;
+        }
+        closers.iter().any(|closer| balance::reopens(&value, &self.filled(closer, repeats)))
+            || lacks_closer && balance::ends_in_stray_tag(&value, closers)
     }
 
     /// Whether the value that is being read is blank, and not by its type an object or a list without anything in it.

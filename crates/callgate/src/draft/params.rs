@@ -1,5 +1,6 @@
 //! Parameters: values written as elements, turned into the text of a JSON object as they come.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use crate::bytes::{character_start, holds};
@@ -335,6 +336,22 @@ impl Params {
     pub(crate) fn value_shows(&self, text: &str) -> bool {
         let shows = |value: &OpenValue| value.kept(&self.json).contains(text) || value.tail.contains(text);
         self.value.as_ref().is_some_and(shows)
+    }
+
+    /// What has come of the value that is being read, as JSON or as it was written.
+    pub(crate) fn value_so_far(&self) -> Cow<'_, str> {
+        let Some(value) = &self.value else { return Cow::Borrowed("") };
+        let kept = value.kept(&self.json);
+        if value.tail.trim().is_empty() {
+            // White space at the end of JSON is escaped.
+            let space = |end: &str| ["\\n", "\\r", "\\t"].iter().any(|space| end.ends_with(space));
+            let mut end = kept.trim_end();
+            while value.streams.is_some() && space(end) {
+                end = end[..end.len() - 2].trim_end();
+            }
+            return Cow::Borrowed(end);
+        }
+        Cow::Owned(format!("{kept}{}", value.tail.trim_end()))
     }
 
     /// Whether nothing but white space has come of the value that is being read.

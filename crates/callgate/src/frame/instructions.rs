@@ -210,6 +210,8 @@ pub(crate) struct Frame {
     pub(crate) end_marks: Vec<String>,
     /// The markers of which closers of values are made: a value that ends with one may have lost its real end.
     pub(crate) value_marks: Vec<String>,
+    /// The closers of values.
+    pub(crate) value_closers: Vec<String>,
     /// The markers with which its calls begin, as a string of JSON shows them, where values are text.
     pub(crate) shown_openers: Vec<String>,
     /// How elements inside of values begin, where a value can hold them.

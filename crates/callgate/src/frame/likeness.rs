@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
+use crate::attempt::ARGUING;
 use crate::bytes::LEFT_OVER;
 use crate::dialect::Record;
 use crate::draft::members::{ENVELOPE, NAMING};
-use crate::attempt::ARGUING;
 use crate::registry::{NAMESPACES, Registry};
 
 /// How much text before a name is looked at.

@@ -415,9 +415,16 @@ impl Emitter<'_, '_> {
         let finding = self.place(finding);
         let entries = &mut self.ledger.entries;
         let Some(last) = entries.iter().rposition(|entry| !entry.native) else { return };
-        let first = entries[..last].iter().position(Entry::may_be_cut).unwrap_or(last);
+        let first = entries[..=last].iter().position(Entry::may_be_cut).unwrap_or(last);
         for entry in entries[first..=last].iter_mut().filter(|entry| !entry.native) {
             entry.revoked.get_or_insert_with(|| finding.clone());
+        }
+    }
+
+    /// The attempt that is being read may stand in a value of a call before it, if one has ended without its closer.
+    pub(crate) fn revoke_unclosed(&mut self, finding: Finding) {
+        if self.ledger.entries.iter().any(Entry::may_be_cut) {
+            self.revoke_cut(finding);
         }
     }
 

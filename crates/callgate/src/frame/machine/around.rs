@@ -46,6 +46,8 @@ pub(super) struct AroundFrames {
     pub(super) struck: bool,
     /// Closers that must not follow the last call.
     pub(super) stray_closers: Option<StrayClosers>,
+    /// The format of the first call whose values are text.
+    pub(super) first_valued: Option<usize>,
     /// The closers of calls that have ended, in formats where they differ from call to call.
     pub(super) named_closers: Vec<(String, Resync)>,
     /// Whether the last frame was a call and nothing but white space and closers came since.
@@ -141,6 +143,7 @@ impl Default for AroundFrames {
             invents: false,
             struck: false,
             stray_closers: None,
+            first_valued: None,
             named_closers: Vec::new(),
             behind_call: false,
             orphan: String::new(),

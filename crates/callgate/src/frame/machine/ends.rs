@@ -219,9 +219,13 @@ impl Machine {
         around.apply(change, out);
         around.stands_alone = frame.unmarked && !frame.fence;
         around.behind_call = true;
-        if frame.closers.is_empty() {
-            around.stray_closers = None;
+        let earlier = around.first_valued.filter(|first| *first != frame.record);
+        if frame.closers.is_empty() && earlier.is_none() {
+            self.around.stray_closers = self.absent_closers(gate, frame);
             return;
+        }
+        if !frame.closers.is_empty() {
+            around.first_valued.get_or_insert(frame.record);
         }
         let repeats = self.scratch.repeats(thread);
         let name = thread.name.map_or("", |name| self.scratch.get(name));
@@ -230,6 +234,15 @@ impl Machine {
             (repeats.fill(closer, name), if ends_frame { Resync::FrameEnd } else { Resync::CallEnd })
         };
         let mut closers: Vec<(String, Resync)> = frame.closers.iter().map(closer).collect();
+        // Those of a call in another format: this one may stand in a value of that.
+        let frames = || gate.program.frames.iter().filter(|other| Some(other.record) == earlier);
+        for closer in
+            frames().find(|other| !other.closers.is_empty()).into_iter().flat_map(|other| &other.closers)
+        {
+            if !closer.contains('{') && closers.iter().all(|(known, _)| known != closer) {
+                closers.push((closer.clone(), Resync::CallEnd));
+            }
+        }
         let held = self.held.text.trim_end();
         let last = closers.iter().find(|(closer, _)| held.ends_with(closer.as_str()));
         let last = last.map(|(closer, _)| closer.clone()).unwrap_or_default();
@@ -243,6 +256,21 @@ impl Machine {
             around.named_closers.extend(own);
         }
         around.stray_closers = Some(StrayClosers::new(closers, last, gate.program.special.clone()));
+    }
+
+    /// The closers that a call behind a complete object has not had, where its format may leave them out: if they come
+    /// after all, what stands before them belongs to the call.
+    fn absent_closers(&self, gate: &Compiled, frame: &Frame) -> Option<StrayClosers> {
+        let held = self.held.text.trim_end();
+        let is_told = |closer: &&String| {
+            !closer.contains('{') && !turn::ENDS.iter().any(|turn| turn.marker == **closer)
+        };
+        let is_closed = frame.end_marks.iter().any(|mark| held.ends_with(mark.as_str()));
+        if is_closed || frame.call_ends.is_empty() || !frame.call_ends.iter().all(|closer| is_told(&closer)) {
+            return None;
+        }
+        let closers = frame.call_ends.iter().map(|closer| (closer.clone(), Resync::FrameEnd)).collect();
+        Some(StrayClosers::new(closers, String::new(), gate.program.special.clone()))
     }
 
     /// Whether a frame that was read is text where it stands: the end of a thought inside of a thought, and tags around
@@ -395,7 +423,7 @@ impl Machine {
         if let Some(draft) = &mut matching.draft
             && !matches!(draft.body, DraftBody::Json { .. })
         {
-            let (at_all, with_more) = matching.threads.could_go_on(&gate.program);
+            let (at_all, with_more) = matching.threads.could_go_on(&gate.program, draft.call);
             if with_more || at_all && reason.is_cut() {
                 let may_close = closing(&gate.rules, reason, draft.name.as_deref(), Lacks::Mark);
                 draft.end_with(may_close, self.position);

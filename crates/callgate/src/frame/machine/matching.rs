@@ -85,8 +85,11 @@ impl Matching {
     /// Whether arguments could follow in a call that nothing has closed. What cannot be read there is no text behind a call:
     /// it may be an argument, without which the call would run.
     fn wants_arguments(&self, gate: &Compiled) -> bool {
-        let has_tags = |draft: &Draft| !matches!(draft.body, DraftBody::Json { .. });
-        self.draft.as_deref().is_some_and(has_tags) && self.threads.could_go_on(&gate.program).1
+        let wants = |draft: &Draft| {
+            let has_tags = !matches!(draft.body, DraftBody::Json { .. });
+            has_tags && self.threads.could_go_on(&gate.program, draft.call).1
+        };
+        self.draft.as_deref().is_some_and(wants)
     }
 
     fn follows_json(&self) -> bool {

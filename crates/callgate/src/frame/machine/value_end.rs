@@ -353,6 +353,10 @@ impl Machine {
             }
             // In CDATA a marker is data.
             let is_data = look.text.starts_with(CDATA_END);
+            if !is_data && draft.value_is_unbalanced(&frame.value_closers, repeats, lacks_closer) {
+                draft.suspect_end(start);
+                out.revoke_unclosed(Finding::new(Code::SuspectValueEnd).at(Span::new(start, start)));
+            }
             if !is_data && draft.value_ends_with(&frame.value_marks, repeats)
                 || lacks_closer && draft.value_holds(&frame.closers, repeats)
             {

@@ -118,6 +118,7 @@ impl Compiler {
         if !record.param.is_empty() {
             frame.closers = closers(record, &record.param);
             frame.value_marks = value_marks(&frame.closers);
+            frame.value_closers = frame.closers.clone();
             frame.closers.extend(frame.call_ends.iter().cloned());
             let shown = |mark: String| mark.replace('\\', "\\\\").replace('"', "\\\"");
             frame.shown_openers = value_marks(&frame.openers).into_iter().map(shown).collect();

@@ -306,6 +306,7 @@ impl Compiler {
             closers: Vec::new(),
             end_marks: Vec::new(),
             value_marks: Vec::new(),
+            value_closers: Vec::new(),
             shown_openers: Vec::new(),
             ends: Vec::new(),
             openers: Vec::new(),

@@ -1,0 +1,106 @@
+//! Balance: whether the tags in a value close what the value itself has opened. One that does not may be the value's own
+//! closer, or a slip of it.
+
+/// The most bytes of a tag at the end of a value.
+const LONGEST_TAG: usize = 64;
+
+/// Whether the value's own closer stands in it before anything was opened, and the frame seems to go on behind that: with a
+/// tag, on a new line, or with the value's tag once more, if only its name. Then it may be two values, with a slip between them.
+pub(crate) fn reopens(value: &str, closer: &str) -> bool {
+    let tag = tag_of(closer);
+    let mut depth = 0_usize;
+    let mut rest = value;
+    while !closer.is_empty()
+        && let Some(at) = rest.find(closer)
+    {
+        depth += openings(&rest[..at], tag);
+        rest = &rest[at + closer.len()..];
+        match depth.checked_sub(1) {
+            Some(less) => depth = less,
+            None => {
+                let behind = rest.trim_start_matches([' ', '\t']);
+                // A line break of a value that is being written is escaped.
+                return behind.starts_with(['<', '\n', '\r'])
+                    || behind.starts_with("\\n")
+                    || behind.starts_with("\\r")
+                    || behind.starts_with(if tag.is_empty() { "|" } else { tag })
+                    || openings(rest, tag) > 0;
+            }
+        }
+    }
+    false
+}
+
+/// Whether a value whose closer is missing ends with a tag that closes nothing in it: a slip of the closer, or what it was
+/// cut in.
+pub(crate) fn ends_in_stray_tag(value: &str, closers: &[String]) -> bool {
+    let value = value.trim_end();
+    let is_cut = |closer: &String| {
+        let (first, last) =
+            (closer.get(1..), closer.len().checked_sub(1).and_then(|last| closer.get(..last)));
+        [first, last].into_iter().flatten().any(|part| part.len() > 3 && value.ends_with(part))
+    };
+    if closers.iter().any(is_cut) {
+        return true;
+    }
+    let from = (value.len().saturating_sub(LONGEST_TAG)..value.len()).find(|at| value.is_char_boundary(*at));
+    let Some(start) = from.and_then(|from| value[from..].rfind('<').map(|at| from + at)) else {
+        return false;
+    };
+    let tag = &value[start..];
+    match tag.strip_prefix("</") {
+        Some(name) if tag.ends_with('>') => openings(&value[..start], name.trim_end_matches('>').trim()) == 0,
+        // A closing tag that has lost its end is the last word of the value.
+        Some(name) => !name.contains(|c: char| c == '>' || c.is_whitespace()),
+        None => {
+            let is_own = |closer: &String| openings(tag, tag_of(closer)) > 0;
+            let is_token = tag.starts_with("<|") && !tag.contains(char::is_whitespace) || tag.ends_with("|>");
+            is_token || tag.ends_with('>') && closers.iter().any(is_own)
+        }
+    }
+}
+
+/// The name of the tag that a closer closes; nothing if it is a token.
+fn tag_of(closer: &str) -> &str {
+    closer.rsplit_once("</").map_or("", |(_, tag)| tag.trim_end_matches('>'))
+}
+
+/// How often a tag is opened in a text, whatever stands in it.
+fn openings(text: &str, tag: &str) -> usize {
+    let is_opening = |(at, _): &(usize, &str)| {
+        let behind = text[at + tag.len()..].chars().next();
+        text[..*at].ends_with('<') && behind.is_none_or(|c| !c.is_alphanumeric() && c != '_')
+    };
+    if tag.is_empty() { 0 } else { text.match_indices(tag).filter(is_opening).count() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_value_opens_it_may_close() {
+        let reopens = |value| reopens(value, "</parameter>");
+        assert!(reopens("ls\n</parameter>\n<parameter name=\"timeout\">\n5"));
+        assert!(reopens("<parameter=a>1</parameter>2</parameter><parameter=b>"));
+        assert!(!reopens("<parameter=a>1</parameter>\n<parameter=b>2</parameter>"));
+        assert!(!reopens("grep '</parameter>' *.xml"));
+        assert!(reopens("ls</parameter>\n<paraeter=timeout>5"));
+        assert!(reopens("ls</parameter>\nparameter=timeout>5"));
+        assert!(!reopens("</parameters><parameters>"));
+    }
+
+    #[test]
+    fn the_last_tag_closes_something_or_is_stray() {
+        let closers = ["</parameter>".to_owned()];
+        let stray = |value| ends_in_stray_tag(value, &closers);
+        assert!(stray("ls\n</paramter>\n"));
+        assert!(stray("ls</parameter"));
+        assert!(stray("ls/parameter>"));
+        assert!(stray("ls<|tool_end|>"));
+        assert!(stray("ls<parameter>"));
+        assert!(!stray("<b>bold</b>"));
+        assert!(!stray("if a < b"));
+        assert!(!stray("<br>"));
+    }
+}
