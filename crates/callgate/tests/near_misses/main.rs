@@ -5,6 +5,7 @@
 #![allow(clippy::panic)]
 
 mod classes;
+mod cut;
 mod damage;
 #[path = "../support/mod.rs"]
 mod support;
@@ -524,50 +525,4 @@ fn a_value_that_shows_a_call_is_not_cut_there() {
     let list: Vec<&str> = faults.iter().take(12).map(|fault| fault.as_str()).collect();
     assert!(faults.is_empty(), "{} of {shown}\n{}", faults.len(), list.join("\n"));
     assert!(shown > 500, "only {shown} were shown");
-}
-
-/// One character of the markup around text values is lost or doubled: the call is still that call, or none. What stands right
-/// beside a value cannot be told from it.
-#[test]
-fn a_slip_in_the_markup_of_values_makes_no_other_call() {
-    let meant = json!({"path": "alpha", "lines": 4711});
-    let results = in_parallel(Record::builtin(), |record| {
-        let (mut slips, mut faults) = (0, Vec::new());
-        let call = |id| RenderCall { id, name: "read", arguments: r#"{"path": "alpha", "lines": 4711}"# };
-        let whole = record.render(&[call(None)], None, None);
-        let text = whole.or_else(|_| record.render(&[call(Some("a1b2c3d4e"))], None, None)).ok();
-        let is_text = |text: &String| !record.param.is_empty() && !text.contains("{\"path\"");
-        // The namespace before the closers of this format may be absent, so that a slip in it is read as data.
-        let is_told = &*record.name != "minimax-m3";
-        let Some(text) = text.filter(|text| is_told && is_text(text)) else { return (slips, faults) };
-        let near: Vec<_> = [("alpha", 2), ("4711", 2), ("path", 0), ("lines", 0), ("read", 0)]
-            .iter()
-            .flat_map(|(word, margin)| {
-                text.match_indices(word).map(move |(at, _)| (at, at + word.len(), *margin))
-            })
-            .collect();
-        let is_markup =
-            |at: usize| near.iter().all(|(from, to, margin)| at + margin < *from || at >= to + margin);
-        for reading in READINGS.iter().filter(|reading| reading.is_listed && reading.is_named) {
-            let gate = reading.gate(record);
-            for (at, c) in text.char_indices().filter(|(at, _)| is_markup(*at)) {
-                let behind = &text[at + c.len_utf8()..];
-                for damaged in [format!("{}{behind}", &text[..at]), format!("{}{c}{c}{behind}", &text[..at])]
-                {
-                    slips += 1;
-                    let response = gate.parse(&damaged);
-                    if let Some(other) = response.calls.iter().find(|call| call.value() != meant) {
-                        let title = reading.title;
-                        faults.push(format!("{}, {title}: {damaged:?}: {}", record.name, other.value()));
-                    }
-                }
-            }
-        }
-        (slips, faults)
-    });
-    let slips: usize = results.iter().map(|(slips, _)| slips).sum();
-    let faults: Vec<&String> = results.iter().flat_map(|(_, faults)| faults).collect();
-    let list: Vec<&str> = faults.iter().take(200).map(|fault| fault.as_str()).collect();
-    assert!(faults.is_empty(), "{} of {slips}\n{}", faults.len(), list.join("\n"));
-    assert!(slips > 10_000, "only {slips} slips were made");
 }

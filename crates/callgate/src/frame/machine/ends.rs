@@ -234,13 +234,15 @@ impl Machine {
             (repeats.fill(closer, name), if ends_frame { Resync::FrameEnd } else { Resync::CallEnd })
         };
         let mut closers: Vec<(String, Resync)> = frame.closers.iter().map(closer).collect();
-        // Those of a call in another format: this one may stand in a value of that.
-        let frames = || gate.program.frames.iter().filter(|other| Some(other.record) == earlier);
-        for closer in
-            frames().find(|other| !other.closers.is_empty()).into_iter().flat_map(|other| &other.closers)
-        {
-            if !closer.contains('{') && closers.iter().all(|(known, _)| known != closer) {
-                closers.push((closer.clone(), Resync::CallEnd));
+        if earlier.is_some() {
+            // Those of a call in another format: this one may stand in a value of that.
+            let frames = || gate.program.frames.iter().filter(|other| Some(other.record) == earlier);
+            let fixed = frames().flat_map(|other| &other.closers).filter(|closer| !closer.contains('{'));
+            let fixed = fixed.map(|closer| (closer.clone(), Resync::CallEnd));
+            for closer in fixed.chain(around.named_closers.iter().cloned()) {
+                if closers.iter().all(|(known, _)| *known != closer.0) {
+                    closers.push(closer);
+                }
             }
         }
         let held = self.held.text.trim_end();
@@ -262,11 +264,11 @@ impl Machine {
     /// after all, what stands before them belongs to the call.
     fn absent_closers(&self, gate: &Compiled, frame: &Frame) -> Option<StrayClosers> {
         let held = self.held.text.trim_end();
-        let is_told = |closer: &&String| {
-            !closer.contains('{') && !turn::ENDS.iter().any(|turn| turn.marker == **closer)
-        };
         let is_closed = frame.end_marks.iter().any(|mark| held.ends_with(mark.as_str()));
-        if is_closed || frame.call_ends.is_empty() || !frame.call_ends.iter().all(|closer| is_told(&closer)) {
+        if is_closed
+            || frame.call_ends.is_empty()
+            || frame.call_ends.iter().any(|closer| closer.contains('{'))
+        {
             return None;
         }
         let closers = frame.call_ends.iter().map(|closer| (closer.clone(), Resync::FrameEnd)).collect();
@@ -423,7 +425,7 @@ impl Machine {
         if let Some(draft) = &mut matching.draft
             && !matches!(draft.body, DraftBody::Json { .. })
         {
-            let (at_all, with_more) = matching.threads.could_go_on(&gate.program, draft.call);
+            let (at_all, with_more) = matching.threads.could_go_on(&gate.program, draft.call, draft.start);
             if with_more || at_all && reason.is_cut() {
                 let may_close = closing(&gate.rules, reason, draft.name.as_deref(), Lacks::Mark);
                 draft.end_with(may_close, self.position);

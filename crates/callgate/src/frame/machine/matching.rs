@@ -87,7 +87,7 @@ impl Matching {
     fn wants_arguments(&self, gate: &Compiled) -> bool {
         let wants = |draft: &Draft| {
             let has_tags = !matches!(draft.body, DraftBody::Json { .. });
-            has_tags && self.threads.could_go_on(&gate.program, draft.call).1
+            has_tags && self.threads.could_go_on(&gate.program, draft.call, draft.start).1
         };
         self.draft.as_deref().is_some_and(wants)
     }

@@ -4,7 +4,7 @@ use super::super::Compiled;
 use crate::dialect::{Repeats, turn};
 use crate::draft::{Draft, DraftBody};
 use crate::ending::{FinishReason, Lacks, closing};
-use crate::finding::{Code, Finding};
+use crate::finding::{Code, Finding, Span};
 use crate::json::RepairCode;
 use crate::ledger::Emitter;
 
@@ -75,6 +75,11 @@ impl Machine {
         }
         let name = draft.name.as_deref().unwrap_or_default();
         let frame = gate.program.frame_of(&thread);
+        if !frame.value_closers.is_empty() {
+            // What is broken here may stand in a value of a call that has not had its closer.
+            let start = Span::new(draft.start, draft.start);
+            out.revoke_unclosed(Finding::new(Code::SuspectValueEnd).at(start));
+        }
         let after_call = if thread.opened { Resync::CallEnd } else { Resync::FrameEnd };
         let ways = [
             (&frame.ends, Resync::FrameEnd),

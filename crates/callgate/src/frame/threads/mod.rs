@@ -194,10 +194,10 @@ impl Threads {
         self.in_word
     }
 
-    /// Whether this call, which is being read, could go on: at all, and with more than literals.
-    pub(crate) fn could_go_on(&self, program: &Program, call: u32) -> (bool, bool) {
+    /// Whether this call, which begins here, could go on: at all, and with more than literals.
+    pub(crate) fn could_go_on(&self, program: &Program, call: u32, start: usize) -> (bool, bool) {
         // The end that a thread knows may be that of the call before.
-        let is_over = |thread: &Thread| thread.call_end.is_some_and(|end| end > thread.call_start);
+        let is_over = |thread: &Thread| thread.call_end.is_some_and(|end| end > start);
         let is_open = |thread: &&Thread| {
             thread.calls == call && !is_over(thread) && program.ops[thread.pc as usize] != Op::Match
         };
