@@ -12,7 +12,6 @@ use crate::{codes, gate, parse, scan, tools};
 const STRANGE: &[&str] = &[
     "{\"name\": \"NAME\", \"arguments\": {\"path\": \"a\"}, \"dry_run\": true}",
     "{\"dry_run\": true, \"name\": \"NAME\", \"arguments\": {\"path\": \"a\"}}",
-    "{\"name\": \"NAME\", \"arguments\": {\"path\": \"a\"}, \"args\": {\"path\": \"b\"}}",
     "{\"name\": \"NAME\", \"arguments\": {\"path\": \"a\"}, \"function\": {\"name\": \"NAME\"}}",
 ];
 
@@ -53,6 +52,25 @@ fn c17_unknown_members_are_never_silent() {
             let response = collector.finish(FinishReason::Stop);
             assert_eq!(response.calls.len(), if rejects { 0 } else { 2 }, "{place}");
             assert_eq!(codes(&response).iter().filter(|code| **code == wanted).count(), 2, "{place}");
+        }
+    }
+}
+
+/// Two members that may be the arguments are none that can be chosen, structured or in text.
+#[test]
+fn c17_two_members_for_arguments_are_ambiguous() {
+    let object = json!({"name": "read", "arguments": {"path": "a"}, "args": {"path": "b"}});
+    for profile_name in ["standard", "lenient"] {
+        let gate = gate(profile_name, &tools());
+        let mut session = gate.session();
+        let mut collector = Response::collector();
+        let call = json!([{"id": "1", "type": "function", "function": object}]);
+        session.native_calls(&call, &mut |event| collector.push(event));
+        session.finish(FinishReason::Stop, &mut |event| collector.push(event));
+        let native = collector.finish(FinishReason::Stop);
+        for response in [gate.parse(&format!("<tool_call>{object}</tool_call>")), native] {
+            assert!(response.calls.is_empty(), "{profile_name}");
+            assert!(codes(&response).contains(&Code::Ambiguous), "{profile_name}: {}", rejections(&response));
         }
     }
 }

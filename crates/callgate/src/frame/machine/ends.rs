@@ -265,10 +265,9 @@ impl Machine {
     fn absent_closers(&self, gate: &Compiled, frame: &Frame) -> Option<StrayClosers> {
         let held = self.held.text.trim_end();
         let is_closed = frame.end_marks.iter().any(|mark| held.ends_with(mark.as_str()));
-        if is_closed
-            || frame.call_ends.is_empty()
-            || frame.call_ends.iter().any(|closer| closer.contains('{'))
-        {
+        // What ends with a fence, or with words that repeat something, is told by other means.
+        let is_marker = |closer: &String| closer.starts_with(['<', '[']) && !closer.contains('{');
+        if is_closed || frame.call_ends.is_empty() || !frame.call_ends.iter().all(is_marker) {
             return None;
         }
         let closers = frame.call_ends.iter().map(|closer| (closer.clone(), Resync::FrameEnd)).collect();
