@@ -313,7 +313,8 @@ fn one_wrapper_too_many_is_unwrapped_in_every_dialect() {
         };
         let (lenient, standard) = (gate("lenient", &tools()), gate("standard", &tools()));
         let open = gate("lenient", &open);
-        for word in ["arguments", "parameters", "args", "input", "params", "kwargs", "properties", "payload"] {
+        for word in ["arguments", "parameters", "args", "input", "params", "kwargs", "properties", "payload"]
+        {
             let arguments = format!(r#"{{"{word}": {{"path": "a", "lines": 3}}}}"#);
             let call = RenderCall { id: Some("a1b2c3d4e"), name: "read", arguments: &arguments };
             let bare = RenderCall { id: None, name: "read", arguments: &arguments };
