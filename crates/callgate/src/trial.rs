@@ -32,7 +32,8 @@ struct Alone {
 static COMPILED: LazyLock<Vec<(&Record, OnceLock<Alone>)>> =
     LazyLock::new(|| Record::builtin().iter().map(|record| (record, OnceLock::new())).collect());
 
-/// What is said about text that looks like a call. What stands in a code fence is one only to a dialect that reads it there.
+/// What is said about text that looks like a call. What stands in a code fence is one to a dialect that reads it there, or if
+/// the fence begins with it.
 pub(crate) fn finding(rules: &Rules, unread: &Unread) -> Option<Finding> {
     let finding = Finding::new(Code::LooksLikeACall).at(unread.span);
     let finding = Finding { count: unread.names, ..finding };
@@ -45,14 +46,18 @@ pub(crate) fn finding(rules: &Rules, unread: &Unread) -> Option<Finding> {
                 .message(format!("looks like a call of {name}, a dialect that does not listen"))
                 .help(format!("Switch the dialect `{name}` on if the model writes its calls like this.")),
         ),
-        None => Some(finding).filter(|_| unread.place != UnreadPlace::Fence || writes_fences(rules)),
+        None if unread.place != UnreadPlace::Fence || writes_fences(rules) => Some(finding),
+        None if unread.is_shown => {
+            Some(finding.message("looks like a call in a code fence, where none is read"))
+        }
+        None => None,
     }
 }
 
 /// Whether a dialect that was asked for writes its calls in code fences, so that a fence is where calls are expected.
 fn writes_fences(rules: &Rules) -> bool {
     let chosen = rules.dialects.iter().filter(|active| active.chosen);
-    chosen.flat_map(|active| active.record.openers()).any(|opener| opener.head().starts_with("```"))
+    chosen.flat_map(|active| active.record.openers()).any(|opener| opener.head().contains("```"))
 }
 
 /// What a dialect writes and does not read back, if there is such a thing among some plain calls.

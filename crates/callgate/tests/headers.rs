@@ -36,6 +36,10 @@ fn a_header_may_hold_any_word() {
         "<|channel|>analysis to=functions.look code",
         "<|channel|>commentary code to=functions.look",
         "<|channel|>commentary<|channel|>commentary to=functions.look <|constrain|>json",
+        "<|channel|>commentary to=functions.look<|channel|>commentary <|constrain|>json",
+        "<|channel|>commentary to=functions.look<|channel|>commentary json",
+        "<|channel|>commentary to=functions.look <|channel|>commentary",
+        "<|channel|>analysis to=functions.look<|channel|>analysis <|constrain|>json",
         "<|start|>assistant to=functions.look<|channel|>commentary <|constrain|>text",
         "<|start|>assistant to=functions.look<|channel|>commentary code",
         "<|start|>assistant to=functions.look<|channel|>analysis code",
@@ -121,6 +125,42 @@ fn a_fence_around_the_json_of_a_frame_is_dropped() {
     let records: Vec<&Record> = Record::builtin().iter().collect();
     let faults: Vec<String> = in_parallel(&records, check).into_iter().flatten().collect();
     assert!(faults.is_empty(), "{} faults\n{}", faults.len(), faults.join("\n"));
+}
+
+/// A list of calls behind a marker may stand in a fence as one call may, which is listed; where that is not read it is said.
+#[test]
+fn a_fence_around_the_list_of_a_frame_is_dropped() {
+    let mut read_back = 0;
+    for record in Record::builtin() {
+        let write = |id| {
+            let call = RenderCall { id, name: "look", arguments: r#"{"q":"some cats"}"# };
+            record.render(&[call], None, None).ok()
+        };
+        let Some(text) = write(Some("a1b2c3d4e")).or_else(|| write(None)) else { continue };
+        let list = text.match_indices('[').find_map(|(start, _)| {
+            let mut stream = serde_json::Deserializer::from_str(&text[start..]).into_iter::<Value>();
+            let value = stream.next()?.ok()?;
+            value.to_string().contains("some cats").then(|| (start, start + stream.byte_offset()))
+        });
+        let Some((start, end)) = list else { continue };
+        let (before, list, after) = (&text[..start], &text[start..end], &text[end..]);
+        if !before.starts_with(['<', '[']) || text.contains("```") {
+            continue;
+        }
+        for fence in ["```json", "```"] {
+            let fenced = format!("{before}\n{fence}\n{list}\n```\n{after}");
+            let response = read(&dialect_gate(&record.name, &tools()), &fenced);
+            let place = format!("{}: {fenced:?}", record.name);
+            let [call] = &response.calls[..] else {
+                assert!(!response.rejected.is_empty(), "{place} is silent: {response:?}");
+                continue;
+            };
+            assert_eq!(call.value(), json!({"q": "some cats"}), "{place}");
+            assert!(call.repairs.iter().any(|repair| repair.code == RepairCode::CodeFence), "{place}");
+            read_back += 1;
+        }
+    }
+    assert!(read_back >= 6, "only {read_back}");
 }
 
 /// The place of the JSON object that holds the arguments of the call.

@@ -84,6 +84,116 @@ fn what_no_dialect_reads_is_said_too() {
     }
 }
 
+/// The forms of a call that no opener is left of, with a name that is registered.
+fn forms() -> Vec<String> {
+    let mut forms = Vec::new();
+    for key in ["name", "tool", "tool_name", "function", "action", "nme"] {
+        for arguing in ["arguments", "parameters", "args", "input"] {
+            forms.push(format!("\"{key}\": \"book_room\", \"{arguing}\": {{\"room\": \"blue\"}}}}"));
+        }
+    }
+    let labels = ["Action: ", "ction: ", "Action ", "✿FUNCTION✿ ", "TOOL_CALL ", "xOOL: ", "Action: `"];
+    for label in labels {
+        for below in ["Action Input: ", "✿ARGS✿ ", "ARGS: ", "Parameters:\n"] {
+            let end = if label.ends_with('`') { "`" } else { "" };
+            forms.push(format!("{label}book_room{end}\n{below}{{\"room\": \"blue\"}}"));
+        }
+    }
+    for (before, after) in [
+        ("function name=\"", "\"><param name=\"room\">blue</param></function>"),
+        ("call ", "{\"room\": \"blue\"}"),
+        ("tool: ", ">{\"room\": \"blue\"}</tool>"),
+        ("<tool ", ">{\"room\": \"blue\"}</tool>"),
+        ("TOOL_CALLS]", "[ARGS]{\"room\": \"blue\"}"),
+        ("[TOOL_ CALLS]", "[ARGS]{\"room\": \"blue\"}"),
+        ("<|python_tag|", ".call(room=\"blue\")"),
+    ] {
+        forms.push(format!("{before}book_room{after}"));
+    }
+    forms
+}
+
+/// Whether a finding or rejection touches the name, or a call of it came out.
+fn is_answered(response: &Response, text: &str) -> bool {
+    let name = text.rfind("book_room").unwrap_or_default();
+    // What follows it may be a marker that is said by itself.
+    let touches = |start: usize, end: usize| start <= name + "book_room".len() && name <= end;
+    response.calls.iter().any(|call| call.name == "book_room")
+        || response
+            .rejected
+            .iter()
+            .any(|rejected| rejected.span.is_some_and(|span| touches(span.start, span.end)))
+        || response
+            .findings
+            .iter()
+            .any(|finding| finding.span.is_some_and(|span| touches(span.start, span.end)))
+}
+
+#[test]
+fn a_call_without_its_opener_is_said_whatever_dialect_is_asked_for() {
+    let faults = in_parallel(Record::builtin(), |record| {
+        let gate = dialect_gate(&record.name, &tools());
+        let feed = Feed::new(&gate);
+        let mut faults = Vec::new();
+        for form in forms() {
+            for text in [form.clone(), format!("Well.\n\n{form}\n")] {
+                let whole = feed.whole(text.as_bytes());
+                if !is_answered(&response(&whole), &text) {
+                    faults.push(format!("{} says nothing about {}", record.name, excerpt(&text)));
+                }
+                if feed.bytewise(text.as_bytes()) != whole {
+                    faults.push(format!("{} reads otherwise when cut: {}", record.name, excerpt(&text)));
+                }
+            }
+        }
+        faults
+    });
+    let faults: Vec<String> = faults.into_iter().flatten().collect();
+    assert!(faults.is_empty(), "{} faults\n{}", faults.len(), faults.join("\n"));
+}
+
+#[test]
+fn a_second_call_behind_a_comma_is_said_where_it_stands() {
+    let text = "[TOOL_CALLS]ping[ARGS]{}, book_room[ARGS]{\"room\": \"blue\"}";
+    let response = gate("standard", &tools()).parse(text);
+    assert!(is_answered(&response, text), "{response:?}");
+}
+
+#[test]
+fn a_call_that_a_code_fence_shows_is_said_in_every_form() {
+    let gate = gate("standard", &tools());
+    let mut shown = Vec::new();
+    for key in ["name", "tool", "tool_name", "function", "action"] {
+        for arguing in ["arguments", "parameters", "args", "input"] {
+            let object = format!("{{\"{key}\": \"book_room\", \"{arguing}\": {{\"room\": \"blue\"}}}}");
+            shown.extend([format!("json\n[{object}]"), format!("json\n{object}")]);
+        }
+    }
+    for code in [
+        "book_room(room=\"blue\")",
+        "[book_room(room=\"blue\")]",
+        "print(book_room(room=\"blue\"))",
+        "Action: book_room\nAction Input: {\"room\": \"blue\"}",
+        "book_room{\"room\": \"blue\"}",
+    ] {
+        shown.push(format!("python\n{code}"));
+    }
+    for shown in shown {
+        for text in [format!("```{shown}\n```"), format!("So:\n\n```{shown}\n```\nDone.")] {
+            let (_, place) = said(&gate, &text).unwrap_or_else(|| panic!("nothing is said about {text}"));
+            assert_eq!(place, "book_room", "{text}");
+        }
+    }
+    for text in [
+        "```json\n{\"name\": \"book_room\", \"version\": \"1\"}\n```",
+        "```python\nimport rooms\nbook_room(room)\n```",
+        "```python\nbook_room(room)\n```",
+        "```rust\nfn book_room(room: &str) {}\n```",
+    ] {
+        assert_eq!(said(&gate, text), None, "{text}");
+    }
+}
+
 #[test]
 fn who_only_speaks_of_a_tool_calls_none() {
     let gate = gate("standard", &tools());

@@ -1,11 +1,7 @@
 //! Likeness: whether a word stands in text as the name of a tool stands in a call, by the punctuation beside it.
 
-use std::collections::HashSet;
-use std::sync::LazyLock;
-
 use crate::attempt::ARGUING;
 use crate::bytes::LEFT_OVER;
-use crate::dialect::Record;
 use crate::draft::members::{ENVELOPE, NAMING};
 use crate::registry::{NAMESPACES, Registry};
 
@@ -34,6 +30,12 @@ pub(super) const NAME_WORDS: &[&str] = &["tool", "call", "func", "invoke", "name
 
 /// The quotes of attributes, typographic ones included.
 const QUOTES: [char; 4] = ['"', '\'', '“', '”'];
+
+/// How long a label may be.
+const LONGEST_LABEL: usize = 32;
+
+/// How many words the label of arguments may have that stands below a name.
+pub(super) const LABEL_WORDS: usize = 2;
 
 /// What stands before a name where a function is declared or something else is done with it.
 const DECLARING: &[&str] = &["def", "fn", "func", "function", "return", "class", "await", "async", "import"];
@@ -109,6 +111,7 @@ pub(super) fn is_called(before: &str, after: &str, alone: bool) -> bool {
         || is_recipient(before, after)
         || is_behind_marker(before, after)
         || is_labelled(before, after)
+        || before_label(before, after)
         || before_object(before, after)
         || before_markup(before, after)
         || alone && is_applied(before, after)
@@ -151,87 +154,17 @@ fn quoted(text: &str) -> Option<(&str, &str)> {
     text[1..].split_once(quote)
 }
 
-/// Whether the text begins with a marker that only calls have, in whatever letters and bars it is written.
-pub(super) fn is_call_marker(text: &str) -> bool {
-    static MARKERS: LazyLock<HashSet<String>> = LazyLock::new(call_markers);
-    if !has_sign(text) {
-        return false;
-    }
-    let marker = folded(text);
-    let without_suffix = marker.rsplit_once(':').map(|(marker, _)| marker);
-    MARKERS.contains(&marker) || without_suffix.is_some_and(|marker| MARKERS.contains(marker))
-}
-
-/// Whether a tag or token has a sign that every marker of calls has and most tags of documents have not.
-fn has_sign(text: &str) -> bool {
-    let text = text.get(1..).unwrap_or_default().trim_start_matches([' ', '/']);
-    let (word, rest) = text.split_at(text.find(['>', ']', ' ', '\n']).unwrap_or(text.len()));
-    let begins =
-        |text: &str, with: &str| text.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with));
-    word.contains(['_', '|', '｜', '▁', '=', ':', '-', '\\'])
-        || begins(word, "toolcall")
-        || begins(rest, " name=")
-}
-
-/// The markers of all dialects that nothing but calls has.
-fn call_markers() -> HashSet<String> {
-    let mut found = HashSet::new();
-    for record in Record::builtin() {
-        let templates = record.open.iter().chain(&record.close).chain(&record.call).chain(&record.param);
-        let others = record.also.iter().flat_map(|(_, others)| others).map(String::as_str);
-        let literals = templates.flat_map(|template| template.literals()).chain(others);
-        let starts =
-            literals.flat_map(|literal| literal.match_indices(['<', '[']).map(|(at, _)| &literal[at..]));
-        found.extend(starts.map(folded).filter(|marker| is_telling(marker)));
-    }
-    found
-}
-
-/// Whether a marker speaks of calls, and is no word that other documents have for a tag.
-fn is_telling(marker: &str) -> bool {
-    let words: &[&str] = match marker.contains(' ') {
-        // Many documents have parameters with names.
-        true => &["tool", "call", "func", "invoke"],
-        false => &["tool", "call", "func", "invoke", "arg", "param"],
-    };
-    let speaks = words.iter().any(|word| marker.contains(word));
-    speaks && (marker.contains(['_', '|', '=', ':']) || marker.contains("toolcall"))
-}
-
-/// A marker up to the end of its first word, or of `name=` behind that, in small letters and ASCII, without what
-/// tokenizers leave behind.
-fn folded(text: &str) -> String {
-    let mut marker = String::new();
-    for (at, c) in text.char_indices().take(48) {
-        match c {
-            '<' | '[' if marker.is_empty() => marker.push(c),
-            ' ' if marker.len() == 1 => {}
-            'Ġ' | 'Ċ' | '\\' => {}
-            '-' | '▁' => marker.push('_'),
-            '｜' => marker.push('|'),
-            '_' | '|' | '/' | ':' => marker.push(c),
-            c if c.is_alphanumeric() => marker.extend(c.to_lowercase()),
-            '=' => {
-                marker.push(c);
-                break;
-            }
-            ' ' if text.get(at + 1..at + 6).is_some_and(|next| next.eq_ignore_ascii_case("name=")) => {
-                marker.push_str(" name=");
-                break;
-            }
-            _ => break,
-        }
-    }
-    marker
-}
-
 /// What follows a colon.
 fn after_colon(text: &str) -> Option<&str> {
     text.trim_start().strip_prefix(':').map(str::trim_start)
 }
 
-/// `{"name": "X"`: a member whose key names tools. One with a description beside it is a definition.
+/// `{"name": "X"`: a member whose key names tools. One with a description beside it is a definition. Where arguments are the
+/// next member, the key and the brace before it may be lost or bent.
 fn is_member(before: &str, after: &str) -> bool {
+    if before.ends_with(['"', '\'']) && before_member_of_arguments(after) {
+        return true;
+    }
     let (Some(quote), Some(end)) = (before.chars().next_back(), after.chars().next()) else { return false };
     if !matches!(quote, '"' | '\'') || quote != end {
         return false;
@@ -244,6 +177,18 @@ fn is_member(before: &str, after: &str) -> bool {
         .strip_prefix(',')
         .is_some_and(|next| next.trim_start().trim_start_matches(['"', '\'']).starts_with("description"));
     NAME_KEYS.contains(&&*key.to_ascii_lowercase()) && outer.trim_end().ends_with(['{', ',']) && !is_defined
+}
+
+/// `", "arguments": {`: the end of a value, and arguments as the next member.
+fn before_member_of_arguments(after: &str) -> bool {
+    let after = after.strip_prefix(['"', '\'']).unwrap_or(after).trim_start();
+    let next = after.strip_prefix(',').and_then(member);
+    next.is_some_and(|(key, value)| {
+        let value = value.strip_prefix(['"', '\'']).unwrap_or(value);
+        // A schema is described there, not called.
+        let is_schema = value.get(1..).is_some_and(|value| value.trim_start().starts_with("\"type\""));
+        ARGUING.contains(&&*key.to_ascii_lowercase()) && value.starts_with('{') && !is_schema
+    })
 }
 
 /// `<X>`, `<function=X>`, `<invoke name="X">`, `[Calling tool="X"]`: a tag that is the name, or has it as a value.
@@ -263,7 +208,12 @@ fn is_tag(before: &str, after: &str) -> bool {
             let key = key.rsplit(|c: char| !is_name_character(c)).next().unwrap_or(key);
             NAME_WORDS.contains(&key)
         });
-    is_value && (in_tag && ends(rest) || in_brackets && says_tool && (ends(rest) || rest.starts_with(']')))
+    // The start of the tag may be lost, where it goes on as one.
+    let is_headless = says_tool && rest.len() < after.len() && rest.starts_with('>');
+    is_value
+        && (in_tag && ends(rest)
+            || is_headless
+            || in_brackets && says_tool && (ends(rest) || rest.starts_with(']')))
 }
 
 /// `{"X": {…}}` behind a special token, or first of all: an object whose only key is the name.
@@ -326,7 +276,7 @@ fn is_labelled(before: &str, after: &str) -> bool {
     let after = after.trim_start_matches(['"', '\'', '`', ']']);
     let Some(label) = line.trim_end().strip_suffix(':') else { return false };
     let label = label.trim().trim_matches(|c: char| !c.is_alphanumeric());
-    if label.is_empty() || label.len() > 32 || label.contains(['<', '{', '"']) {
+    if label.is_empty() || label.len() > LONGEST_LABEL || label.contains(['<', '{', '"']) {
         return false;
     }
     let label = label.to_ascii_lowercase();
@@ -351,19 +301,42 @@ fn is_labelled(before: &str, after: &str) -> bool {
         || is_line_of_argument(rest)
 }
 
+/// `X` at the end of a short line, and `Action Input: {"…` below it: the label of arguments tells, whatever became of that
+/// of the name.
+pub(super) fn before_label(before: &str, after: &str) -> bool {
+    let line = before.rsplit('\n').next().unwrap_or(before);
+    let after = after.trim_start_matches(['"', '\'', '`', ']', '*', ' ', '\t', '\r']);
+    let Some(next) = after.strip_prefix('\n') else { return false };
+    let Some((label, inside)) = next.split_once('{') else { return false };
+    let plain =
+        |c: char| c.is_ascii_lowercase() || !c.is_ascii() || matches!(c, ' ' | '_' | ':' | '*' | '\n');
+    let label = label.trim().to_ascii_lowercase();
+    line.len() <= LONGEST_LABEL
+        && label.len() <= LONGEST_LABEL
+        && label.split_whitespace().count() <= LABEL_WORDS
+        && label.chars().all(plain)
+        && ["input", "arg", "param"].iter().any(|word| label.contains(word))
+        && inside.trim_start().starts_with(['"', '}'])
+}
+
 /// `key: value` or `key <<END`, as the lines of arguments begin.
 fn is_line_of_argument(line: &str) -> bool {
     let rest = line.trim_start_matches(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
     rest.len() < line.len() && (rest.starts_with(": ") || rest.starts_with(" <<"))
 }
 
-/// `X<arg_key>`, `X[ARGS]`, `X.call(`: a name that begins a line, and markup of arguments behind it.
+/// `X<arg_key>`, `X[ARGS]`, `X.call(`: a name that begins a line, and markup of arguments behind it; or anywhere `X[ARGS]{`
+/// and `X.call(key=`.
 fn before_markup(before: &str, after: &str) -> bool {
     let line = before.rsplit('\n').next().unwrap_or(before);
     let markup = after.trim_start().to_ascii_lowercase();
     let close = markup.find(['>', ']']).unwrap_or(0);
     let speaks = ["arg", "param", "call"].iter().any(|word| markup[..close].contains(word));
-    line.trim().is_empty() && (markup.starts_with(['<', '[']) && speaks || markup.starts_with(".call("))
+    let is_object = || after.starts_with('[') && markup[close..].starts_with("]{");
+    let applied = markup.strip_prefix(".call(");
+    speaks && is_object()
+        || applied.is_some_and(begins_with_key)
+        || line.trim().is_empty() && (markup.starts_with(['<', '[']) && speaks || applied.is_some())
 }
 
 /// `X{"key": …`, `[X] {"key": …`, or the object in the next line, where the name begins a line or follows a sign of markup.
@@ -380,8 +353,10 @@ fn before_object(before: &str, after: &str) -> bool {
     let gap = &after[..after.len() - object.len()];
     let Some(inside) = object.strip_prefix('{').filter(|_| gap.len() <= 2) else { return false };
     let line = before.rsplit('\n').next().unwrap_or(before);
-    let begins = line.trim().is_empty() || line.ends_with(['>', ':', ']', '|', '=']);
     let inside = inside.trim_start();
+    // No text has a quoted key and a brace right behind a word.
+    let is_glued = gap.is_empty() && member(inside).is_some();
+    let begins = is_glued || line.trim().is_empty() || line.ends_with(['>', ':', ']', '|', '=']);
     let key = inside.trim_start_matches(is_name_character);
     let has_key = key.len() < inside.len() && key.starts_with(':');
     let is_empty = inside.starts_with('}') && (gap.is_empty() || line.trim().is_empty());
@@ -407,11 +382,7 @@ fn is_applied(before: &str, after: &str) -> bool {
         return false;
     }
     let inside = inside.trim_start();
-    let value = inside.trim_start_matches(is_name_character);
-    let has_key = value.len() < inside.len() && {
-        let value = value.trim_start();
-        value.starts_with('=') && !value.starts_with("==")
-    };
+    let has_key = begins_with_key(inside);
     let rest = inside.strip_prefix(')');
     let begins =
         line.trim_start_matches(['[', ' ']).is_empty() || line.ends_with(['[', '>', '.', ':', '-', '*']);
@@ -422,6 +393,37 @@ fn is_applied(before: &str, after: &str) -> bool {
         });
     let is_open = line.is_empty() || line.ends_with(['[', '>', ',', ';', '|', ']', ')', ':']);
     has_key || stands_alone || is_open && inside.starts_with(['"', '\'', '{'])
+}
+
+/// `key=`, as the arguments of an application begin that have names.
+fn begins_with_key(inside: &str) -> bool {
+    let value = inside.trim_start_matches(is_name_character);
+    let is_given = |value: &str| value.starts_with('=') && !value.starts_with("==");
+    value.len() < inside.len() && is_given(value.trim_start())
+}
+
+/// Whether the name between these texts is that of a call which a code fence begins with, as one is shown: an object with
+/// name and arguments, or in the first line an application with named arguments or what a label stands before. The line that
+/// opens the fence says what is in it.
+pub(super) fn heads_fence(before: &str, name: &str, after: &str) -> bool {
+    let opened = before
+        .rsplit_once("```")
+        .filter(|(outer, _)| outer.trim_end_matches(' ').ends_with('\n') || outer.is_empty());
+    let Some((info, content)) = opened.and_then(|(_, fence)| fence.split_once('\n')) else { return false };
+    if info.trim().is_empty() {
+        return false;
+    }
+    let content = content.trim_start_matches(['[', ' ', '\t', '\r', '\n']);
+    if content.starts_with('{') {
+        return is_call_object(&[content, name, after].concat());
+    }
+    let applied = after.strip_prefix('(').map(str::trim_start);
+    let is_applied = applied.is_some_and(|inside| inside.starts_with(')') || begins_with_key(inside));
+    !content.contains('\n')
+        && (is_applied && matches!(content, "" | "print(")
+            || is_labelled(content, after)
+            || before_label(content, after)
+            || before_object(content, after))
 }
 
 #[cfg(test)]
@@ -446,6 +448,8 @@ mod tests {
             ("look</tool_call>", true),
             ("< tool_call>look\n<arg_key>", true),
             ("look.call(q=1)", true),
+            ("<|tag|look.call(q=1)", true),
+            ("then look.call(q)", false),
             ("<invoke name=“look”>", true),
             ("<|OPEN|>CALL TOOL=\"look\"", true),
             ("[tool_calls]look[args]{", true),
@@ -501,6 +505,21 @@ mod tests {
             ("call:look{q:1}", true),
             ("look\n{\"q\": 1}", true),
             ("I look {\"q\": 1}", false),
+            ("I look{\"q\": 1}", true),
+            ("I look{1}", false),
+            ("<use look>{\"q\": 1}", true),
+            ("\"name\": \"look\", \"arguments\": {\"q\": 1}}", true),
+            ("{\"nme\": \"look\", \"args\": {}}", true),
+            ("{\"name\": \"look, \"arguments\": {}}", true),
+            ("[\"look\", \"parameters\": {\"type\": \"object\"}]", false),
+            ("call name=\"look\"><q>1</q>", true),
+            ("title=\"look\">", false),
+            ("TOOL_CALLS]look[ARGS]{\"q\": 1}", true),
+            (", look[args] = 1", false),
+            ("ction: look\nAction Input: {\"q\": 1}", true),
+            ("Action look\nInput: {}", true),
+            ("✿ look\n✿ARGS✿ {\"q\": 1}", true),
+            ("We look\nand input { a }", false),
             ("look {braces}", false),
             ("look(q=\"a\")", true),
             ("[look(q=1), look()]", true),
@@ -540,36 +559,6 @@ mod tests {
                 })
             });
             assert_eq!(found, expected, "{text}");
-        }
-    }
-
-    #[test]
-    fn every_marker_of_calls_has_a_sign() {
-        let markers = call_markers();
-        assert!(markers.len() > 60, "only {} markers", markers.len());
-        assert!(markers.iter().all(|marker| has_sign(marker)), "{markers:?}");
-    }
-
-    #[test]
-    fn a_marker_of_calls_is_one_in_other_letters_too() {
-        for (text, expected) in [
-            ("<TOOL_CALL>{", true),
-            ("< tool_call>", true),
-            ("<tool-call>", true),
-            ("<tool\\_call>", true),
-            ("</tool_call>", true),
-            ("<|tool▁calls▁begin|>", true),
-            ("<Function=f>", true),
-            ("[tool_calls][", true),
-            ("<arg_key>q", true),
-            ("<FUNCTION name=\"f\">", true),
-            ("<function>", false),
-            ("<parameter name=\"q\">", false),
-            ("<tool>", false),
-            ("[args]", false),
-            ("< 4 tool_calls", false),
-        ] {
-            assert_eq!(is_call_marker(text), expected, "{text}");
         }
     }
 

@@ -16,6 +16,7 @@ mod literals;
 mod matching;
 mod outside;
 mod pool;
+mod signs;
 mod skipping;
 mod tags;
 mod unread;

@@ -25,6 +25,8 @@ pub(crate) struct Unread {
     /// Where the text begins in the input.
     pub(super) start: usize,
     pub(crate) place: UnreadPlace,
+    /// Whether a code fence begins with it, so that it is shown as a call and is no part of a program.
+    pub(crate) is_shown: bool,
 }
 
 /// Where text stands that looks like a call.

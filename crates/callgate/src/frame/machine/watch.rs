@@ -7,12 +7,14 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use super::super::Compiled;
+use super::super::call_markers::is_call_marker;
 use super::super::expression::{AskedFormats, bared, begins_application};
 use super::super::likeness::{
-    LOOK_AHEAD, LOOK_BACK, is_call_element, is_call_marker, is_call_object, is_called, is_name_character,
-    named,
+    LABEL_WORDS, LOOK_AHEAD, LOOK_BACK, before_label, heads_fence, is_call_element, is_call_object,
+    is_called, is_name_character, named,
 };
 use super::super::region::Surroundings;
+use super::signs::{ALPHANUMERIC, BESIDE, IGNORED, NAMES, NEIGHBOURS, SIGNS};
 use super::tags::is_of_document;
 use super::unread::{TextHead, Unread, UnreadPlace};
 use crate::bytes::character_start;
@@ -29,51 +31,8 @@ const KEPT: usize = 2 * LOOK_BACK + 4;
 /// The longest header of a response.
 const HEADER: usize = 32;
 
-/// The bytes of which one stands beside the name of every call: before it, but for quotes and white space, or behind it, but
-/// for another word at most.
-const SIGNS: [u8; 9] = *b"<>=:]{[(`";
-
-/// How many words before a sign may be a name.
-const NEAR: usize = 2;
-
-/// Per byte, whether it is an ASCII character of names.
-const NAMES: [bool; 256] = {
-    let mut table = [false; 256];
-    let mut byte = 0;
-    while byte < 128 {
-        table[byte] = (byte as u8).is_ascii_alphanumeric() || matches!(byte as u8, b'_' | b'-' | b'.');
-        byte += 1;
-    }
-    table
-};
-
-/// A byte of a name that may stand right beside punctuation, and a letter or digit of ASCII.
-const BESIDE: u8 = 1;
-const ALPHANUMERIC: u8 = 2;
-
-/// Per byte, which of these it is.
-const NEIGHBOURS: [u8; 256] = {
-    let mut table = [0; 256];
-    let mut byte = 0;
-    while byte < table.len() {
-        let is_beside = byte as u8 != b'.' && NAMES[byte] || byte >= 128;
-        let is_alphanumeric = (byte as u8).is_ascii_alphanumeric();
-        table[byte] = (is_beside as u8 * BESIDE) | (is_alphanumeric as u8 * ALPHANUMERIC);
-        byte += 1;
-    }
-    table
-};
-
-/// Per byte, whether it is an ASCII character that says nothing by itself.
-const IGNORED: [bool; 256] = {
-    let mut table = [false; 256];
-    let mut byte = 0;
-    while byte < 128 {
-        table[byte] = !NAMES[byte] && !matches!(byte as u8, b'`' | b'{' | b'<' | b'[');
-        byte += 1;
-    }
-    table
-};
+/// How many words before a sign may be a name: one behind which the label of arguments stands, at most.
+const NEAR: usize = 1 + LABEL_WORDS;
 
 /// Punctuation that calls have.
 #[derive(Clone, Copy, Debug)]
@@ -327,7 +286,7 @@ impl Watch {
         let is_seen = place != UnreadPlace::Dead || self.sees_dead;
         if is_seen && self.found.iter().all(Option::is_none) {
             let start = span.start;
-            let mut unread = Unread { text: String::new(), span, names: 1, start, place };
+            let mut unread = Unread { text: String::new(), span, names: 1, start, place, is_shown: false };
             match start.checked_sub(self.start) {
                 Some(at) => unread.keep(&self.text[at..], start),
                 None => unread.keep(self.head.text(), start),
@@ -371,6 +330,10 @@ impl Watch {
                 // What stands in code is not called.
                 let before = &self.text[from..from.max(at - self.start)];
                 let code = memchr::memrchr(b'`', before.as_bytes()).filter(|_| place != UnreadPlace::Dead);
+                let span = code.and_then(|end| self.labelled_span(from, from + end));
+                if let Some(name) = span {
+                    self.found(name.start, name.end);
+                }
                 self.looked = self.start + code.map_or(from, |at| from + at + 1);
                 self.skip_started_word();
             }
@@ -384,6 +347,16 @@ impl Watch {
                 return;
             }
         }
+    }
+
+    /// The name of a tool in a code span that ends with this backtick, if the label of arguments stands below it: what is
+    /// marked as code there is only the name.
+    fn labelled_span(&self, from: usize, end: usize) -> Option<Range<usize>> {
+        let start = from + memchr::memrchr(b'`', &self.text.as_bytes()[from..end])? + 1;
+        self.registry.as_ref()?.get(&self.text[start..end])?;
+        let begin = character_start(&self.text, start.saturating_sub(LOOK_BACK));
+        let ahead = character_start(&self.text, end + LOOK_AHEAD);
+        before_label(&self.text[begin..start - 1], &self.text[end..ahead]).then_some(start..end)
     }
 
     /// Of tags that had not come to their end when they were noted, those of documents are told now.
@@ -537,8 +510,12 @@ impl Watch {
         let rest = &self.text[end..];
         let is_header = is_first
             && (rest.starts_with('\n') && self.sees_dead || rest.trim_end().is_empty() && self.is_finished);
-        if is_called || is_header {
+        let is_shown = self.place == UnreadPlace::Fence && heads_fence(before, &self.text[start..end], after);
+        if is_called || is_header || is_shown {
             self.found(start, end);
+            if let Some(unread) = self.found[self.place as usize].as_mut() {
+                unread.is_shown |= is_shown;
+            }
         }
     }
 
@@ -578,7 +555,9 @@ impl Watch {
                 let line = self.text[begin..from].find('\n').filter(|_| begin > 0);
                 let begin = line.map_or(begin, |at| begin + at + 1);
                 let start = self.start + begin;
-                let mut unread = Unread { text: String::new(), span, names: 1, start, place: self.place };
+                let place = self.place;
+                let mut unread =
+                    Unread { text: String::new(), span, names: 1, start, place, is_shown: false };
                 unread.keep(&self.text[begin..], start);
                 *found = Some(Box::new(unread));
             }

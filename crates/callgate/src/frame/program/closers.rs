@@ -53,6 +53,7 @@ impl Compiler {
                     // The bracket of a list may be missing by itself, whatever is written behind it.
                     Some(others) if all_end_a_list(piece.text, others) => {
                         self.bracket(b']');
+                        self.fence_inside(false);
                         let others: Vec<String> = others.iter().map(|other| other[1..].to_owned()).collect();
                         self.spelled_closer(record, &piece.text[1..], &others, is_first);
                     }

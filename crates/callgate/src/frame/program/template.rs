@@ -128,6 +128,9 @@ impl Compiler {
             self.bytes(record, gap);
         }
         if is_list {
+            if !fence {
+                self.fence_inside(true);
+            }
             self.bracket(b'[');
         }
         if closes_fence {
@@ -209,7 +212,7 @@ impl Compiler {
     }
 
     /// A code fence that the format does not write: its first line, or its last.
-    fn fence_inside(&mut self, opens: bool) {
+    pub(super) fn fence_inside(&mut self, opens: bool) {
         self.slip(|compiler| {
             compiler.emit(Op::Space);
             for byte in FENCE.bytes() {
