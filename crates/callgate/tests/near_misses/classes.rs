@@ -366,5 +366,4 @@ pub(crate) const OPEN: &[(&str, &str)] = &[
     ("a name in a namespace or in white space", "reploid0-plan"),
     ("two members of a kind", "command-r-plus"),
     ("two members of a kind", "tool-call-heading"),
-    ("closing brackets missing before the next call", "command-r-plus"),
 ];

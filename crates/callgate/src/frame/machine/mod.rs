@@ -9,6 +9,7 @@
 
 mod admission;
 mod around;
+mod behind;
 mod bodies;
 mod ends;
 mod forgiving;
