@@ -5,7 +5,7 @@
 
 mod support;
 
-use callgate::{Code, Finding, Gate, Profile, Record, RenderCall, Response};
+use callgate::{Code, Event, Finding, Gate, Profile, Record, RenderCall, Response};
 use serde_json::{Value, json};
 use support::guard::in_parallel;
 use support::{Feed, dialect_gate, excerpt, gate, profile, registry, response};
@@ -129,6 +129,17 @@ fn is_answered(response: &Response, text: &str) -> bool {
             .any(|finding| finding.span.is_some_and(|span| touches(span.start, span.end)))
 }
 
+/// Says so if a text is read otherwise byte by byte than as a whole.
+fn read_otherwise(record: &Record, feed: &Feed<'_>, text: &str, whole: &[Event<'static>]) -> Option<String> {
+    let is_other = feed.bytewise(text.as_bytes()) != whole;
+    is_other.then(|| format!("{} reads otherwise when cut: {}", record.name, excerpt(text)))
+}
+
+fn assert_none(faults: Vec<Vec<String>>) {
+    let faults: Vec<String> = faults.into_iter().flatten().collect();
+    assert!(faults.is_empty(), "{} faults\n{}", faults.len(), faults.join("\n"));
+}
+
 #[test]
 fn a_call_without_its_opener_is_said_whatever_dialect_is_asked_for() {
     let faults = in_parallel(Record::builtin(), |record| {
@@ -141,15 +152,12 @@ fn a_call_without_its_opener_is_said_whatever_dialect_is_asked_for() {
                 if !is_answered(&response(&whole), &text) {
                     faults.push(format!("{} says nothing about {}", record.name, excerpt(&text)));
                 }
-                if feed.bytewise(text.as_bytes()) != whole {
-                    faults.push(format!("{} reads otherwise when cut: {}", record.name, excerpt(&text)));
-                }
+                faults.extend(read_otherwise(record, &feed, &text, &whole));
             }
         }
         faults
     });
-    let faults: Vec<String> = faults.into_iter().flatten().collect();
-    assert!(faults.is_empty(), "{} faults\n{}", faults.len(), faults.join("\n"));
+    assert_none(faults);
 }
 
 #[test]
@@ -428,15 +436,12 @@ fn no_call_runs_without_the_arguments_that_were_written() {
                 if let Some(call) = response(&whole).calls.iter().find(|call| is_lost(&call.arguments)) {
                     faults.push(format!("{} runs {} from {}", record.name, call.arguments, excerpt(&text)));
                 }
-                if feed.bytewise(text.as_bytes()) != whole {
-                    faults.push(format!("{} reads otherwise when cut: {}", record.name, excerpt(&text)));
-                }
+                faults.extend(read_otherwise(record, &feed, &text, &whole));
             }
         }
         faults
     });
-    let faults: Vec<String> = faults.into_iter().flatten().collect();
-    assert!(faults.is_empty(), "{} faults\n{}", faults.len(), faults.join("\n"));
+    assert_none(faults);
 }
 
 #[test]
