@@ -1,7 +1,9 @@
 //! The registry: the tools a model may call, one source for validation, prompts, messages and examples.
 
+mod forms;
 mod tolerant;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -75,17 +77,19 @@ impl Tool {
     ///
     /// The forms differ only in where the fields stand and what the schema is called, so one reading serves all.
     pub fn from_value(entry: &Value) -> Result<Self, RegistryError> {
+        let (tool, doubt) = Tool::read(entry)?;
+        match doubt {
+            Some(doubt) => Err(RegistryError::new(RegistryErrorCode::BadShape, doubt).named(&tool.name)),
+            None => Ok(tool),
+        }
+    }
+
+    /// A tool, and what is doubtful about where its schema stands.
+    fn read(entry: &Value) -> Result<(Self, Option<Cow<'static, str>>), RegistryError> {
         let outer = entry
             .as_object()
             .ok_or_else(|| RegistryError::new(RegistryErrorCode::BadShape, "a tool must be an object"))?;
-        let (at, fields) = match outer.get("function") {
-            Some(Value::Object(function)) => ("/function", function),
-            Some(_) => {
-                return Err(RegistryError::new(RegistryErrorCode::BadShape, "`function` must be an object")
-                    .at("/function"));
-            }
-            None => ("", outer),
-        };
+        let (at, fields) = forms::fields(outer)?;
         let name = text_field(fields, at, "name")?.unwrap_or_default();
         if name.is_empty() {
             return Err(RegistryError::new(RegistryErrorCode::MissingName, "a tool must have a name").at(at));
@@ -106,18 +110,10 @@ impl Tool {
             Some(Value::String(permission)) => Some(permission.clone()),
             Some(_) => return Err(named(wrong_field(at, "permission", "a string"))),
         };
-        let parameters = SCHEMA_FIELDS
-            .iter()
-            .find_map(|field| fields.get(*field))
-            .filter(|schema| !schema.is_null())
-            .cloned()
-            .unwrap_or_else(|| json!({"type": "object", "properties": {}}));
-        Ok(Tool { name, description, parameters, dangerous, permission })
+        let (parameters, doubt) = forms::schema(fields);
+        Ok((Tool { name, description, parameters, dangerous, permission }, doubt))
     }
 }
-
-/// What the different tool lists call the schema of the arguments.
-const SCHEMA_FIELDS: &[&str] = &["parameters", "input_schema", "inputSchema"];
 
 fn text_field(fields: &Map<String, Value>, at: &str, field: &str) -> Result<Option<String>, RegistryError> {
     match fields.get(field) {
@@ -180,15 +176,15 @@ impl Registry {
         Registry::from_value(&parse(text)?)
     }
 
-    /// The tools of a list: an array, or an object with the array `tools`. The entries may be in the form of OpenAI
-    /// (chat or Responses), Anthropic, MCP, or plain `{name, description?, parameters, dangerous?, permission?}`.
+    /// The tools of a list: an array, or an object with the array `tools`, as a request or an answer of a server may have it.
+    /// The entries may be in the form of OpenAI (chat or Responses), Anthropic, Gemini, Bedrock, MCP, or plain `{name, description?, parameters, dangerous?, permission?}`.
     ///
     /// Descriptions may be missing, since lists of others often lack them and the gate does not need them. A name that
     /// stands twice is an error: whoever reads the list could take either entry for the tool.
     pub fn from_value(list: &Value) -> Result<Self, RegistryError> {
-        let entries = entries(list)?;
+        let entries = forms::entries(list)?;
         let mut registry = Registry::new();
-        for (index, entry) in entries.iter().enumerate() {
+        for (index, entry) in entries.into_iter().enumerate() {
             Tool::from_value(entry).and_then(|tool| registry.put(tool)).map_err(|mut error| {
                 error.index = Some(index);
                 error
@@ -328,20 +324,6 @@ fn parse(text: &str) -> Result<Value, RegistryError> {
         let mut rejection = RegistryError::new(RegistryErrorCode::BadJson, "the tool list is not valid JSON");
         rejection.line_column = Some((error.line(), error.column()));
         rejection
-    })
-}
-
-/// The entries of a tool list.
-fn entries(list: &Value) -> Result<&Vec<Value>, RegistryError> {
-    let entries = match list {
-        Value::Object(fields) => fields.get("tools").and_then(Value::as_array),
-        other => other.as_array(),
-    };
-    entries.ok_or_else(|| {
-        RegistryError::new(
-            RegistryErrorCode::BadShape,
-            "a tool list must be an array of tools, or an object with the array `tools`",
-        )
     })
 }
 

@@ -4,10 +4,10 @@ mod coerce;
 mod exact;
 mod example;
 mod graph;
-mod nullable;
 pub(crate) mod outline;
 mod problem;
 mod quick;
+mod spell_out;
 mod text;
 mod types;
 mod usual;
@@ -17,7 +17,7 @@ use std::fmt;
 use std::ops::Deref;
 
 use jsonschema::error::ValidationErrorKind;
-use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
+use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde_json::Value;
 
 use crate::effort::Effort;
@@ -107,7 +107,7 @@ impl CompiledSchema {
     /// refers to anything outside itself, has a pattern that cannot run in linear time, or asks for unbounded work.
     pub fn compile(schema: &mut Value) -> Result<Self, RegistryError> {
         graph::measure(schema)?;
-        nullable::spell_out(schema);
+        spell_out::spell_out(schema);
         if !schema.is_object() && !schema.is_boolean() {
             return Err(bad_schema("a schema must be an object, or true or false"));
         }
@@ -329,30 +329,14 @@ fn bad_schema(message: impl Into<String>) -> RegistryError {
 const PATTERN_SIZE: usize = 1 << 20;
 
 fn compile_schema(schema: &Value) -> Result<Validator, RegistryError> {
-    let build = |draft: Option<Draft>| {
-        let mut options =
-            jsonschema::options().offline().should_validate_formats(false).with_pattern_options(
-                PatternOptions::regex().size_limit(PATTERN_SIZE).dfa_size_limit(PATTERN_SIZE),
-            );
-        if let Some(draft) = draft {
-            options = options.with_draft(draft);
-        }
-        options.build(schema)
-    };
-    let first = match build(None) {
-        Ok(validator) => return Ok(validator),
-        Err(error) => error,
-    };
-    // A schema that does not say its draft is read by the newest one, unless it uses a keyword in the way of an
-    // older draft, in which case the newest draft rejects it at that keyword.
-    let says_draft = schema.get("$schema").is_some();
-    let keyword = first.instance_path().as_str().rsplit('/').next().unwrap_or_default().to_owned();
-    let older: &[Draft] = match keyword.as_str() {
-        "items" if !says_draft => &[Draft::Draft7, Draft::Draft4],
-        "exclusiveMinimum" | "exclusiveMaximum" if !says_draft => &[Draft::Draft4],
-        _ => &[],
-    };
-    older.iter().find_map(|draft| build(Some(*draft)).ok()).ok_or_else(|| explain(&first, &keyword))
+    let options = jsonschema::options()
+        .offline()
+        .should_validate_formats(false)
+        .with_pattern_options(PatternOptions::regex().size_limit(PATTERN_SIZE).dfa_size_limit(PATTERN_SIZE));
+    options.build(schema).map_err(|error| {
+        let keyword = error.instance_path().as_str().rsplit('/').next().unwrap_or_default().to_owned();
+        explain(&error, &keyword)
+    })
 }
 
 /// The validator's rejection of a schema, in the words of the registry.

@@ -48,6 +48,52 @@ mod lists {
     }
 
     #[test]
+    fn lists_of_other_services_give_the_same_tool() {
+        let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}});
+        let plain = json!({"name": "look", "description": "Looks.", "parameters": schema});
+        let group = json!({"functionDeclarations": [plain]});
+        let spec = json!({"toolSpec": {"name": "look", "inputSchema": {"json": schema}}});
+        for list in [
+            json!([group]),
+            json!({"tools": [group]}),
+            group.clone(),
+            json!({"tools": [{"function_declarations": [{"name": "look", "parametersJsonSchema": schema}]}]}),
+            json!({"toolConfig": {"tools": [spec]}}),
+            json!({"jsonrpc": "2.0", "id": 1, "result": {"tools": [{"name": "look", "inputSchema": schema}]}}),
+            json!({"functions": [plain]}),
+        ] {
+            for registry in [Registry::from_value(&list), Registry::tolerant(&list)] {
+                let registry = registry.unwrap_or_else(|error| panic!("{list}: {error}"));
+                assert_eq!(registry.get("look").map(|tool| &tool.parameters), Some(&schema), "{list}");
+                assert!(registry.notes().is_empty(), "{list}: {:?}", registry.notes());
+            }
+        }
+    }
+
+    #[test]
+    fn a_schema_in_an_odd_place_is_an_error_or_a_note() {
+        let properties = json!({"city": {"type": "string"}, "days": {"type": "integer"}});
+        let schema = json!({"type": "object", "properties": properties});
+        for tool in [
+            json!({"name": "look", "parameters": properties}),
+            json!({"name": "look", "paramters": schema}),
+            json!({"name": "look", "parameters": schema, "input_schema": {"type": "object"}}),
+        ] {
+            let error = Registry::from_value(&json!([tool])).err().unwrap_or_else(|| panic!("{tool}"));
+            assert_eq!(error.tool.as_deref(), Some("look"), "{tool}");
+            let registry =
+                Registry::tolerant(&json!([tool])).unwrap_or_else(|error| panic!("{tool}: {error}"));
+            assert_eq!(registry.notes().len(), 1, "{tool}: {:?}", registry.notes());
+            let compiled = registry.compiled("look").unwrap_or_else(|| panic!("{tool}"));
+            assert!(compiled.check(&json!({"city": "Oslo"}), ExtraArgs::Reject).is_empty(), "{tool}");
+            assert_eq!(compiled.check(&json!({"city": 7}), ExtraArgs::Reject).len(), 1, "{tool}");
+        }
+        // A keyword with one subschema is no property.
+        let list = json!([{"name": "look", "parameters": {"additionalProperties": {"type": "string"}}}]);
+        assert!(Registry::from_value(&list).is_ok());
+    }
+
+    #[test]
     fn own_fields_and_missing_ones() {
         let list = r#"[{"name": "rm", "dangerous": true, "permission": "FS_WRITE"}, {"name": "now", "parameters": null}]"#;
         let registry = Registry::from_json(list).unwrap();
@@ -344,6 +390,32 @@ mod schemas_are_untrusted {
         let tool = compiled(json!({"$schema": "http://json-schema.org/draft-07/schema#",
             "definitions": {"A": {"type": "integer"}}, "properties": {"v": {"$ref": "#/definitions/A"}}}));
         assert_eq!(tool.types("v"), Some(TypeSet::INTEGER));
+    }
+
+    #[test]
+    fn a_word_of_an_older_draft_takes_no_other_word_away() {
+        let older = [
+            json!({"type": "number", "minimum": 0, "exclusiveMinimum": true}),
+            json!({"type": "array", "items": [{"type": "string"}], "additionalItems": false}),
+        ];
+        for (older, wrong) in older.iter().flat_map(|older| {
+            let wrong = [
+                (json!({"const": "dry"}), json!("wet")),
+                (json!({"type": "array", "contains": {"enum": ["q"]}}), json!(["a"])),
+                (json!({"propertyNames": {"maxLength": 1}}), json!({"long": 1})),
+                (json!({"if": {"enum": ["a"]}, "then": {"maxLength": 0}}), json!("a")),
+                (json!({"type": "integer", "exclusiveMaximum": 5}), json!(7)),
+                (json!({"prefixItems": [true], "items": false}), json!([1, 2])),
+            ];
+            wrong.map(|wrong| (older, wrong))
+        }) {
+            let (schema, value) = wrong;
+            let tool = compiled(json!({"type": "object", "properties": {"x": older, "v": schema}}));
+            assert!(
+                !tool.check(&json!({"v": value}), ExtraArgs::Reject).is_empty(),
+                "{older} beside {schema}"
+            );
+        }
     }
 
     fn any_json() -> impl Strategy<Value = Value> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::{Registry, RegistryError, RegistryErrorCode, Tool, entries, parse};
+use super::{Registry, RegistryError, RegistryErrorCode, Tool, forms, parse};
 use crate::json::escape_pointer;
 use crate::schema::CompiledTool;
 
@@ -58,9 +58,9 @@ impl Registry {
     pub fn tolerant(list: &Value) -> Result<Self, RegistryError> {
         let mut registry = Registry::new();
         let mut notes = Vec::new();
-        for (index, entry) in entries(list)?.iter().enumerate() {
-            let tool = match Tool::from_value(entry) {
-                Ok(tool) => tool,
+        for (index, entry) in forms::entries(list)?.into_iter().enumerate() {
+            let (tool, doubt) = match Tool::read(entry) {
+                Ok(read) => read,
                 Err(mut error) => {
                     error.index = Some(index);
                     notes.push(format!("{error} The tool is left out."));
@@ -75,6 +75,7 @@ impl Registry {
             }
             let name = tool.name.escape_debug().to_string();
             let note = |what: String| format!("tool {index} `{name}`: {what}");
+            notes.extend(doubt.map(|doubt| note(doubt.into_owned())));
             registry.shelve(with_mercy(tool, &mut |what| notes.push(note(what)))?);
         }
         notes.truncate(NOTES);
@@ -134,6 +135,9 @@ fn translate(schema: &mut Value, note: &mut dyn FnMut(String)) {
                 if !is_named {
                     translate_type(members, &pointer, note);
                 }
+                if is_named && pointer.ends_with("/properties") {
+                    name_types(members, &pointer, note);
+                }
                 for (key, member) in members.iter_mut() {
                     let is_data = !is_named && (DATA.contains(&key.as_str()) || key == "type");
                     if !is_data {
@@ -143,6 +147,21 @@ fn translate(schema: &mut Value, note: &mut dyn FnMut(String)) {
                 }
             }
             _ => {}
+        }
+    }
+}
+
+/// Properties of which only the type is written.
+fn name_types(properties: &mut Map<String, Value>, pointer: &str, note: &mut dyn FnMut(String)) {
+    for (key, property) in properties.iter_mut().filter(|(_, property)| !property.is_object()) {
+        let is_type = |said: &str| TYPES.iter().any(|(name, _)| said.trim().eq_ignore_ascii_case(name));
+        match property.as_str().filter(|said| is_type(said)) {
+            Some(_) => *property = json!({"type": property.take()}),
+            None if property.is_boolean() => {}
+            None => {
+                note(format!("{property} at {pointer}/{} does not constrain", escape_pointer(key)));
+                *property = json!({});
+            }
         }
     }
 }

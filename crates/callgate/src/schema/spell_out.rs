@@ -1,4 +1,4 @@
-//! Nullable: `nullable: true`, as OpenAPI says it, in the words of JSON Schema.
+//! Spelling out: what OpenAPI and older drafts of JSON Schema say, in the words of the newest draft, which judges.
 
 use serde_json::{Map, Value, json};
 
@@ -8,8 +8,10 @@ const NAMED: &[&str] = &["properties", "patternProperties", "$defs", "definition
 /// The keywords whose values are data.
 const DATA: &[&str] = &["enum", "const", "default", "examples"];
 
-/// Lets every subschema that says `nullable: true` allow null.
+/// Says in the words of the newest draft that null is allowed, that a bound is excluded, and what the first items of a list
+/// are. A schema that names its draft is left to it, but for null, of which no draft knows.
 pub(super) fn spell_out(schema: &mut Value) {
+    let says_draft = schema.get("$schema").is_some();
     let mut open: Vec<(&mut Value, bool)> = vec![(schema, false)];
     while let Some((value, is_named)) = open.pop() {
         match value {
@@ -17,6 +19,11 @@ pub(super) fn spell_out(schema: &mut Value) {
             Value::Object(members) => {
                 if !is_named && members.get("nullable") == Some(&Value::Bool(true)) {
                     allow_null(members);
+                }
+                if !is_named && !says_draft {
+                    exclude(members, "minimum", "exclusiveMinimum");
+                    exclude(members, "maximum", "exclusiveMaximum");
+                    begin_list(members);
                 }
                 for (key, member) in members.iter_mut() {
                     if is_named || !DATA.contains(&key.as_str()) {
@@ -49,12 +56,37 @@ fn allow_null(schema: &mut Map<String, Value>) {
     }
 }
 
+/// A bound that an older draft excludes by a word beside it.
+fn exclude(schema: &mut Map<String, Value>, bound: &str, exclusive: &str) {
+    let Some(is_excluded) = schema.get(exclusive).and_then(Value::as_bool) else { return };
+    let Some(limit) = schema.get(bound).filter(|limit| limit.is_number()).cloned() else { return };
+    schema.remove(exclusive);
+    if is_excluded {
+        schema.remove(bound);
+        schema.insert(exclusive.to_owned(), limit);
+    }
+}
+
+/// The first items of a list, which older drafts give where newer ones say what the others are.
+fn begin_list(schema: &mut Map<String, Value>) {
+    if !schema.get("items").is_some_and(Value::is_array) || schema.contains_key("prefixItems") {
+        return;
+    }
+    let first = schema.remove("items").unwrap_or_default();
+    if first.as_array().is_some_and(|first| !first.is_empty()) {
+        schema.insert("prefixItems".to_owned(), first);
+    }
+    if let Some(others) = schema.remove("additionalItems") {
+        schema.insert("items".to_owned(), others);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn nullable_means_that_null_is_allowed() {
+    fn the_newest_draft_says_it_in_its_own_words() {
         for (said, meant) in [
             (json!({"type": "string", "nullable": true}), json!({"type": ["string", "null"]})),
             (json!({"type": ["string", "null"], "nullable": true}), json!({"type": ["string", "null"]})),
@@ -74,6 +106,23 @@ mod tests {
             (
                 json!({"default": {"type": "string", "nullable": true}}),
                 json!({"default": {"type": "string", "nullable": true}}),
+            ),
+            (json!({"minimum": 0, "exclusiveMinimum": true}), json!({"exclusiveMinimum": 0})),
+            (json!({"maximum": 1.5, "exclusiveMaximum": false}), json!({"maximum": 1.5})),
+            (json!({"minimum": 0, "exclusiveMinimum": 3}), json!({"minimum": 0, "exclusiveMinimum": 3})),
+            (json!({"exclusiveMinimum": true}), json!({"exclusiveMinimum": true})),
+            (
+                json!({"properties": {"minimum": {"minimum": 1, "exclusiveMinimum": true}}}),
+                json!({"properties": {"minimum": {"exclusiveMinimum": 1}}}),
+            ),
+            (
+                json!({"items": [{"type": "string"}], "additionalItems": false}),
+                json!({"prefixItems": [{"type": "string"}], "items": false}),
+            ),
+            (json!({"items": []}), json!({})),
+            (
+                json!({"$schema": "http://json-schema.org/draft-07/schema#", "items": [true]}),
+                json!({"$schema": "http://json-schema.org/draft-07/schema#", "items": [true]}),
             ),
         ] {
             let mut schema = said.clone();
