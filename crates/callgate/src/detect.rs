@@ -3,11 +3,13 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use serde::Serialize;
 
 use crate::dialect::Record;
+use crate::ending::FinishReason;
+use crate::event::{Call, Event};
 use crate::finding::Span;
 use crate::gate::Gate;
 use crate::profile::Profile;
@@ -21,6 +23,13 @@ use crate::trial::{Quality, Trial, trials};
 pub struct Detector {
     tools: Option<Registry>,
 }
+
+/// The gate of every dialect that is asked for by name, once it has been tried.
+static NAMED: LazyLock<Vec<NamedGate>> =
+    LazyLock::new(|| Record::builtin().iter().map(|record| (record, OnceLock::new())).collect());
+
+/// A dialect, and the gate that listens to it, if there can be one.
+type NamedGate = (&'static Record, OnceLock<Option<Gate>>);
 
 /// What one dialect reads in a text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -58,10 +67,30 @@ impl Detector {
         Detector { tools }
     }
 
-    /// What each dialect reads in a text, the best first. Dialects that find neither a call nor a rejection are left out,
-    /// and of those that read the same the first stands for all.
+    /// What each dialect reads in a text that ended like this, the best first. Dialects that find neither a call nor a
+    /// rejection are left out, and of those that read the same the first stands for all.
+    pub fn detect_ended(&self, text: &str, reason: FinishReason) -> Vec<Candidate> {
+        let mut candidates = self.ranked(text, reason, |_| true);
+        candidates.retain(|one| one.calls == 0 || one.heard || self.holds(one, text, reason));
+        candidates
+    }
+
+    /// The same of a text of which nobody says how it ended.
     pub fn detect(&self, text: &str) -> Vec<Candidate> {
-        self.ranked(text, |_| true)
+        self.detect_ended(text, FinishReason::Unknown)
+    }
+
+    /// Whether a dialect that is asked for reads its calls: it is never alone, since unmistakable markers of others count
+    /// beside it.
+    fn holds(&self, candidate: &Candidate, text: &str, reason: FinishReason) -> bool {
+        let named = NAMED.iter().find(|(record, _)| *record.name == *candidate.dialect);
+        let gate = named.and_then(|(record, gate)| gate.get_or_init(|| named_gate(record)).as_ref());
+        gate.is_some_and(|gate| calls(&self.listening(gate), text, reason).len() >= candidate.calls)
+    }
+
+    /// A gate that knows the tools.
+    fn listening(&self, gate: &Gate) -> Gate {
+        self.tools.as_ref().map_or_else(|| gate.clone(), |tools| gate.with_tools(tools.clone()))
     }
 
     /// The dialect to ask for by name, for a response in which nothing was read.
@@ -73,12 +102,14 @@ impl Detector {
         if !is_silent || !self.tools.as_ref().is_none_or(may_call) {
             return None;
         }
+        let (text, reason) = (&response.text, FinishReason::Unknown);
         let is_heard = |record: &Record| record.heads().iter().all(|(_, is_heard)| *is_heard);
-        self.ranked(&response.text, |record| !is_heard(record)).into_iter().find(|best| best.calls > 0)
+        let candidates = self.ranked(text, reason, |record| !is_heard(record)).into_iter();
+        candidates.filter(|one| one.calls > 0).find(|one| self.holds(one, text, reason))
     }
 
-    fn ranked(&self, text: &str, may_try: impl Fn(&Record) -> bool) -> Vec<Candidate> {
-        let trials = trials(self.tools.as_ref(), text, may_try);
+    fn ranked(&self, text: &str, reason: FinishReason, may_try: impl Fn(&Record) -> bool) -> Vec<Candidate> {
+        let trials = trials(self.tools.as_ref(), text, reason, may_try);
         let mut candidates: Vec<Candidate> = Vec::new();
         for trial in trials {
             let Some(candidate) = self.candidate(&trial, text) else { continue };
@@ -93,9 +124,8 @@ impl Detector {
         let claims =
             candidates.iter().filter(|one| one.calls > 0).flat_map(|one| one.claimed.iter().copied());
         let claims: BTreeSet<Span> = claims.collect();
-        let heard = self.auto().parse(text);
-        let heard: Vec<_> =
-            heard.calls.into_iter().map(|call| (call.name, call.arguments, call.span)).collect();
+        let heard = calls(&self.auto(), text, reason).into_iter();
+        let heard: Vec<_> = heard.map(|call| (call.name, call.arguments, call.span)).collect();
         for candidate in &mut candidates {
             candidate.heard = candidate.calls > 0 && candidate.read.iter().all(|read| heard.contains(read));
             candidate.left = claims.iter().map(|span| uncovered(*span, &candidate.claimed)).sum();
@@ -122,7 +152,7 @@ impl Detector {
             let profile = Profile::standard();
             Gate::of(profile, profile.policy(), None, auto.map(active).collect())
         });
-        self.tools.as_ref().map_or_else(|| gate.clone(), |tools| gate.with_tools(tools.clone()))
+        self.listening(gate)
     }
 
     fn candidate(&self, trial: &Trial, text: &str) -> Option<Candidate> {
@@ -186,6 +216,28 @@ impl Candidate {
         }
         parts.join(", ")
     }
+}
+
+/// The gate of a dialect that is asked for. Where the names of tools are the markers, there is none without a list, which
+/// takes the place of an empty one.
+fn named_gate(record: &Record) -> Option<Gate> {
+    let builder = Gate::builder().dialect(&record.name);
+    let builder = if record.known { builder.tools(Registry::default()) } else { builder };
+    builder.build().ok()
+}
+
+/// The calls that a gate reads in a text that ended like this.
+fn calls(gate: &Gate, text: &str, reason: FinishReason) -> Vec<Call> {
+    let mut calls = Vec::new();
+    let mut sink = |event: Event<'_>| {
+        if let Event::Call(call) = event {
+            calls.push(*call);
+        }
+    };
+    let mut session = gate.session();
+    session.push(text, &mut sink);
+    session.finish(reason, &mut sink);
+    calls
 }
 
 /// The places that a response takes for calls.

@@ -45,8 +45,7 @@ pub(crate) fn judge(rules: &Rules, attempt: &mut Attempt, effort: &mut Effort) -
         None => (None, None),
     };
     if rules.policy.duplicate_keys == DuplicateKeys::KeepLast {
-        // Whichever format wrote a key twice, its last value is kept where the arguments are judged.
-        attempt.findings.retain(|finding| finding.code != Code::DuplicateKey);
+        keep_last_members(attempt);
     }
     findings.append(&mut attempt.findings);
     judge_members(rules, attempt, name.as_deref(), &mut findings, &mut notes);
@@ -381,6 +380,23 @@ fn judge_duplicate(
         count: 1,
     });
     Some(text)
+}
+
+/// Lets the last of the members count that stand twice in the call itself, as a guess. Those in its arguments have a place
+/// of their own, and are decided on where the arguments are judged.
+fn keep_last_members(attempt: &mut Attempt) {
+    let is_repeated = |finding: &Finding| finding.code == Code::DuplicateKey;
+    let in_frame = attempt.findings.iter().filter(|one| is_repeated(one) && one.span.is_none()).count();
+    attempt.findings.retain(|finding| !is_repeated(finding));
+    if in_frame > 0 {
+        attempt.repairs.push(Repair {
+            code: RepairCode::DuplicateKey,
+            safety: Safety::Guess,
+            span: attempt.span.unwrap_or_else(|| Span::new(0, 0)),
+            late: true,
+            count: in_frame,
+        });
+    }
 }
 
 /// Whether arguments are written as nothing: an empty string or an empty list.

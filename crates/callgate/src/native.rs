@@ -48,7 +48,10 @@ struct Open {
     order: usize,
     draft: Draft,
     has_function: bool,
+    /// Whether its end was seen.
     done: bool,
+    /// Whether it came in a list of whole calls.
+    is_listed: bool,
     /// Members that structured calls do not have.
     strangers: Vec<String>,
 }
@@ -142,23 +145,29 @@ impl Native {
                     Some(Value::Null) | None => None,
                     Some(other) => Some(other.to_string()),
                 };
+                let written = || Some((text.as_ref()?, *places.get(index)?));
+                if let Some(((text, tape), place)) = written() {
+                    open.draft.findings.extend(repeated(text, tape, place));
+                }
                 match misplaced(function).or_else(|| second_name(call, function)) {
                     Some(finding) => open.draft.findings.push(finding),
                     None => open.strangers = strangers(call, function),
                 }
-                match function.get("arguments").or_else(|| function.get("parameters")) {
+                let arguments = function.get("arguments").or_else(|| function.get("parameters"));
+                open.done = arguments.is_some_and(says_something);
+                match arguments {
                     None | Some(Value::Null) => {}
                     Some(Value::String(text)) => open.read(rules, text, out),
                     Some(other) => {
-                        let place = places.get(index).copied();
-                        match text.as_ref().and_then(|(text, tape)| written_arguments(text, tape, place?)) {
+                        match written().and_then(|((text, tape), place)| written_arguments(text, tape, place))
+                        {
                             Some(written) => open.read(rules, written, out),
                             None => open.read(rules, &other.to_string(), out),
                         }
                     }
                 }
             }
-            open.done = true;
+            open.is_listed = true;
             self.open.push(open);
         }
         self.release(rules, out);
@@ -228,7 +237,15 @@ impl Open {
         let reader = Reader::new(Syntax::Json).with_depth(rules.policy.limits.depth).document();
         let mut draft = Draft::new(machine.next_attempt(), 1, 0);
         draft.begin_json(Box::new(reader), false, 0);
-        Open { index, order, draft, has_function: false, done: false, strangers: Vec::new() }
+        Open {
+            index,
+            order,
+            draft,
+            has_function: false,
+            done: false,
+            is_listed: false,
+            strangers: Vec::new(),
+        }
     }
 
     fn read(&mut self, rules: &Rules, arguments: &str, out: &mut Emitter<'_, '_>) {
@@ -251,10 +268,13 @@ impl Open {
         if !self.has_function {
             self.draft.findings.push(Finding::new(Code::MissingFunction));
         }
-        // A call that came whole has no arguments; of any other they may have been going to come.
-        let unwritten = (!self.done).then_some(Lacks::Closers);
+        // A call that came whole has no arguments, unless the output was cut: what a server has of a call by then is
+        // listed like a whole one. Of any other call they may have been going to come.
+        let is_over = self.done || self.is_listed && !reason.is_cut();
+        let unwritten = (!is_over).then_some(Lacks::Closers);
         let is_whole = self.draft.end_json(rules, reason, self.draft.raw_len, unwritten);
-        let (attempt, _) = self.draft.finish(Source::Provider { closed: self.done || is_whole });
+        let (attempt, _) =
+            self.draft.finish(Source::Provider { closed: self.done || self.is_listed || is_whole });
         Attempt { strangers: self.strangers, ..attempt }
     }
 }
@@ -267,13 +287,45 @@ fn written_arguments<'t>(text: &'t str, tape: &Tape, call: usize) -> Option<&'t 
     Some(tape.raw(text, arguments))
 }
 
+/// Whether something was written for the arguments.
+fn says_something(arguments: &Value) -> bool {
+    match arguments {
+        Value::Null => false,
+        Value::String(text) => !text.trim().is_empty(),
+        _ => true,
+    }
+}
+
+/// What is said of a whole call with members that stand twice. A policy may let the last of them count, but two tools are
+/// named by a call of none.
+fn repeated(text: &str, tape: &Tape, call: usize) -> Vec<Finding> {
+    let is = |child: &usize, word: &str| tape.key(text, *child).is_some_and(|key| key == word);
+    let functions = tape.children(call).filter(|child| is(child, "function"));
+    let objects: Vec<usize> = std::iter::once(call).chain(functions).collect();
+    let Some(node) = objects.iter().find_map(|object| tape.repeated_member(text, *object)) else {
+        return Vec::new();
+    };
+    let key = tape.key(text, node).unwrap_or_default();
+    let message = format!("the member `{}` stands twice in one call", shortened(&key));
+    let mut findings = vec![Finding::new(Code::DuplicateKey).message(message)];
+    let members = objects.iter().flat_map(|object| tape.children(*object));
+    let mut names = members.filter(|child| is(child, "name")).filter_map(|name| tape.string(text, name));
+    let first = names.next();
+    if names.any(|name| Some(&name) != first.as_ref()) {
+        findings.push(two_tools());
+    }
+    findings
+}
+
 /// A rejection if a whole call names another tool beside its function.
 fn second_name(call: &Value, function: &Value) -> Option<Finding> {
     let name = function.get("name").and_then(Value::as_str);
     let mut named = NAMING.iter().flat_map(|key| [call.get(*key), function.get(*key)]).flatten();
-    named
-        .any(|other| other.is_string() && other.as_str() != name)
-        .then(|| Finding::new(Code::Ambiguous).message("the call names two tools, so neither was run"))
+    named.any(|other| other.is_string() && other.as_str() != name).then(two_tools)
+}
+
+fn two_tools() -> Finding {
+    Finding::new(Code::Ambiguous).message("the call names two tools, so neither was run")
 }
 
 /// The members of a whole call that no provider writes.

@@ -88,9 +88,11 @@ impl Collector {
         let cut = |rejected: &Rejected| {
             rejected.findings.iter().any(|finding| finding.code == crate::Code::Truncated)
         };
-        let was_cut = reason.is_cut() && response.rejected.iter().any(cut);
+        let was_cut =
+            (reason.is_cut() || reason == FinishReason::Unknown) && response.rejected.iter().any(cut);
         response.finish_reason = if was_cut {
-            reason
+            // Where nobody said why it ended, the call that it ended in does.
+            if reason == FinishReason::Unknown { FinishReason::Length } else { reason }
         } else if !response.calls.is_empty() {
             FinishReason::ToolCalls
         } else if reason == FinishReason::ToolCalls {
@@ -100,7 +102,7 @@ impl Collector {
             reason
         };
         let is_corrected = response.finish_reason != reason || !response.calls.is_empty();
-        if if was_cut { reason == FinishReason::Length } else { is_corrected } {
+        if if was_cut { response.finish_reason == FinishReason::Length } else { is_corrected } {
             response.finish_word = None;
         }
         // A word that says no more than the reason does is not kept twice.

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::bytes::character_start;
 use crate::ending::FinishReason;
 use crate::event::{Call, Event};
-use crate::finding::Span;
+use crate::finding::{Code, Finding, Span};
 use crate::frame::Compiled;
 use crate::frame::machine::Machine;
 use crate::ledger::{Emitter, Ledger};
@@ -46,6 +46,8 @@ pub struct Session {
     partial: Vec<u8>,
     /// How many bytes of the response have come.
     length: usize,
+    /// What the provider sent as reasoning apart from the text, read only to say what stands in it.
+    thought: Option<Box<Session>>,
 }
 
 /// What one response has cost, counted and not timed.
@@ -80,6 +82,7 @@ impl Session {
             native: Native::default(),
             partial: Vec::new(),
             length: 0,
+            thought: None,
         }
     }
 
@@ -188,9 +191,12 @@ impl Session {
     }
 
     /// Passes on reasoning that the provider sent apart from the text. It is no part of the text, so it takes no bytes of
-    /// it and nothing in it is read.
+    /// it and nothing in it is a call; one that stands in it is said at the end.
     pub fn reasoning(&mut self, text: &str, sink: &mut dyn FnMut(Event<'_>)) {
         sink(Event::Reasoning { text: text.into(), span: Span::new(0, 0) });
+        let gate = &self.gate;
+        let thought = self.thought.get_or_insert_with(|| Box::new(Session::unwatched(gate.clone())));
+        thought.push(text, &mut |_| {});
     }
 
     /// Reads one delta of a structured provider call.
@@ -247,6 +253,9 @@ impl Session {
         if let Some(finding) = unread.and_then(|unread| trial::finding(&gate.rules, &unread)) {
             out.finding(finding);
         }
+        if let Some(finding) = self.thought.take().and_then(|thought| calls_in_thought(*thought)) {
+            out.finding(finding);
+        }
         out.pass_over(self.length);
         self.native.finish(&gate.rules, reason, &mut out);
         out.finish(&gate.rules, reason);
@@ -278,6 +287,18 @@ impl Session {
     pub fn completed(&self) -> impl Iterator<Item = &str> {
         self.ledger.completed()
     }
+}
+
+/// What is said of calls in reasoning that came apart from the text. It has no place in the text.
+fn calls_in_thought(thought: Session) -> Option<Finding> {
+    let mut calls = 0;
+    thought.finish(FinishReason::Unknown, &mut |event| match event {
+        Event::Call(_) => calls += 1,
+        // Without a name it may be something that only looks like the beginning of a call.
+        Event::Rejected(rejected) if rejected.name.is_some() => calls += 1,
+        _ => {}
+    });
+    (calls > 0).then(|| Finding { count: calls, ..Finding::new(Code::CallInReasoning) })
 }
 
 /// Reads text while there is work left for it. The bytes of a response count as work, so it ends at the byte with which

@@ -80,7 +80,7 @@ pub(crate) fn unread_writing(record: &Record) -> Option<String> {
         // What a format cannot write is an error of its own.
         let written = record.render(&[call(None)], None, None);
         let written = written.or_else(|_| record.render(&[call(Some("a1b2c3d4e"))], None, None)).ok()?;
-        let response = read(Some(registry.clone()), compiled.clone(), &written);
+        let response = read(Some(registry.clone()), compiled.clone(), &written, FinishReason::Unknown);
         let is_same = matches!(&response.calls[..], [call] if call.name == name && call.value() == *value);
         (!is_same).then_some(written)
     })
@@ -92,7 +92,7 @@ fn reader(rules: &Rules, text: &str) -> Option<&'static str> {
         let mut chosen = rules.dialects.iter().filter(|active| active.chosen);
         chosen.any(|active| active.record.name == record.name)
     };
-    let trials = trials(rules.registry.as_ref(), text, |record| !is_asked(record));
+    let trials = trials(rules.registry.as_ref(), text, FinishReason::Unknown, |record| !is_asked(record));
     let readings = trials.filter_map(|trial| Some((trial.quality(text)?, trial.record)));
     // The first of equals is taken: the order of the files is the rank.
     let best = readings.reduce(|best, next| if next.0 > best.0 { next } else { best });
@@ -109,10 +109,11 @@ pub(crate) struct Trial {
 /// by whether it is that of certain models, and by what was left over.
 pub(crate) type Quality = (usize, usize, bool, bool, Reverse<usize>);
 
-/// What every dialect for which the test holds reads of a text.
+/// What every dialect for which the test holds reads of a text that ended like this.
 pub(crate) fn trials(
     registry: Option<&Registry>,
     text: &str,
+    reason: FinishReason,
     may_try: impl Fn(&Record) -> bool,
 ) -> impl Iterator<Item = Trial> {
     // Where the names of tools are the markers, nothing is read without them.
@@ -121,7 +122,7 @@ pub(crate) fn trials(
         let compiled = compiled.get_or_init(|| alone(record));
         // Nearly all dialects open their calls otherwise, and need not read the text to find none.
         let may_read = compiled.openers.may_open_call(&compiled.program, text);
-        may_read.then(|| Trial { record, response: read(registry.cloned(), compiled.clone(), text) })
+        may_read.then(|| Trial { record, response: read(registry.cloned(), compiled.clone(), text, reason) })
     })
 }
 
@@ -155,15 +156,20 @@ impl Trial {
 }
 
 /// What a dialect makes of a text if it was asked for by name.
-fn read(registry: Option<Registry>, Alone { program, openers, dialects }: Alone, text: &str) -> Response {
+fn read(
+    registry: Option<Registry>,
+    Alone { program, openers, dialects }: Alone,
+    text: &str,
+    reason: FinishReason,
+) -> Response {
     let rules =
         Rules { registry, policy: Policy::default(), dialects, error_codes: &[], rejects_empty: false };
     let mut collector = Response::collector();
     let mut session = Session::unwatched(Arc::new(Compiled { program, openers, rules }));
     let mut sink = |event: Event<'_>| collector.push(event);
     session.push(text, &mut sink);
-    session.finish(FinishReason::Unknown, &mut sink);
-    collector.finish(FinishReason::Unknown)
+    session.finish(reason, &mut sink);
+    collector.finish(reason)
 }
 
 fn alone(record: &Record) -> Alone {
@@ -255,7 +261,8 @@ mod tests {
                         continue;
                     }
                     passed += 1;
-                    let response = read(Some(registry.clone()), compiled.clone(), &text);
+                    let response =
+                        read(Some(registry.clone()), compiled.clone(), &text, FinishReason::Unknown);
                     let nothing = response.calls.is_empty() && response.rejected.is_empty();
                     assert!(nothing, "{}: {text}", record.name);
                 }
@@ -286,8 +293,8 @@ mod tests {
                     record.render(&calls, None, None)
                 };
                 let Ok(text) = write(Some("a1b2c3d4e")).or_else(|_| write(None)) else { continue };
-                let plain = read(Some(registry.clone()), alone(record), &text);
-                let slips = read(Some(registry.clone()), twins.clone(), &text);
+                let plain = read(Some(registry.clone()), alone(record), &text, FinishReason::Unknown);
+                let slips = read(Some(registry.clone()), twins.clone(), &text, FinishReason::Unknown);
                 tried += 1;
                 assert_eq!(plain.calls.len(), turn.len(), "{}: {text}", record.name);
                 // Calls that stand side by side are one frame with slips, so that their places may differ.

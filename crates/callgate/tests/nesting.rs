@@ -275,6 +275,24 @@ const FORMS: &[Form] = &[
         |text| in_json(&Value::from(text).to_string()),
         &["{\"note\": \"K\"}", "{\"note\": \"{\\\"inner\\\": K}\"}"],
     ),
+    (
+        "escaped in a sentence",
+        |text| in_json(text).filter(|string| string.contains("\\\"")),
+        &["The file holds: \"K\" as you see.", "So \"see K there\".", "As in \"a: K", "\"b\" and then K"],
+    ),
+    (
+        "escaped in the arguments of Python",
+        in_python,
+        &[
+            "note(text='K')",
+            "print('K')",
+            "write(path='a', content='K')\n",
+            "So: files.write('a', {'b': (1, 2)}, 'K')",
+            "x = note(\n  text='K',\n)",
+        ],
+    ),
+    ("raw in the arguments of Python", |text| raw_in('\'')(text), &["note(text='K')", "print( 'K')"]),
+    ("escaped in the arguments of JavaScript", in_json, &["note(\"K\")", "await write(\"a\", \"K\");"]),
 ];
 
 /// The gates of one inner dialect: among all, by name, and a profile whose own format it is.
@@ -389,11 +407,17 @@ const AFTER_VALUES: &[&str] = &[
     "I'll call it [as you said], don't worry:\nK\n",
     "{\n\nK\n",
     "Set {a, b} and (c\n\nK\n",
+    "Call f(x), g(\"a\") and h(b='c').\nK\n",
+    "In the hall('s end) or ('80s music:\nK\n",
+    "So rock('n'roll) it is, f(x=1\n\nand then\nK\n",
 ];
 
 #[test]
 fn c05_a_call_after_a_value_or_a_quote_in_prose_still_runs() {
-    let auto: Vec<_> = INNER.iter().filter(|(_, call)| runs(&GATES[&("strict", "auto")], call)).collect();
+    // What goes on with a header that the prompt began is a call at the start of a response only.
+    let begins = |call: &str| call.starts_with(['<', '[', ']', '`']);
+    let is_heard = |call: &str| begins(call) && runs(&GATES[&("strict", "auto")], call);
+    let auto: Vec<_> = INNER.iter().filter(|(_, call)| is_heard(call.trim_start())).collect();
     assert!(auto.len() >= 40, "only {} dialects listen by themselves", auto.len());
     let mut faults: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     for (record, call) in auto {

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::event::Call;
 use crate::gate::Gate;
 use crate::profile::ProfileView;
 use crate::response::Response;
@@ -62,6 +63,10 @@ fn openai_choice(response: &Response) -> Value {
     }
     let mut choice = json!({"index": 0, "message": message, "finish_reason": response.finish_reason.word()});
     let mut besides = json!({});
+    let about: Vec<Value> = response.calls.iter().filter_map(about_call).collect();
+    if !about.is_empty() {
+        besides["calls"] = Value::Array(about);
+    }
     if !response.rejected.is_empty() {
         besides["rejected"] = json!(response.rejected);
     }
@@ -75,6 +80,24 @@ fn openai_choice(response: &Response) -> Value {
         choice["callgate"] = besides;
     }
     choice
+}
+
+/// What is to be known about a call that came out, beside what it is, if there is anything.
+fn about_call(call: &Call) -> Option<Value> {
+    let mut about = json!({"id": call.id});
+    if !call.checked {
+        about["checked"] = Value::from(false);
+    }
+    if !call.repairs.is_empty() {
+        about["repairs"] = json!(call.repairs);
+    }
+    if !call.coercions.is_empty() {
+        about["coercions"] = json!(call.coercions);
+    }
+    if !call.findings.is_empty() {
+        about["findings"] = json!(call.findings);
+    }
+    about.as_object().is_some_and(|members| members.len() > 1).then_some(about)
 }
 
 /// JSON text in one line. In strings line breaks are escaped, so those that are left stand between values.

@@ -123,8 +123,9 @@ impl Gates {
 
     /// The dialect to ask for, if nothing came of a response.
     pub(super) fn hint(&self, gate: &Gate, response: &Response) -> Option<Candidate> {
-        // What looks like a call has been seen by then, so that plain text is not read again.
-        if !self.hints || response.findings.iter().all(|finding| finding.code != Code::LooksLikeACall) {
+        // What looks like a call, or names a tool, has been seen by then, so that plain text is not read again.
+        let is_like = response.findings.iter().any(|finding| finding.code == Code::LooksLikeACall);
+        if !self.hints || !is_like && gate.registry().is_none() {
             return None;
         }
         Detector::new(gate.registry().cloned()).hint(response)
@@ -170,6 +171,12 @@ impl Gates {
         let of_line = asked.model.and_then(|model| self.dialect_of(model));
         let of_all = || self.model.as_deref().and_then(dialect_of);
         Ok(of_line.or_else(of_all).into_iter().collect())
+    }
+
+    /// Whether a line leaves its dialect to a model of which none is known.
+    pub(super) fn has_unknown_model(&mut self, asked: Asked<'_>) -> bool {
+        let by_model = asked.dialect.is_none() && self.dialects.is_empty();
+        asked.model.filter(|_| by_model).is_some_and(|model| self.dialect_of(model).is_none())
     }
 
     /// The dialect of a model that a line names, looked up once.

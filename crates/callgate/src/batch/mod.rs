@@ -6,11 +6,13 @@
 
 mod form;
 mod gates;
+mod members;
 mod sessions;
 
 use serde_json::{Value, json};
 
 use crate::attempt::shortened;
+use crate::detect::Candidate;
 use crate::ending::FinishReason;
 use crate::event::Event;
 use crate::finding::{Code, Finding};
@@ -26,6 +28,7 @@ pub use sessions::{Conversation, Desk, OPERATIONS, event_line, finish_event, joi
 
 use form::one_line;
 use gates::Asked;
+use members::LineMembers;
 
 /// How deep JSON may be that is to be repaired.
 const DEPTH: usize = 128;
@@ -41,7 +44,7 @@ pub struct Outcome {
     pub response: Option<Response>,
     /// The dialect to ask for, where nothing was read that it would read.
     pub hint: Option<String>,
-    /// What was forgiven in the tool list that the line brought.
+    /// What is to be known about what the line asked for: what was forgiven in its tool list, a model that nobody knows.
     pub notes: Vec<String>,
 }
 
@@ -55,11 +58,20 @@ pub struct BatchLine<'t> {
 impl<'t> BatchLine<'t> {
     /// Reads a line, which must be an object.
     pub fn parse(text: &'t str) -> Result<Self, Finding> {
-        match serde_json::from_str(text) {
-            Ok(value @ Value::Object(_)) => Ok(BatchLine { text, value }),
-            Ok(_) => Err(bad("the line is not a JSON object".to_owned())),
-            Err(error) => Err(bad(format!("the line is not JSON: {error}"))),
-        }
+        let text = text.trim_start_matches('\u{feff}');
+        let value = match serde_json::from_str(text) {
+            Ok(LineMembers::Once(members)) => Value::Object(members),
+            Ok(LineMembers::Repeated(key)) => {
+                let message = format!(
+                    "the line has two members `{}`, and which is meant, nobody says",
+                    shortened(&key)
+                );
+                return Err(bad(message));
+            }
+            Ok(LineMembers::Other) => return Err(bad("the line is not a JSON object".to_owned())),
+            Err(error) => return Err(bad(format!("the line is not JSON: {error}"))),
+        };
+        Ok(BatchLine { text, value })
     }
 
     /// The object.
@@ -79,15 +91,16 @@ impl<'t> BatchLine<'t> {
                 && ["content", "role"].iter().all(|key| self.get(key).is_none())
     }
 
-    /// Judges the response that it holds in the form of the contract. `see` is shown every event.
-    pub fn judge(&self, gates: &mut Gates, see: &mut dyn FnMut(&Event<'_>)) -> Outcome {
+    /// Judges the response that it holds in the form of the contract. `untrusted` is what somebody read out of it that is
+    /// not to be trusted, beside what it says itself; `see` is shown every event.
+    pub fn judge(&self, gates: &mut Gates, untrusted: &[String], see: &mut dyn FnMut(&Event<'_>)) -> Outcome {
         let answer = Answer {
             feed: &|session, sink| self.feed(session, sink),
             model: self.get("model").and_then(Value::as_str),
             tools: self.get("tools"),
             word: None,
             reason: FinishReason::Unknown,
-            untrusted: &[],
+            untrusted,
             choice: None,
         };
         self.judge_answer(gates, answer, see)
@@ -113,26 +126,47 @@ impl<'t> BatchLine<'t> {
         self.value.get(key).filter(|value| !value.is_null())
     }
 
+    /// A member that must be a string where it is there.
+    fn string(&self, key: &str) -> Result<Option<&str>, Finding> {
+        match self.get(key) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(other) => Err(bad(format!("`{key}` must be a string, not {other}")).path(format!("/{key}"))),
+        }
+    }
+
     fn read(
         &self,
         gates: &mut Gates,
         answer: Answer<'_>,
         see: &mut dyn FnMut(&Event<'_>),
     ) -> Result<Outcome, Finding> {
-        let gate = gates.get(Asked {
+        // What is no name of a model would be passed over, and its dialect with it.
+        self.string("model")?;
+        let asked = Asked {
             tools: answer.tools,
             dialect: self.get("dialect"),
             profile: self.get("profile"),
             policy: self.get("policy"),
             model: answer.model,
-        })?;
+        };
+        let gate = gates.get(asked)?;
+        // A server names its model whatever that writes; who writes a line names it so that its dialect is known.
+        let unknown = answer.model.filter(|_| self.is_plain() && gates.has_unknown_model(asked));
         let (word, reason) = match self.get("finish_reason") {
             Some(Value::String(word)) => (word.as_str(), finish_reason(word).map_err(bad)?),
-            Some(other) => return Err(bad(format!("`finish_reason` must be a string, not {other}"))),
-            None => (answer.word.unwrap_or_default(), answer.reason),
+            Some(other) => {
+                let message = format!("`finish_reason` must be a string, not {other}");
+                return Err(bad(message).path("/finish_reason"));
+            }
+            None => {
+                let word = answer.word.unwrap_or_default();
+                finish_reason(word).map_err(bad)?;
+                (word, answer.reason)
+            }
         };
         let mut session = gate.session();
-        if let Some(tail) = self.get("prompt_tail").and_then(Value::as_str) {
+        if let Some(tail) = self.string("prompt_tail")? {
             session = session.with_prompt_tail(tail);
         }
         self.distrust(&mut session)?;
@@ -150,15 +184,16 @@ impl<'t> BatchLine<'t> {
         let choice = answer.choice.map(Value::from);
         let names: Vec<(&str, &Value)> =
             std::iter::once(("id", id)).chain(choice.as_ref().map(|choice| ("choice", choice))).collect();
-        let mut line = gates.form.write(&names, &gate, &response, &self.input(&response));
         let hint = gates.hint(&gate, &response);
-        if let Some(hint) = &hint {
-            line.truncate(line.len() - 1);
-            line.push_str(&format!(",\"hint\":{}}}", json!({"dialect": hint.dialect, "why": hint.why})));
-        }
+        let line = gates.form.write(&names, &gate, &response, &self.input(&response));
+        let line = with_hint(line, hint.as_ref());
         let hint = hint.map(|hint| hint.dialect);
         let brought = gate.registry().filter(|_| answer.tools.is_some());
-        let notes = brought.map_or_else(Vec::new, |tools| tools.notes().to_vec());
+        let mut notes = brought.map_or_else(Vec::new, |tools| tools.notes().to_vec());
+        notes.extend(unknown.map(|model| {
+            let model = shortened(model);
+            format!("no dialect is known for the model `{model}` of a line; the profile's dialects listen")
+        }));
         Ok(Outcome { line: without_line_ends(line), failed: false, response: Some(response), hint, notes })
     }
 
@@ -266,7 +301,7 @@ pub fn finish_reason(word: &str) -> Result<FinishReason, String> {
 /// Reads one line of the batch contract.
 pub fn scan_line(line: &str, gates: &mut Gates) -> Outcome {
     match BatchLine::parse(line) {
-        Ok(line) => line.judge(gates, &mut |_| {}),
+        Ok(line) => line.judge(gates, &[], &mut |_| {}),
         Err(finding) => failed(&Value::Null, &finding),
     }
 }
@@ -329,6 +364,15 @@ pub fn bad(message: String) -> Finding {
 pub fn failed(id: &Value, finding: &Finding) -> Outcome {
     let line = json!({"id": id, "error": finding}).to_string();
     Outcome { line, failed: true, response: None, hint: None, notes: Vec::new() }
+}
+
+/// A result with the dialect to ask for, where nothing was read that it would read.
+pub fn with_hint(mut line: String, hint: Option<&Candidate>) -> String {
+    if let Some(hint) = hint {
+        line.truncate(line.len() - 1);
+        line.push_str(&format!(",\"hint\":{}}}", json!({"dialect": hint.dialect, "why": hint.why})));
+    }
+    line
 }
 
 /// JSON in one line for everybody: what some readers take for the end of a line is escaped. It stands in strings only.

@@ -141,6 +141,12 @@ impl Record {
         head.len() >= 4 && (anchored(head.first()) || anchored(head.get(1)))
     }
 
+    /// Whether a response that begins like this is told by it: what is left of a header behind the prompt is a marker, or
+    /// words that lead to a name, behind which markers follow. Other words may be any text.
+    pub(crate) fn is_told_by(start: &str) -> bool {
+        start.trim_start().starts_with(['<', '[']) || start.trim().len() >= 3 && start.ends_with(['=', '.'])
+    }
+
     /// What its calls begin with in a text, each once: the opener up to its first slot, or the slot itself, and what is
     /// left of it behind the prompt. Beside each, whether it is heard without being asked for by name.
     #[doc(hidden)]
@@ -160,16 +166,16 @@ impl Record {
             let is_heard = self.auto && Record::is_unmistakable(opener);
             add(opener.head(), opener, is_heard);
             if let Some(rest) = opener.head().strip_prefix(&self.prompt).filter(|_| !self.prompt.is_empty()) {
-                // A word that begins a response may be any text.
-                add(rest, opener, is_heard && rest.starts_with(['<', '[']));
+                add(rest, opener, is_heard && Record::is_told_by(rest));
             }
         }
         heads
     }
 
-    /// Whether it writes this marker before its calls, in them or between them.
+    /// Whether it writes this marker before its calls, in them or between them. Of its texts, the first is the one that is
+    /// written before calls.
     pub(crate) fn writes(&self, marker: &str) -> bool {
-        let templates = self.open.iter().chain(&self.text).chain(&self.call).chain([&self.join]);
+        let templates = self.text.first().into_iter().chain(&self.open).chain(&self.call).chain([&self.join]);
         let prompt = std::iter::once(self.prompt.as_str());
         templates
             .flat_map(|template| template.literals())

@@ -137,8 +137,9 @@ pub(crate) const THOUGHTS: &[&str] = &[
     "longcat_think",
 ];
 
-/// Special tokens around a thought that belong to no format of calls.
-pub(crate) const THOUGHT_TOKENS: (&str, &str) = ("<|begin_of_thought|>", "<|end_of_thought|>");
+/// Thoughts between special tokens, which models of any format of calls may write.
+pub(crate) const MARKED_THOUGHTS: &[&str] =
+    &["<|begin_of_thought|>\n{text}\n<|end_of_thought|>\n\n", "◁think▷{text}◁/think▷"];
 
 /// The names of tags around calls and their parts, in lower case, without the namespaces that some formats put before them.
 const CALLS: &[&str] = &[

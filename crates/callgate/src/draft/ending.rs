@@ -87,11 +87,13 @@ impl Draft {
         }
     }
 
-    /// The frame ends at `at`, with its JSON unfinished: it is closed there, or broken.
-    pub(crate) fn close_json(&mut self, at: usize) {
-        let DraftBody::Json { reader, .. } = &mut self.body else { return };
+    /// The frame ends at `at`, with its JSON unfinished: it is closed there, or broken. Before the end of the call itself,
+    /// arguments may have been left out.
+    pub(crate) fn close_json(&mut self, at: usize, is_own_end: bool) {
+        let DraftBody::Json { reader, object, .. } = &mut self.body else { return };
         let ended = reader.finish();
-        if matches!(ended, End::Whole | End::Failed) || reader.close() {
+        let is_blank = ended == End::Blank && !*object && is_own_end;
+        if matches!(ended, End::Whole | End::Failed) || is_blank || reader.close() {
             return;
         }
         let code = if ended == End::CutOff { Code::Truncated } else { Code::BadJson };

@@ -186,6 +186,24 @@ impl Draft {
         self.raw.get(at..).filter(|_| is_guessed)
     }
 
+    /// What stands behind another call of its frame and should be an object.
+    pub(crate) fn behind_call(&self) -> Option<&str> {
+        match self.body {
+            DraftBody::Json { object: true, .. } if self.call > 1 => {
+                self.body_start.and_then(|start| self.raw.get(start - self.start..))
+            }
+            DraftBody::None => self.raw.trim_start().strip_prefix(','),
+            _ => None,
+        }
+    }
+
+    /// Whether the JSON is escaped, as it is inside of a string.
+    pub(crate) fn is_escaped(&self) -> bool {
+        let DraftBody::Json { reader, .. } = &self.body else { return false };
+        reader.repairs().iter().any(|repair| repair.code == RepairCode::EscapedQuotes)
+            || self.body_in_doubt().is_some_and(|body| body.contains("\\\""))
+    }
+
     /// Whether the JSON is in the middle of a string.
     pub(crate) fn ends_in_string(&self) -> bool {
         matches!(&self.body, DraftBody::Json { reader, .. } if reader.in_string())

@@ -74,8 +74,12 @@ impl Marks {
         marks
     }
 
+    pub(crate) fn has(&self, byte: u8) -> bool {
+        self.is(byte, MARK | LEAD)
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = u8> {
-        (0..=u8::MAX).filter(|byte| self.is(*byte, MARK | LEAD))
+        (0..=u8::MAX).filter(|byte| self.has(*byte))
     }
 
     /// Whether these bytes, which are few, are the middle of a line and no mark is among them.

@@ -105,6 +105,8 @@ pub(crate) struct Openers {
     thirds: Vec<Option<ByteSet>>,
     /// Whether nothing begins with `<` and a space, which is what `<` stands before in most text.
     pub(crate) passes_operators: bool,
+    /// The bytes with which a response may go on with what was begun by the prompt.
+    pub(crate) after_prompt: ByteSet,
     /// The bytes at which the scan of text looks closer.
     pub(crate) marks: Marks,
 }
@@ -150,6 +152,7 @@ impl Openers {
                 pairs: Box::new([ByteSet::default(); 256]),
                 thirds: Vec::new(),
                 passes_operators: false,
+                after_prompt: after_prompt(program),
                 marks: program.marks.clone(),
             },
             depths: Vec::new(),
@@ -236,7 +239,8 @@ impl Openers {
     pub(crate) fn may_open_call(&self, program: &Program, text: &str) -> bool {
         let is_anchor = |(_, byte): &(usize, u8)| program.anchors.has(*byte);
         let mut anchors = text.bytes().enumerate().filter(is_anchor);
-        may_follow_prompt(program, text) || anchors.any(|(at, _)| self.may_open_call_at(program, text, at))
+        text.bytes().next().is_some_and(|first| self.after_prompt.has(first))
+            || anchors.any(|(at, _)| self.may_open_call_at(program, text, at))
     }
 
     fn may_open_call_at(&self, program: &Program, text: &str, at: usize) -> bool {
@@ -438,13 +442,14 @@ impl Builder<'_> {
     }
 }
 
-/// Whether a text may go on with a call whose opener was begun by the prompt.
-fn may_follow_prompt(program: &Program, text: &str) -> bool {
-    let Some(first) = text.bytes().next().filter(|_| !program.prompt_starts.is_empty()) else { return false };
+/// The bytes with which a response may go on with what was begun by the prompt.
+fn after_prompt(program: &Program) -> ByteSet {
     let mut threads = Threads::default();
     let starts = program.prompt_starts.iter().map(|pc| Thread::new(*pc, 0));
     threads.start(program, &mut Scratch::default(), starts, 0);
-    threads.iter().any(|thread| thread.pieces > 0 || takes(program, thread, first))
+    let may_follow =
+        |byte: &u8| threads.iter().any(|thread| thread.pieces > 0 || takes(program, thread, *byte));
+    (0..=u8::MAX).filter(may_follow).collect()
 }
 
 /// Whether a thread may go on with this byte.

@@ -50,6 +50,10 @@ impl Slips {
         self.0 |= 1 << slip as u8;
     }
 
+    pub(crate) fn has(self, slip: Slip) -> bool {
+        self.0 & 1 << slip as u8 != 0
+    }
+
     pub(crate) fn count(self) -> u32 {
         self.0.count_ones()
     }
@@ -59,7 +63,7 @@ impl Slips {
         if self.0 == 0 {
             return;
         }
-        for slip in Slip::ALL.into_iter().filter(|slip| self.0 & 1 << *slip as u8 != 0) {
+        for slip in Slip::ALL.into_iter().filter(|slip| self.has(*slip)) {
             draft.repaired(slip.repair(), span.start, span.end);
         }
     }

@@ -195,7 +195,7 @@ repairs! {
         "a string in triple quotes gets double quotes"
         "{\"text\": \"\"\"one\ntwo\"\"\"}" r#"{"text": "one\ntwo"}"#;
     EscapedQuotes "escaped-quotes" Lossless
-        "text that was escaped once too often is unescaped; a string that a plain quote closes is a guess"
+        "text that was escaped once too often is unescaped; beside strings with plain quotes this is a guess"
         r#"{\"a\": \"b\"}"# r#"{"a": "b"}"#;
     EntityQuotes "entity-quotes" Guess
         "a string between the quotes of HTML gets double quotes, and the entities in it become characters"
@@ -229,7 +229,7 @@ repairs! {
         r#"{""lamp"": ""on""}"# r#"{"lamp": "on"}"#;
     // ---- inside strings ----
     InvalidEscape "invalid-escape" Lossless
-        "a backslash that escapes nothing stands for itself; in what looks like a path this is a guess, also for others there"
+        "a backslash that escapes nothing stands for itself; before `x` or a backtick, and in what looks like a path, this is a guess"
         r#"{"re": "\d"}"# r#"{"re": "\\d"}"#;
     RawControlChar "raw-control-char" Lossless
         "a raw line break or other control character in a string is escaped; beside an escaped one it is a guess"

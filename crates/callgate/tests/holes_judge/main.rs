@@ -8,6 +8,7 @@ mod explanations;
 mod members;
 mod numbers;
 mod rejections;
+mod structured;
 #[path = "../support/mod.rs"]
 mod support;
 

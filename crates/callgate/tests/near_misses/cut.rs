@@ -1,6 +1,7 @@
 //! Calls that are cut, in a value or by slips around it: none of them comes out as another call.
 
-use callgate::{FinishReason, Gate, Record, RenderCall, Response};
+use callgate::internal::dialect::Template;
+use callgate::{Call, FinishReason, Gate, Record, RenderCall, Response};
 use serde_json::json;
 
 use crate::support::guard::in_parallel;
@@ -115,6 +116,71 @@ fn words_between_an_object_and_its_closer_are_no_text() {
         (read, faults)
     });
     assert_none(results, 60);
+}
+
+/// A bracket that is closed too early: the arguments behind it are not left out, whatever ends the call.
+#[test]
+fn promise_05_arguments_behind_a_bracket_too_many_are_not_left_out() {
+    let meant = json!({"path": "alpha", "lines": 4711});
+    let results = in_parallel(Record::builtin(), |record| {
+        let (mut read, mut faults) = (0, Vec::new());
+        let calls = [("read", r#"{"path": "alpha", "lines": 4711}"#)];
+        let Some(text) = rendered(record, &calls) else { return (read, faults) };
+        for name in ["lenient", "standard", "strict"] {
+            let gate = gate(name, record);
+            for quote in ['"', '\''] {
+                let value = format!("{quote}alpha{quote}");
+                for closers in ["}", ")", "]", "}}", ")]", "}]"] {
+                    let cut = text.replace(&value, &format!("{value}{closers}"));
+                    let said = &format!("{cut}\nSo.");
+                    for text in [&cut, said].into_iter().filter(|_| cut != text) {
+                        read += 1;
+                        let calls = gate.parse(text).calls;
+                        if let Some(other) = calls.iter().find(|call| call.value() != meant) {
+                            faults.push(format!("{}, {name}: {text:?}: {}", record.name, other.value()));
+                        }
+                    }
+                }
+            }
+        }
+        (read, faults)
+    });
+    assert_none(results, 1_000);
+}
+
+/// Arguments that were left out before the end of a call are none, if the tool needs none; and never before its end came.
+#[test]
+fn arguments_that_were_left_out_are_none() {
+    let results = in_parallel(Record::builtin(), |record| {
+        let (mut read, mut faults) = (0, Vec::new());
+        let is_told = |template: &Template| template.to_string().contains("|>{arguments}<");
+        if !record.call.iter().any(is_told) {
+            return (read, faults);
+        }
+        let blank = |name| rendered(record, &[(name, "{}")]).map(|text| text.replacen("{}", "", 1));
+        let Some((text, other)) = blank("list").zip(blank("read")) else { return (read, faults) };
+        let gate = gate("standard", record);
+        read += 1;
+        let response = gate.parse(&text);
+        let is_listed =
+            |call: &Call| call.repairs.iter().any(|repair| repair.code.word() == "blank-arguments");
+        // Without parameters, a call has no arguments by its format.
+        let is_right = |call: &Call| !record.param.is_empty() || is_listed(call);
+        if response.calls.len() != 1 || !response.calls.iter().all(is_right) {
+            faults.push(format!("{}: {text:?}: {:?}", record.name, rejections(&response)));
+        }
+        let arguments = rendered(record, &[("list", "{}")]).and_then(|whole| whole.find("{}")).unwrap_or(0);
+        let end = text[arguments..].find('>').map_or(arguments, |at| arguments + at);
+        let begun = (0..=end).filter(|at| text.is_char_boundary(*at));
+        for start in begun.map(|at| &text[..at]).chain([&*other]) {
+            read += 1;
+            if !cut_off(&gate, start).calls.is_empty() {
+                faults.push(format!("{}: {start:?} runs", record.name));
+            }
+        }
+        (read, faults)
+    });
+    assert_none(results, 100);
 }
 
 /// What stands beside the arguments and may belong to them is not left out.

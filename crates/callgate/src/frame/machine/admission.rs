@@ -76,6 +76,7 @@ impl Machine {
         let surroundings = self.around.regions.surroundings();
         let span = Span::new(self.held.start, self.position);
         let around = &mut self.around;
+        self.calls.behind_words = !around.only_space_since_frame && !around.regions.at_line_start();
         match around.admission(gate, frame, record, surroundings) {
             admission @ (Admission::Live | Admission::Pending(_)) => {
                 if admission == Admission::Live {
@@ -94,6 +95,7 @@ impl Machine {
                 }
                 around.expected_space.clear();
                 around.stray_closers = None;
+                around.more_arguments = None;
                 around.stands_alone = false;
                 true
             }
@@ -162,7 +164,7 @@ impl AroundFrames {
         if !frame.live && policy.foreign == Foreign::Ignore {
             return Admission::Ignored;
         }
-        if self.invents || self.turn.is_some_and(|turn| !record.writes(turn.marker)) {
+        if self.invents || self.turns.iter().any(|turn| !record.writes(turn.marker)) {
             return Admission::Dead(Code::AfterEnd);
         }
         if let Some(context) = &self.context

@@ -14,6 +14,7 @@ use super::super::program::Body;
 use super::super::region::{Change, Regions, Surroundings};
 use super::super::specials::has_special;
 use super::super::stops::Stops;
+use super::behind::MoreArguments;
 use super::literals::{LiteralMatcher, Resync};
 use super::matching::Waiting;
 use super::pool::give_back;
@@ -38,14 +39,16 @@ pub(super) struct AroundFrames {
     pub(super) only_space_since_frame: bool,
     /// Whether a thought has begun or ended, so that the end of another one that never began means nothing.
     pub(super) has_thought: bool,
-    /// What ended the turn of the model, or let somebody else speak.
-    pub(super) turn: Option<&'static Turn>,
+    /// What ended the turn of the model, or let somebody else speak, each once.
+    pub(super) turns: Vec<&'static Turn>,
     /// Whether the model has begun to write a result that nothing ends: from there on it plays all parts.
     pub(super) invents: bool,
     /// Whether text that is struck out is open.
     pub(super) struck: bool,
     /// Closers that must not follow the last call.
     pub(super) stray_closers: Option<StrayClosers>,
+    /// Whether more arguments follow the last call, while that is to be seen.
+    pub(super) more_arguments: Option<MoreArguments>,
     /// The format of the first call whose values are text.
     pub(super) first_valued: Option<usize>,
     /// The closers of calls that have ended, in formats where they differ from call to call.
@@ -139,10 +142,11 @@ impl Default for AroundFrames {
             expected_space: String::new(),
             only_space_since_frame: true,
             has_thought: false,
-            turn: None,
+            turns: Vec::new(),
             invents: false,
             struck: false,
             stray_closers: None,
+            more_arguments: None,
             first_valued: None,
             named_closers: Vec::new(),
             behind_call: false,
@@ -360,17 +364,22 @@ impl AroundFrames {
 
     /// A token of a chat template stands here, which is no text: it may say whose turn it is.
     pub(super) fn pass_token(&mut self, token: &str, start: usize, out: &mut Emitter<'_, '_>) {
-        let turn = turn::marked(token);
-        match (turn, self.turn) {
-            (Some(_), _) => self.turn = self.turn.or(turn),
-            (None, Some(open)) if open.closer == Some(token) => self.turn = None,
-            _ => {}
+        match turn::marked(token) {
+            Some(turn) => self.pass_turn(turn),
+            None => self.turns.retain(|open| open.closer != Some(token)),
         }
         self.claim_space(0, start, out);
         self.look_for_closers(token, start, true, out);
         let span = Span::new(start, start + token.len());
         out.markup(span);
         out.finding_once(Finding::new(Code::ControlToken).at(span));
+    }
+
+    /// From here on the model says nothing, unless its format writes this itself.
+    pub(super) fn pass_turn(&mut self, turn: &'static Turn) {
+        if !self.turns.contains(&turn) {
+            self.turns.push(turn);
+        }
     }
 
     /// The response is over.
@@ -391,6 +400,9 @@ impl AroundFrames {
     /// space included, so the cuts between chunks do not matter to what looks at it.
     fn give(&mut self, text: &str, start: usize, out: &mut Emitter<'_, '_>) {
         self.look_for_closers(text, start, false, out);
+        if self.more_arguments.is_some() {
+            self.look_for_more_arguments(text, start, out);
+        }
         let span = Span::new(start, start + text.len());
         match self.context.as_ref().map(|context| &context.kind) {
             Some(Body::Skip) => out.markup(span),
@@ -431,7 +443,7 @@ impl AroundFrames {
 
     #[inline(never)] // See `watch_for`.
     fn watch_for_sign(&mut self, before: &[u8], bytes: &[u8], place: usize) {
-        if self.is_watched(before, bytes, place) && self.turn.is_none() {
+        if self.is_watched(before, bytes, place) && self.turns.is_empty() {
             let regions = &self.regions;
             self.watch.note(bytes, place, || regions.surroundings());
         }

@@ -1,15 +1,88 @@
-//! Behind calls: the closers that must not follow them, because they show that a value was cut or that a call goes on.
+//! Behind calls: what must not follow them, because it shows that a value was cut or that a call goes on.
 
 use super::super::Compiled;
 use super::super::instructions::Frame;
 use super::super::threads::Thread;
 use super::Machine;
-use super::around::StrayClosers;
+use super::around::{AroundFrames, StrayClosers};
 use super::literals::Resync;
+use crate::finding::{Code, Finding, Span};
 use crate::ledger::Emitter;
 
 /// How many closers of earlier calls are looked for behind a call.
 const NAMED_CLOSERS: usize = 16;
+
+/// The longest name of an argument that is looked for behind a call.
+const LONGEST_KEY: usize = 128;
+
+/// Looks for more arguments behind a call that nothing but its own last bracket closes: `{"a": 1}, "b": 2}`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum MoreArguments {
+    /// Nothing but white space and brackets came.
+    #[default]
+    Before,
+    /// After a comma.
+    Comma,
+    /// In a key between quotes, of which so much has come.
+    Quoted(char, usize),
+    /// In a key without quotes.
+    Word(usize),
+    /// After a key.
+    Key,
+}
+
+impl MoreArguments {
+    /// Whether this text, which stands behind a comma, begins with an argument.
+    pub(super) fn are_in(text: &str) -> bool {
+        let mut more = MoreArguments::Comma;
+        text.chars().find_map(|c| more.read(c)) == Some(true)
+    }
+
+    /// Reads one character. Whether arguments go on; nothing if that is still to be seen.
+    fn read(&mut self, c: char) -> Option<bool> {
+        *self = match *self {
+            same if c.is_ascii_whitespace() && !matches!(same, Self::Quoted(..) | Self::Word(_)) => same,
+            Self::Before if matches!(c, '}' | ']' | ')') => Self::Before,
+            Self::Before if c == ',' => Self::Comma,
+            Self::Comma if matches!(c, '"' | '\'') => Self::Quoted(c, 0),
+            Self::Comma if is_word(c) => Self::Word(1),
+            Self::Quoted(quote, _) if c == quote => Self::Key,
+            Self::Quoted(quote, length) if length < LONGEST_KEY && c != '\n' => {
+                Self::Quoted(quote, length + 1)
+            }
+            Self::Word(length) if length < LONGEST_KEY && is_word(c) => Self::Word(length + 1),
+            Self::Word(_) if matches!(c, ' ' | '\t') => Self::Key,
+            Self::Word(_) | Self::Key if matches!(c, ':' | '=') => return Some(true),
+            _ => return Some(false),
+        };
+        None
+    }
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '_' | '-')
+}
+
+impl AroundFrames {
+    /// More arguments behind the last call show that it was closed too early.
+    #[inline(never)] // Most text is not behind a call.
+    pub(super) fn look_for_more_arguments(&mut self, text: &str, start: usize, out: &mut Emitter<'_, '_>) {
+        for (at, c) in text.char_indices() {
+            let Some(more) = &mut self.more_arguments else { return };
+            let Some(go_on) = more.read(c) else { continue };
+            self.more_arguments = None;
+            if go_on {
+                out.revoke_last(more_arguments(start + at));
+            }
+        }
+    }
+}
+
+/// The finding for a call whose arguments go on behind its end, as seen here.
+pub(super) fn more_arguments(at: usize) -> Finding {
+    let message = "the arguments go on behind the end of the call, which was closed too early";
+    Finding::new(Code::Malformed).at(Span::new(at, at + 1)).message(message)
+}
 
 impl Machine {
     /// After a frame of calls: what follows may show that it was none, or that a value was cut.
@@ -20,9 +93,11 @@ impl Machine {
         around.apply(change, out);
         around.stands_alone = frame.unmarked && !frame.fence;
         around.behind_call = true;
+        let is_closed = frame.end_marks.iter().any(|mark| self.held.text.trim_end().ends_with(mark.as_str()));
+        around.more_arguments = (!is_closed).then(MoreArguments::default);
         let earlier = around.first_valued.filter(|first| *first != frame.record);
         if frame.closers.is_empty() && earlier.is_none() {
-            self.around.stray_closers = self.absent_closers(gate, frame);
+            self.around.stray_closers = self.closers_behind_json(gate, frame, is_closed);
             return;
         }
         if !frame.closers.is_empty() {
@@ -61,11 +136,14 @@ impl Machine {
         around.stray_closers = Some(StrayClosers::new(closers, last, gate.program.special.clone()));
     }
 
-    /// The closers that a call behind a complete object has not had, where its format may leave them out: if they come
-    /// after all, what stands before them belongs to the call.
-    fn absent_closers(&self, gate: &Compiled, frame: &Frame) -> Option<StrayClosers> {
-        let held = self.held.text.trim_end();
-        let is_closed = frame.end_marks.iter().any(|mark| held.ends_with(mark.as_str()));
+    /// The closers that must not follow a call behind a complete object. Where the format may leave them out and did: if
+    /// they come after all, what stands before them belongs to the call. Where strings stand between tokens of the format:
+    /// such a token shows that a string was cut.
+    fn closers_behind_json(&self, gate: &Compiled, frame: &Frame, is_closed: bool) -> Option<StrayClosers> {
+        if let Some(quote) = gate.rules.dialects[frame.record].record.quote.as_deref() {
+            let quote = vec![(quote.to_owned(), Resync::CallEnd)];
+            return Some(StrayClosers::new(quote, String::new(), gate.program.special.clone()));
+        }
         // What ends with a fence, or with words that repeat something, is told by other means.
         let is_marker = |closer: &String| closer.starts_with(['<', '[']) && !closer.contains('{');
         if is_closed || frame.call_ends.is_empty() || !frame.call_ends.iter().all(is_marker) {

@@ -19,6 +19,7 @@ use super::super::likeness::{LOOK_BACK, is_call_object};
 use super::super::program::{Body, Frame, FrameKind};
 use super::super::specials::is_told_without_wrapper;
 use super::super::threads::Thread;
+use super::behind::{MoreArguments, more_arguments};
 use super::bodies::{Inside, Settled, is_unmarked};
 use super::matching::{Matching, Waiting};
 use super::skipping::Skip;
@@ -66,6 +67,10 @@ impl Machine {
             let message = format!("the call is written as `{}`, which is not switched on", record.name);
             draft.findings.push(Finding::new(Code::ForeignDialect).at(span).message(message));
         }
+        if self.calls.behind_words && draft.is_escaped() {
+            let message = "the call is escaped and stands in a sentence: it is shown, as in a string";
+            draft.findings.push(Finding::new(Code::Malformed).at(span).message(message));
+        }
         let is_object = matches!(draft.body, DraftBody::Json { object: true, .. });
         if draft.name.is_none() && is_own && !is_object {
             draft.name = thread.name.map(|name| self.scratch.get(name).to_owned());
@@ -98,6 +103,9 @@ impl Machine {
         self.calls.ended = draft.call;
         self.calls.accounted = end;
         let unmarked = is_unmarked(frame, thread);
+        if draft.behind_call().is_some_and(MoreArguments::are_in) {
+            out.revoke_last(more_arguments(draft.start));
+        }
         let (mut attempt, reader) = draft.finish(Source::Frame { record, end, closed, unmarked });
         if let Arguments::Json(arguments) = &attempt.arguments {
             attempt.shows_call = frame.shown_openers.iter().any(|opener| arguments.contains(opener));
@@ -240,7 +248,9 @@ impl Machine {
             around.regions.reset();
             return;
         }
-        around.turn = around.turn.or_else(|| turn::marked(self.held.text.trim()));
+        if let Some(turn) = turn::marked(self.held.text.trim()) {
+            around.pass_turn(turn);
+        }
         // Noise that skips nothing stands inside of whatever is open and leaves it open.
         let skips = around.context.as_ref().is_some_and(|context| context.kind == Body::Skip);
         let closes = frame.kind != FrameKind::Noise || skips;

@@ -10,6 +10,7 @@ use crate::ledger::Emitter;
 
 use super::super::program::{Body, FrameKind, Op, Program};
 use super::super::region::Change;
+use super::super::slips::Slip;
 use super::super::threads::{Fate, Scratch, Survey, Thread, Threads};
 use super::pool::give_back;
 use super::{LONGEST_HEADER, Machine, State};
@@ -229,6 +230,16 @@ impl Machine {
             body.can_start(c) || is_stranger && !program.frame_of(&waiting.thread).unmarked
         };
         matching.at_body.extend(Waiting::of(&matching.threads, program).filter(may_begin));
+        if matching.at_body.is_empty() && matching.draft.is_some() && matching.failed.is_some() {
+            // With slips, arguments that were left out end before they begin.
+            let may_be_blank = |waiting: &Waiting| {
+                let stops = program.stops_at_body(&waiting.thread);
+                program.bodies[waiting.body as usize] == Body::Arguments { kwargs: false }
+                    && !waiting.thread.slips.has(Slip::Json)
+                    && stops.is_some_and(|stops| u8::try_from(c).is_ok_and(|c| stops.first().has(c)))
+            };
+            matching.at_body.extend(Waiting::of(&matching.threads, program).filter(may_be_blank));
+        }
         if step(gate, &mut matching.threads, &mut self.scratch, c, self.position) {
             if matching.parked.is_empty() {
                 let Matching { parked, at_body, .. } = &mut *matching;

@@ -102,6 +102,8 @@ struct FrameCalls {
     ended: u32,
     /// How many attempts there were in this response.
     attempts: usize,
+    /// Whether the current frame stands behind words of its line.
+    behind_words: bool,
 }
 
 impl FrameCalls {
@@ -220,7 +222,10 @@ impl Machine {
         let around = &self.around;
         // A thought that begins later has its own end; one that is open may turn out to have ended before.
         let thought = !around.has_thought || around.context.is_some();
-        CallDoubts { thought, last: around.stray_closers.is_some() || around.stands_alone }
+        CallDoubts {
+            thought,
+            last: around.stray_closers.is_some() || around.more_arguments.is_some() || around.stands_alone,
+        }
     }
 
     /// Whether some text is held back because it may become a call.

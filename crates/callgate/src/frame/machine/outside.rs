@@ -24,14 +24,15 @@ impl Machine {
         // Most chunks are a word or two in which nothing begins.
         let context = self.around.context.as_ref();
         let marks = context.map_or(&gate.openers.marks, |context| &context.marks);
-        if !marks.are_missing_in_few(rest.as_bytes()) || !self.input.begun || !Shortcut::Prose.is_on() {
+        let begins = !self.input.begun || self.around.only_space_since_frame;
+        if begins || !marks.are_missing_in_few(rest.as_bytes()) || !Shortcut::Prose.is_on() {
             return self.look_for_openers(gate, rest, out);
         }
         if !self.around.in_reasoning() {
             if !self.around.regions.is_calm() || out.is_pending() {
                 return self.look_for_openers(gate, rest, out);
             }
-            self.around.regions.pass_words();
+            self.around.regions.pass_words(rest);
         }
         if let Some(first) = rest.bytes().next() {
             self.around.watch.go_on(self.position, first);
@@ -45,7 +46,7 @@ impl Machine {
         let bytes = rest.as_bytes();
         let reasoning = self.around.in_reasoning();
         if !std::mem::replace(&mut self.input.begun, true)
-            && !gate.program.prompt_starts.is_empty()
+            && gate.openers.after_prompt.has(bytes[0])
             && let Some(state) = self.begin(gate, bytes[0], true)
         {
             return (state, 0);
@@ -55,9 +56,12 @@ impl Machine {
         let mut i = 0;
         let own = self.around.context.as_ref().map(|context| context.marks.clone());
         let mut marks = own.as_deref().unwrap_or(&gate.openers.marks).search(bytes);
+        // What the text begins with is looked at, mark or not.
+        let first = self.around.only_space_since_frame.then(|| bytes.len() - bytes.trim_ascii_start().len());
         while i < bytes.len() {
             if Shortcut::Prose.is_on() && (reasoning || self.around.regions.is_calm() && !out.is_pending()) {
                 let next = self.next_mark(gate, &mut marks, i, reasoning);
+                let next = first.filter(|first| *first >= i).map_or(next, |first| next.min(first));
                 if !reasoning {
                     self.around.regions.pass(&rest[i..next]);
                 }
@@ -168,7 +172,8 @@ impl Machine {
                 && (around.regions.may_open_fence() || around.only_space_since_frame || byte == b'`'),
             labels: around.only_space_since_frame || around.regions.at_line_start(),
         };
-        let opener = gate.openers.start(place, byte);
+        let is_looked_for = gate.program.marks.has(byte) || around.only_space_since_frame;
+        let opener = gate.openers.start(place, byte).filter(|_| is_looked_for);
         if opener.is_none() && threads.is_empty() {
             self.pool.keep_matching(matching);
             return None;

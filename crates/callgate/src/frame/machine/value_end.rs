@@ -341,7 +341,8 @@ impl Machine {
         if let Some(element) = ending.filter(|thread| thread.level as usize > level) {
             self.hold_elements(gate, &mut inside, &mut look, &element);
         } else if matches!(draft.body, DraftBody::Json { .. }) {
-            draft.close_json(start);
+            let is_own_end = ending.is_some_and(|thread| !thread.skipped && !thread.owes_closer);
+            draft.close_json(start, is_own_end);
         } else {
             let repeats = self.scratch.repeats(&inside.first);
             let frame = gate.program.frame_of(&inside.first);

@@ -19,8 +19,10 @@ impl Compiler {
             let after_prompt = rest[record.prompt.len()..].trim_start();
             let is_marker = after_prompt.starts_with(['<', '[']);
             self.patch(skip, if is_marker { Op::Prompt(next) } else { Op::Jump(skip + 1) });
-            // Only a dialect that was chosen may take for granted what its prompt ends with.
-            if let Some(frame) = self.program.frames.last_mut().filter(|frame| frame.chosen) {
+            // Only a dialect that was chosen may take for granted what its prompt ends with. Where none was, so may one whose
+            // own words follow that: so no other response begins.
+            let is_told = self.none_chosen && !is_marker && Record::is_told_by(after_prompt);
+            if let Some(frame) = self.program.frames.last_mut().filter(|frame| frame.chosen || is_told) {
                 frame.after_prompt.push(next);
                 if !self.forgiving {
                     self.program.prompt_starts.push(next);

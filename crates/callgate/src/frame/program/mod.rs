@@ -76,6 +76,7 @@ pub(crate) fn compile_with(records: &[ActiveDialect], special: Special) -> Progr
         pieces: 0,
         first_literal: false,
         in_call: false,
+        none_chosen: !records.iter().any(|listening| listening.chosen),
     };
     let mut seen_texts: Vec<String> = Vec::new();
     for (index, listening) in records.iter().enumerate() {
@@ -126,6 +127,8 @@ struct Compiler {
     /// Whether the next literal is the first of its frame, so that the prompt may have taken its start.
     first_literal: bool,
     in_call: bool,
+    /// Whether no dialect was asked for.
+    none_chosen: bool,
     /// Whether letters are read in either case.
     any_case: bool,
     /// Whether slips are read: the twin of a frame is being compiled.
@@ -156,8 +159,11 @@ impl Compiler {
             self.thought(0, listening, &template);
         }
         self.any_case = false;
-        let (begins, ends) = turn::THOUGHT_TOKENS;
-        self.thought(0, listening, &Template::parse(&format!("{begins}\n{{text}}\n{ends}\n\n")));
+        // What no dialect asked for costs no search.
+        let unasked = ActiveDialect { record: listening.record.clone(), chosen: false, live: listening.live };
+        for thought in turn::MARKED_THOUGHTS {
+            self.thought(0, &unasked, &Template::parse(thought));
+        }
     }
 
     fn thought(&mut self, index: usize, listening: &ActiveDialect, template: &Template) {

@@ -25,7 +25,7 @@ pub(super) fn find(program: &mut Program, records: &[ActiveDialect]) {
         .filter(|frame| frame.kind == FrameKind::Calls && !frame.unmarked && begins_with_bar(&frame.opener));
     let twin_starts = twins_of_tokens.filter_map(|frame| Some(program.frames[frame.twin? as usize].start));
     program.respelled = twin_starts.collect();
-    let mut anchors = ByteSet::default();
+    let (mut anchors, mut marks) = (ByteSet::default(), ByteSet::from_iter(ALWAYS_MARKED));
     for frame in 0..program.frames.len() {
         if twins.contains(&(frame as u16))
             || (0..frame).any(|earlier| stands_for(program, records, earlier, frame))
@@ -34,6 +34,7 @@ pub(super) fn find(program: &mut Program, records: &[ActiveDialect]) {
         }
         let start = program.frames[frame].start;
         let chosen = program.frames[frame].chosen;
+        let is_thought = matches!(program.frames[frame].kind, FrameKind::Reasoning | FrameKind::ReasoningEnd);
         let mut bytes = first_bytes(&program.ops, start);
         if chosen && program.frames[frame].begins_with_name {
             let letters =
@@ -45,16 +46,22 @@ pub(super) fn find(program: &mut Program, records: &[ActiveDialect]) {
             if via_prompt && !matches!(byte, b'<' | b'[') {
                 continue;
             }
-            if !chosen && !matches!(byte, b'<' | b'[' | b'`' | b'~' | b']') {
+            // What begins otherwise is looked for where it was chosen; a thought also where nothing but white space came
+            // before it, which takes no search.
+            let is_marked = chosen || matches!(byte, b'<' | b'[' | b'`' | b'~' | b']');
+            if !is_marked && !is_thought {
                 continue;
             }
             anchors.insert(byte);
+            if is_marked {
+                marks.insert(byte);
+            }
             if !program.starts[byte as usize].contains(&start) {
                 program.starts[byte as usize].push(start);
             }
         }
     }
-    program.marks = Marks::new(anchors.iter().chain(ALWAYS_MARKED));
+    program.marks = Marks::new(marks.iter());
     program.anchors = anchors;
 }
 

@@ -16,13 +16,15 @@ impl Regions {
             [b'<', next, ..] => html::may_begin(*next),
             [b'{' | b'[', ..] => !values::is_prose(bytes),
             [b'<', ..] => true,
+            [b'(', ..] => values::may_be_arguments(bytes),
             _ => false,
         }
     }
 
     /// Passes over text in the middle of a line in which nothing stops, as [`Regions::pass`] does, without a backslash.
     #[inline]
-    pub(crate) fn pass_words(&mut self) {
+    pub(crate) fn pass_words(&mut self, words: &str) {
+        self.values.pass(words);
         self.blocks.pass_words();
     }
 
@@ -37,6 +39,7 @@ impl Regions {
             memchr::memrchr2(b'\n', b'\r', bytes)
         };
         let Some(last) = last else {
+            self.values.pass(text);
             self.blocks.pass(text);
             return;
         };
@@ -54,6 +57,7 @@ impl Regions {
         while let Some(c) = rest.chars().next() {
             if self.is_calm() {
                 let end = memchr::memchr2(b'\n', b'\r', rest.as_bytes()).unwrap_or(rest.len());
+                self.values.pass(&rest[..end]);
                 self.blocks.pass(&rest[..end]);
                 rest = &rest[end..];
                 let Some(end) = rest.chars().next() else { break };

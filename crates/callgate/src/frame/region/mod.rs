@@ -194,7 +194,7 @@ mod tests {
     fn passing_is_reading() {
         let pieces = [
             "word", " ", "\n", "\n\n", "\r\n", "    ", "\t", "> ", "- ", "1. ", "# ", "---", "=", "a\nb",
-            "\\", "x < 1", "{a, b}", "[1]", "é", "\nThe",
+            "\\", "x < 1", "{a, b}", "[1]", "é", "\nThe", "(a", "f(x)", ")",
         ];
         let openings = ["So", "- a", "> a", "a `b", "```\nx", "- ```\n  x", "# a", "1. a\n\n   b", "<b> c"];
         let mut seed = 1_u64;
@@ -208,7 +208,8 @@ mod tests {
             for c in openings[number % openings.len()].chars() {
                 passed.read(c);
             }
-            if !passed.is_calm() {
+            let mut rest = (0..text.len()).filter_map(|at| text.as_bytes().get(at..));
+            if !passed.is_calm() || rest.any(Regions::stops_at) {
                 continue;
             }
             let mut read = passed.clone();
@@ -233,7 +234,7 @@ mod tests {
                 );
             }
             if !text.contains(['\n', '\r', '\\']) {
-                words.pass_words();
+                words.pass_words(&text);
                 assert_eq!(after(words), after(read.clone()), "words {text:?}");
             }
             assert_eq!(after(passed), after(read), "{:?} then {text:?}", openings[number % openings.len()]);

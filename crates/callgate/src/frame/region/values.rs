@@ -12,6 +12,14 @@ pub(super) fn is_prose(bytes: &[u8]) -> bool {
     signs.find(|sign| *sign != Sign::None) == Some(Sign::Close)
 }
 
+/// Whether what follows the parenthesis at the start of these bytes may be the arguments of a call in Python, of which the
+/// first is a string or has a name.
+pub(super) fn may_be_arguments(bytes: &[u8]) -> bool {
+    let inside = bytes.get(1..bytes.len().min(LOOK_AHEAD)).unwrap_or_default().trim_ascii_start();
+    let word = inside.iter().take_while(|byte| is_name(char::from(**byte))).count();
+    matches!(inside[word..].trim_ascii_start(), [] | [b'=' | b'"' | b'\'' | 128.., ..])
+}
+
 /// What a byte says about the bracket that stands before it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sign {
@@ -42,9 +50,11 @@ pub(super) struct Values {
     state: ValueState,
     /// How many brackets are open.
     depth: usize,
+    /// Whether it is a call in Python, so that parentheses count.
+    call: bool,
     /// Whether it has had a string or a named part, so that it is no bracket of prose.
     certain: bool,
-    /// The last character that is no white space.
+    /// The last character, in a value that is no white space.
     last: char,
     /// Whether white space came after it.
     spaced: bool,
@@ -91,11 +101,7 @@ impl Values {
     /// Reads one character.
     pub(super) fn read(&mut self, c: char) {
         self.state = match self.state {
-            ValueState::Idle if matches!(c, '{' | '[') => {
-                *self = Values { depth: 1, last: c, ..Values::default() };
-                ValueState::Between
-            }
-            ValueState::Idle => ValueState::Idle,
+            ValueState::Idle => self.idle(c),
             ValueState::Between => self.between(c),
             ValueState::Quoted { quote } if c == quote => ValueState::Doubled { quote },
             ValueState::Quoted { quote } => self.in_text(quote, false, c),
@@ -118,6 +124,26 @@ impl Values {
         };
     }
 
+    /// Passes over text in which no value begins.
+    #[inline]
+    pub(super) fn pass(&mut self, text: &str) {
+        match text.as_bytes().last() {
+            Some(byte) if byte.is_ascii() => self.last = char::from(*byte),
+            Some(_) => self.last = text.chars().next_back().unwrap_or(self.last),
+            None => {}
+        }
+    }
+
+    fn idle(&mut self, c: char) -> ValueState {
+        let is_call = c == '(' && is_word(self.last);
+        if is_call || matches!(c, '{' | '[') {
+            *self = Values { depth: 1, call: is_call, last: c, ..Values::default() };
+            return ValueState::Between;
+        }
+        self.last = c;
+        ValueState::Idle
+    }
+
     fn in_text(&mut self, close: char, escaped: bool, c: char) -> ValueState {
         if c == close && !escaped {
             self.last = close;
@@ -133,11 +159,6 @@ impl Values {
             return ValueState::Between;
         }
         let (last, spaced) = (self.last, std::mem::take(&mut self.spaced));
-        let is_word = |c: char| {
-            c.is_ascii_alphanumeric()
-                || matches!(c, '_' | '.' | '-' | '+')
-                || !c.is_ascii() && c.is_alphanumeric()
-        };
         let begins_part = matches!(last, '{' | '[' | '(' | ',' | ':' | '=');
         if matches!(c, '"' | '\'' | '“') && (begins_part || self.prefix > 0 && !spaced) {
             self.certain = true;
@@ -152,15 +173,28 @@ impl Values {
             && (begins_part || self.prefix == 1 && !spaced);
         self.prefix = if is_prefix { self.prefix + 1 } else { 0 };
         self.last = c;
+        // The first argument of a call is a string or has a name, or the parenthesis is one of prose.
+        if self.call && !self.certain {
+            self.certain = c == '=' && is_name(last);
+            let goes_on = self.certain || is_name(c) && (last == '(' || is_name(last) && !spaced);
+            if goes_on {
+                return ValueState::Between;
+            }
+            self.last = if spaced { ' ' } else { last };
+            return self.idle(c);
+        }
+        self.certain |= c == '(' && is_word(last);
         match c {
             '{' | '[' => self.depth += 1,
-            '}' | ']' => {
+            '(' if self.call => self.depth += 1,
+            ')' if !self.call => {}
+            '}' | ']' | ')' => {
                 self.depth -= 1;
                 if self.depth == 0 {
                     return ValueState::Idle;
                 }
             }
-            ':' | '=' | '(' if is_word(last) => self.certain = true,
+            ':' | '=' if is_word(last) => self.certain = true,
             // Two words beside each other are prose.
             _ if is_word(c) && is_word(last) && spaced => return ValueState::Idle,
             _ if is_word(c) || matches!(c, ',' | ')' | '(' | ':' | '=') || self.certain => {}
@@ -168,6 +202,15 @@ impl Values {
         }
         ValueState::Between
     }
+}
+
+/// Whether names of arguments have this character.
+fn is_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
+}
+
+fn is_word(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-' | '+') || !c.is_ascii() && c.is_alphanumeric()
 }
 
 #[cfg(test)]
@@ -200,6 +243,9 @@ mod tests {
             (r#"{'k': """a"b"""}"#, r#"{'·k·': "·""·a·"·b·"·"·"}"#),
             ("{“a”: 1}", "{“·a·”: 1}"),
             ("[1] 'a'", "[1] 'a'"),
+            (r#"f(x="a", y=(1, 'b')) 'c'"#, r#"f(x="·a·", y=(1, '·b·')) 'c'"#),
+            (r#"say ("a") and ('80s) or f(it's)"#, r#"say ("a") and ('80s) or f(it's)"#),
+            (r#"print('a') 'b'"#, r#"print('·a·') 'b'"#),
         ] {
             assert_eq!(marked(text), wanted, "{text}");
         }

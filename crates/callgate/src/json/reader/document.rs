@@ -316,8 +316,13 @@ impl Reader {
         }
         match byte {
             b'}' | b']' | b')' => {
-                // The opener of a list may be missing instead, or an object inside was closed too early.
-                let has_rival = self.grammar.restores && (byte == b']' || self.holds_objects_behind());
+                // The opener of a list may be missing instead, an object inside was closed too early, or what a quote that
+                // had to be put in took for text was the opener.
+                let is_quote = |repair: &Repair| repair.code == RepairCode::MissingQuote;
+                let has_rival = self.grammar.restores
+                    && (byte == b']'
+                        || self.holds_objects_behind()
+                        || self.repairs.list().iter().any(is_quote));
                 let safety = if has_rival { Safety::Guess } else { Safety::Lossless };
                 self.repairs.add(RepairCode::ExtraCloser, safety, cursor.span(1));
                 cursor.at += 1;

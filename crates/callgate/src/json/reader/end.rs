@@ -73,6 +73,7 @@ impl Reader {
             Expects::After => End::Closable,
             Expects::Value if self.in_sequence() && !empty => End::Closable,
             Expects::Key if !empty => End::Closable,
+            Expects::Value if self.levels.is_empty() && self.repairs.list().is_empty() => End::Blank,
             Expects::Value | Expects::Key | Expects::Colon => End::CutOff,
         }
     }

@@ -183,7 +183,15 @@ impl Reader {
             Style::Entity => RepairCode::EntityQuotes,
             _ => return,
         };
-        self.repair(code, Span::new(at, at + len));
+        let span = Span::new(at, at + len);
+        // Beside quotes without a backslash, one with it may belong to a string, unless all of a container is escaped.
+        let begins = self.levels.last().is_some_and(|level| level.items == 0)
+            && (self.expects == Expects::Key || self.in_sequence());
+        if style == Style::Escaped && !begins && self.has_plain_strings() {
+            self.guess(code, span);
+        } else {
+            self.repair(code, span);
+        }
     }
 
     /// Ends the open string in the output.
