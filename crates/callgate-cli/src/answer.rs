@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 
 use callgate::FinishReason;
-use callgate_agent::model::{Body, BodyKind, BodyStream, ModelChunk, ModelFault};
+use callgate_agent::model::{Body, BodyKind, BodyStream, FaultCode, ModelChunk, ModelFault};
 use serde_json::Value;
 
 use crate::args::ParseArgs;
@@ -92,7 +92,12 @@ impl Answer {
                 Some(Body::at_path(&value, text, path).map_err(|fault| broken(&name, &fault))?)
             }
         };
-        let Some(bodies) = bodies else { return Ok(Answer::Text(bytes)) };
+        let Some(bodies) = bodies else {
+            if !args.text {
+                note_likeness(&String::from_utf8_lossy(&bytes));
+            }
+            return Ok(Answer::Text(bytes));
+        };
         note_choices(bodies.len());
         let first = bodies.into_iter().next();
         Ok(first.map_or(Answer::Text(bytes), |body| Answer::Body(Box::new(body))))
@@ -208,6 +213,9 @@ fn hand_out(
     }
 }
 
+/// The mark that some programs write before text.
+const MARK: &[u8] = "\u{feff}".as_bytes();
+
 /// What the beginning of something that is still coming says about it.
 enum Beginning {
     /// Too little has come.
@@ -220,7 +228,10 @@ enum Beginning {
 
 impl Beginning {
     fn of(bytes: &[u8]) -> Self {
-        let text = String::from_utf8_lossy(bytes);
+        if MARK.starts_with(bytes) {
+            return Beginning::Unknown;
+        }
+        let text = String::from_utf8_lossy(bytes.strip_prefix(MARK).unwrap_or(bytes));
         for line in text.split_inclusive('\n') {
             let is_whole = line.ends_with('\n');
             let line = line.trim();
@@ -237,6 +248,8 @@ impl Beginning {
                 (true, true) => match BodyStream::of(&text) {
                     Some(stream) => Beginning::Stream(Box::new(stream)),
                     None if line.starts_with('{') => Beginning::Value,
+                    // The data of an event may go over several lines, and ends with an empty one.
+                    None if !text.contains("\n\n") && !text.contains("\n\r\n") => Beginning::Unknown,
                     None => Beginning::Text,
                 },
             };
@@ -270,10 +283,56 @@ fn note_choices(choices: usize) {
     }
 }
 
+/// The members of which bodies and records of answers have at least one, with more in it than a text: a model may write
+/// objects with a message of its own.
+const LIKENESS: &[&str] = &[
+    "choices",
+    "messages",
+    "message",
+    "conversations",
+    "content",
+    "response",
+    "output",
+    "candidates",
+    "generations",
+    "results",
+    "body",
+];
+
+/// Says of JSON that looks like a body and was read as the model's own text that it was, and what else can be done.
+fn note_likeness(text: &str) {
+    let text = text.trim_start_matches('\u{feff}').trim();
+    let start: String = text.chars().take(4096).collect();
+    let has = |value: &Value, keys: &[&str]| keys.iter().any(|key| value.get(key).is_some());
+    let first = text.lines().next().unwrap_or_default();
+    let is_like = |value: &Value| {
+        let holds = |key: &&str| matches!(value.get(*key), Some(Value::Object(_) | Value::Array(_)));
+        let is_message = value.get("role").is_some_and(Value::is_string) && has(value, &["content", "parts"]);
+        is_message || LIKENESS.iter().any(holds) || value.get("generated_text").is_some()
+    };
+    let note = match serde_json::from_str::<Value>(text).or_else(|_| serde_json::from_str(first)) {
+        Ok(value) if has(&value, &["text", "chunks", "tool_calls"]) => {
+            "lines of JSON are read by `callgate scan`; here they are the model's own text"
+        }
+        Ok(value) if is_like(value.get(0).unwrap_or(&value)) => {
+            "this looks like the body of a server, and is read as the model's own text; say with --field where the answer is"
+        }
+        Err(_) if text.starts_with(['{', '[']) && start.contains("\"role\"") => {
+            "this looks like the body of a server that cannot be read as JSON, and is read as the model's own text"
+        }
+        _ => return,
+    };
+    // A remark only: nothing is lost if it cannot be written.
+    let _ = writeln!(io::stderr(), "callgate: {note} (--text says that it is)");
+}
+
 /// A body that cannot be read.
 fn broken(name: &str, fault: &ModelFault) -> Stop {
-    Stop::usage(
-        format!("{name}: {}", fault.message),
-        "read lines of JSON with `callgate scan`, or the input as it is with --text",
-    )
+    match fault.code {
+        FaultCode::ServerError => Stop::usage(
+            format!("{name}: no answer but an error of the server: {}", fault.message),
+            "nothing was judged; ask the server again, or read the input as it is with --text",
+        ),
+        _ => Stop::usage(format!("{name}: {}", fault.message), "--text reads the input as it is"),
+    }
 }

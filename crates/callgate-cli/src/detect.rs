@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use callgate::internal::detect::{Candidate, Detector};
+use callgate::{FinishReason, Record};
 use callgate_agent::model::{Body, ModelChunk};
 use serde_json::{Value, json};
 
@@ -17,27 +18,82 @@ const ALSO: usize = 6;
 pub(crate) fn run(args: &DetectArgs, paint: Paint, out: &mut dyn Write) -> Result<Outcome, Stop> {
     let tools = args.tools.as_deref().map(input::tools).transpose()?;
     let bytes = input::read_bytes(&args.file)?;
-    let text = text_of(&String::from_utf8_lossy(&bytes));
-    let candidates = Detector::new(tools).detect(&text);
+    let input = String::from_utf8_lossy(&bytes);
+    let body = Body::read(&input).ok().flatten().and_then(|bodies| bodies.into_iter().next());
+    let given =
+        body.map_or_else(|| Given { text: input.clone().into_owned(), ..Given::default() }, Given::of);
+    let mut candidates = Detector::new(tools).detect_ended(&given.text, given.reason);
+    let by_model = prefer(&mut candidates, given.model.as_deref());
     if args.json {
-        let rows: Vec<Value> = candidates.iter().map(row).collect();
+        let native = given.native.then(|| json!({"dialect": "native", "flag": null, "why": STRUCTURED}));
+        let rows: Vec<Value> = native.into_iter().chain(candidates.iter().map(row)).collect();
         writeln!(out, "{}", paint.json(&format!("{:#}", Value::Array(rows))))?;
+    } else if given.native {
+        writeln!(out, "{STRUCTURED}. `callgate parse` judges them.")?;
+        if !candidates.is_empty() {
+            writeln!(out)?;
+            table(&candidates, by_model, paint, out)?;
+        }
+    } else if candidates.is_empty() && is_lines(&input) {
+        writeln!(
+            out,
+            "These are lines of JSON with an answer in each; `callgate scan` reads them and says which dialect would."
+        )?;
     } else {
-        table(&candidates, paint, out)?;
+        table(&candidates, by_model, paint, out)?;
     }
-    Ok(Outcome::rejected_if(!candidates.iter().any(|candidate| candidate.calls > 0)))
+    Ok(Outcome::rejected_if(!given.native && !candidates.iter().any(|candidate| candidate.calls > 0)))
+}
+
+/// What is said of a body with calls that are not in its text.
+const STRUCTURED: &str = "The body holds structured calls, which no dialect is needed for";
+
+/// What is looked at: a text, or the body of a server with it.
+#[derive(Default)]
+struct Given {
+    text: String,
+    reason: FinishReason,
+    model: Option<String>,
+    /// Whether there are calls beside the text.
+    native: bool,
+}
+
+impl Given {
+    fn of(body: Body) -> Self {
+        let is_call = |chunk: &ModelChunk| matches!(chunk, ModelChunk::Calls(_) | ModelChunk::Delta { .. });
+        let native = body.chunks.iter().any(is_call);
+        let texts = body.chunks.into_iter();
+        let texts =
+            texts.filter_map(|chunk| if let ModelChunk::Text(text) = chunk { Some(text) } else { None });
+        Given { text: texts.collect(), reason: body.reason, model: body.model, native }
+    }
+}
+
+/// Puts the dialect of the model first, if it is among those that read the text; whether it is.
+fn prefer(candidates: &mut [Candidate], model: Option<&str>) -> bool {
+    let Some(record) = model.and_then(Record::for_model) else { return false };
+    let name = record.name.to_string();
+    let reads = |one: &Candidate| one.calls > 0 && (one.dialect == name || one.also.contains(&name));
+    let Some(place) = candidates.iter().position(reads) else { return false };
+    candidates[..=place].rotate_right(1);
+    if let Some(best) = candidates.first_mut().filter(|best| best.dialect != name) {
+        best.also.retain(|other| *other != name);
+        best.also.insert(0, std::mem::replace(&mut best.dialect, name));
+    }
+    true
+}
+
+/// Whether the first of the lines is one that holds an answer.
+fn is_lines(input: &str) -> bool {
+    let first = input.trim_start_matches('\u{feff}').lines().find(|line| !line.trim().is_empty());
+    let value = first.and_then(|line| serde_json::from_str::<Value>(line).ok()).unwrap_or_default();
+    let keys = ["text", "chunks", "tool_calls", "messages", "choices", "response"];
+    keys.iter().any(|key| value.get(key).is_some())
 }
 
 /// The flag that makes `parse` and `scan` read what a dialect reads.
 pub(crate) fn flag(dialect: &str) -> String {
     format!("--dialect {dialect}")
-}
-
-/// The text of the model, if the input is the body of a server.
-fn text_of(input: &str) -> String {
-    let Ok(Some(bodies)) = Body::read(input) else { return input.to_owned() };
-    let chunks = bodies.into_iter().take(1).flat_map(|body| body.chunks);
-    chunks.filter_map(|chunk| if let ModelChunk::Text(text) = chunk { Some(text) } else { None }).collect()
 }
 
 fn row(candidate: &Candidate) -> Value {
@@ -46,7 +102,7 @@ fn row(candidate: &Candidate) -> Value {
     row
 }
 
-fn table(candidates: &[Candidate], paint: Paint, out: &mut dyn Write) -> Result<(), Stop> {
+fn table(candidates: &[Candidate], by_model: bool, paint: Paint, out: &mut dyn Write) -> Result<(), Stop> {
     let Some(best) = candidates.first() else {
         writeln!(
             out,
@@ -66,8 +122,11 @@ fn table(candidates: &[Candidate], paint: Paint, out: &mut dyn Write) -> Result<
         }
     }
     if best.calls > 0 {
-        let how =
-            if best.heard { "It is read without a flag; to read nothing else: " } else { "Read it with: " };
+        let how = match (best.heard, by_model) {
+            (true, _) => "It is read without a flag; to read nothing else: ",
+            (false, true) => "It is read by the name of its model; without that: ",
+            (false, false) => "Read it with: ",
+        };
         writeln!(out, "\n{how}{}", paint.tone(Tone::Good, flag(&best.dialect)))?;
     } else {
         writeln!(

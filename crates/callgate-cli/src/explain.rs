@@ -2,7 +2,9 @@
 
 use std::io::Write;
 
-use callgate::{Code, FinishReason, Gate, Profile, Registry, RepairCode, repair};
+use callgate::{
+    Code, CoercionCode, FinishReason, Gate, Profile, Registry, RegistryErrorCode, RepairCode, repair,
+};
 
 use crate::exit::{Outcome, Stop};
 use crate::input;
@@ -19,6 +21,40 @@ const TOOLS: &str = r#"[
     "text": {"type": "string"}}}}
 ]"#;
 
+/// What can be wrong with a list of tools.
+const OF_TOOLS: &[(RegistryErrorCode, &str)] = &[
+    (RegistryErrorCode::BadJson, "the list of tools is not JSON"),
+    (RegistryErrorCode::BadShape, "the list, or a tool in it, has another shape than any known form"),
+    (RegistryErrorCode::MissingName, "a tool has no name"),
+    (RegistryErrorCode::NameTaken, "a tool has the name of another one"),
+    (RegistryErrorCode::MissingDescription, "a tool has no description"),
+    (RegistryErrorCode::BadSchema, "the schema of a tool is not a JSON Schema of an object"),
+    (RegistryErrorCode::BadPattern, "a pattern of a schema cannot run in linear time, or is no pattern"),
+    (RegistryErrorCode::BadReference, "a schema refers to something outside itself, or to nothing"),
+    (
+        RegistryErrorCode::TooComplex,
+        "a schema is too large, too deep or too entangled to be checked in bounded time",
+    ),
+];
+
+/// What is changed to fit a value to its schema.
+const COERCIONS: &[(CoercionCode, &str)] = &[
+    (CoercionCode::StringToNumber, "a string that is a number becomes that number"),
+    (CoercionCode::StringToBoolean, "a string that is `true` or `false` becomes that"),
+    (CoercionCode::StringToNull, "a string that is `null` becomes null"),
+    (CoercionCode::StringToStructure, "a string that is an array or an object in JSON becomes that"),
+    (CoercionCode::QuotedMember, "a member of an enumeration loses the quotes inside of its string"),
+    (CoercionCode::NumberToString, "a number becomes a string, with its digits as written"),
+    (
+        CoercionCode::ReadAsText,
+        "a text that reads as null, a boolean or a number stays text, since the schema wants text",
+    ),
+    (
+        CoercionCode::DroppedArgument,
+        "an argument that the schema does not have is dropped, where the policy says so",
+    ),
+];
+
 pub(crate) fn run(code: Option<&str>, paint: Paint, out: &mut dyn Write) -> Result<Outcome, Stop> {
     let Some(word) = code else { return list(paint, out) };
     // A few defects are both: repaired where the policy allows it, a finding where it does not.
@@ -27,9 +63,15 @@ pub(crate) fn run(code: Option<&str>, paint: Paint, out: &mut dyn Write) -> Resu
     if found.is_none() && !aliased.is_empty() {
         return alias(word, &aliased, paint, out);
     }
+    if found.is_none() && repaired.is_none() && other(word, paint, out)? {
+        return Ok(Outcome::Fine);
+    }
     if found.is_none() && repaired.is_none() {
+        let coercions: Vec<String> = COERCIONS.iter().map(|(code, _)| code.to_string()).collect();
         let all =
             Code::ALL.iter().map(|code| code.word()).chain(RepairCode::ALL.iter().map(|code| code.word()));
+        let all = all.chain(OF_TOOLS.iter().map(|(code, _)| code.word()));
+        let all = all.chain(coercions.iter().map(String::as_str));
         return Err(input::unknown("code", word, all, "`callgate explain` lists all codes"));
     }
     if let Some(code) = found {
@@ -42,6 +84,21 @@ pub(crate) fn run(code: Option<&str>, paint: Paint, out: &mut dyn Write) -> Resu
         repair_code(code, paint, out)?;
     }
     Ok(Outcome::Fine)
+}
+
+/// Explains the code of a tool list or of a coercion; whether the word is one.
+fn other(word: &str, paint: Paint, out: &mut dyn Write) -> Result<bool, Stop> {
+    if let Some((code, message)) = OF_TOOLS.iter().find(|(code, _)| code.word() == word) {
+        writeln!(out, "{}  error of a list of tools", paint.tone(Tone::Strong, word))?;
+        writeln!(out, "  {message}\n  {}", code.help())?;
+        return Ok(true);
+    }
+    let coercion = COERCIONS.iter().find(|(code, _)| code.to_string() == word);
+    if let Some((_, message)) = coercion {
+        writeln!(out, "{}  coercion", paint.tone(Tone::Strong, word))?;
+        writeln!(out, "  {message}\n  The knob `coerce` says whether this is done (docs/policy.md).")?;
+    }
+    Ok(coercion.is_some())
 }
 
 /// The codes that a profile calls by this word, with the name of the profile.
@@ -83,6 +140,14 @@ fn list(paint: Paint, out: &mut dyn Write) -> Result<Outcome, Stop> {
         let entry = code.entry();
         let safety = padded(&entry.safety.to_string(), 9);
         writeln!(out, "  {}{safety}{}", paint.tone(Tone::Accent, padded(entry.word, 24)), entry.message)?;
+    }
+    writeln!(out, "\n{}", paint.tone(Tone::Strong, "coercions"))?;
+    for (code, message) in COERCIONS {
+        writeln!(out, "  {}{message}", paint.tone(Tone::Accent, padded(&code.to_string(), 33)))?;
+    }
+    writeln!(out, "\n{}", paint.tone(Tone::Strong, "lists of tools"))?;
+    for (code, message) in OF_TOOLS {
+        writeln!(out, "  {}{message}", paint.tone(Tone::Accent, padded(code.word(), 33)))?;
     }
     Ok(Outcome::Fine)
 }

@@ -67,7 +67,7 @@ pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>, Stop> {
 
 /// Reads a file that has to be text; `what` says what it should be.
 pub(crate) fn read_text(path: &Path, what: &str) -> Result<String, Stop> {
-    String::from_utf8(read_bytes(path)?).map_err(|error| {
+    let text = String::from_utf8(read_bytes(path)?).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         let place = Source::new(error.as_bytes()).place(at);
         let byte = error.as_bytes()[at];
@@ -75,7 +75,8 @@ pub(crate) fn read_text(path: &Path, what: &str) -> Result<String, Stop> {
             format!("{}:{place}: the byte 0x{byte:02x} is not UTF-8", name_of(path)),
             format!("give {what}"),
         )
-    })
+    })?;
+    Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }
 
 pub(crate) fn unreadable(path: &Path, error: &io::Error) -> Stop {

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use callgate::internal::batch::{Form, event_line, finish_event, join};
+use callgate::internal::batch::{self, Form, event_line, finish_event, join};
 use callgate::internal::detect::{Candidate, Detector};
 use callgate::internal::profile::ProfileView;
 use callgate::{Choice, Event, FinishReason, Gate, Response, Session};
@@ -75,7 +75,11 @@ fn one(
         }
     })?;
     let (reason, word) = match args.finish_reason.as_str() {
-        "" => (ending.reason, ending.word.unwrap_or_default()),
+        "" => {
+            let word = ending.word.unwrap_or_default();
+            unknown_ending(&word)?;
+            (ending.reason, word)
+        }
         word => (FinishReason::from_word(word), word.to_owned()),
     };
     watch.finish(session, reason)?;
@@ -85,6 +89,13 @@ fn one(
     result(args, name, &gate, &read, &reading, paint, out)?;
     out.flush()?;
     Ok(reading.response.has_errors())
+}
+
+/// An error if nobody knows the word in which a body says how it ended: what it means for its last call, nobody can say.
+fn unknown_ending(word: &str) -> Result<(), Stop> {
+    batch::finish_reason(word).map(drop).map_err(|problem| {
+        Stop::usage(problem, "say with --finish-reason what it means, as in --finish-reason stop")
+    })
 }
 
 /// What was read of an answer.
@@ -121,7 +132,8 @@ fn result(
         let input = String::from_utf8_lossy(&read.text);
         let name = name.map(Value::from);
         let names: Vec<(&str, &Value)> = name.iter().map(|name| ("file", name)).collect();
-        writeln!(out, "{}", paint.json(&form.write(&names, gate, response, &input)))?;
+        let line = batch::with_hint(form.write(&names, gate, response, &input), hint.as_ref());
+        writeln!(out, "{}", paint.json(&line))?;
         return Ok(());
     }
     if args.json {

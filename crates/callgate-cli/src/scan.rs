@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use callgate::internal::batch::{self, Answer, Form, Gates};
 use callgate::{Event, Response, Session};
-use callgate_agent::model::{Body, ModelChunk};
+use callgate_agent::model::{Body, BodyKind, FaultCode, ModelChunk, results_beside, second_answer};
 use callgate_agent::report::Part;
 use serde_json::Value;
 
@@ -88,6 +88,10 @@ impl Destination {
     }
 }
 
+/// The way out for a line that is no JSON.
+const ONE_LINE: &str =
+    "Write one JSON object per line; one answer that goes over lines is read by `callgate parse`.";
+
 /// The most notes about the tools of one line that are shown.
 const NOTES: usize = 16;
 
@@ -154,18 +158,25 @@ impl ScanLines {
                 let problem = "this is a line of a recorded stream, not a whole answer; give the file to `callgate parse`";
                 return vec![Read::failed(batch::failed(&Value::Null, &batch::bad(problem.to_owned())))];
             }
-            Err(finding) => return vec![Read::failed(batch::failed(&Value::Null, &finding))],
+            Err(finding) => {
+                let finding = finding.help(ONE_LINE);
+                return vec![Read::failed(batch::failed(&Value::Null, &finding))];
+            }
         };
         if self.field.is_none() && line.is_plain() {
+            if let Some(fault) = second_answer(line.value()) {
+                return vec![Read::failed(line.failed(batch::bad(fault.message)))];
+            }
             let mut parts = Vec::new();
-            let outcome = line.judge(gates, &mut self.watch(&mut parts));
+            let untrusted = results_beside(line.value(), line.text());
+            let outcome = line.judge(gates, &untrusted, &mut self.watch(&mut parts));
             let model = said(&line, "model").and_then(Value::as_str).map(str::to_owned);
             let text = if self.reports { written(&line) } else { String::new() };
             return vec![Read { outcome, choice: None, model, parts, text }];
         }
         let bodies = match &self.field {
-            Some(path) => Body::at_path(line.value(), text, path).map(Some),
-            None => Body::of_line(line.value(), text),
+            Some(path) => Body::at_path(line.value(), line.text(), path).map(Some),
+            None => Body::of_line(line.value(), line.text()),
         };
         match bodies {
             Ok(Some(bodies)) => {
@@ -178,6 +189,11 @@ impl ScanLines {
                 let problem = "the line has none of `text`, `chunks`, `tool_calls`, `messages`, `choices`, `content`, \
                                `message` and `response`; say with --field where the answer is";
                 vec![Read::failed(line.failed(batch::bad(problem.to_owned())))]
+            }
+            Err(fault) if fault.code == FaultCode::ServerError => {
+                let problem =
+                    format!("the line holds an error of the server and no answer: {}", fault.message);
+                vec![Read::failed(line.failed(batch::bad(problem).help(fault.code.help())))]
             }
             Err(fault) => vec![Read::failed(line.failed(batch::bad(fault.message)))],
         }
@@ -194,7 +210,11 @@ impl ScanLines {
             body.chunks.iter().for_each(|chunk| chunk.feed(session, sink));
             Ok(())
         };
-        let tools = said(line, "tools").filter(|tools| **tools != Value::Array(Vec::new()));
+        // Servers of OpenAI's responses list no tools where none were given: that forbids nothing. Anywhere else it is the
+        // word of whoever wrote the line.
+        let is_echo =
+            |tools: &&Value| body.kind == BodyKind::Responses && tools.as_array().is_some_and(Vec::is_empty);
+        let tools = said(line, "tools").filter(|tools| !is_echo(tools));
         let model = said(line, "model").and_then(Value::as_str).or(body.model.as_deref());
         let answer = Answer {
             feed: &feed,

@@ -207,7 +207,8 @@ async fn a_client_that_does_not_read_is_not_waited_for() {
     let since = Instant::now();
     while watched.gauge("callgate_active_requests").await > 0 || since.elapsed() < Duration::from_millis(300)
     {
-        assert!(since.elapsed() < Duration::from_secs(8), "it is still waited for");
+        // How long it takes until nothing more fits on the way depends on the machine.
+        assert!(since.elapsed() < Duration::from_secs(60), "it is still waited for");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     assert!(since.elapsed() >= Duration::from_millis(450), "{:?}", since.elapsed());

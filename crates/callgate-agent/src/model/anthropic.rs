@@ -4,9 +4,9 @@ use std::collections::{BTreeSet, VecDeque};
 
 use callgate::FinishReason;
 
-use super::message::{block, message};
+use super::message::{block, message, word};
 use super::reading::{Format, Part};
-use super::{ModelChunk, Usage};
+use super::{ModelChunk, ModelFault, Usage};
 
 #[derive(Debug, Default)]
 pub(super) struct AnthropicFormat {
@@ -15,22 +15,25 @@ pub(super) struct AnthropicFormat {
     is_over: bool,
     /// The blocks of calls that have begun and have no arguments yet.
     bare: BTreeSet<u64>,
+    /// The last block, if it was a call that ended without arguments.
+    empty: Option<usize>,
 }
 
 impl Format for AnthropicFormat {
-    fn value(&mut self, part: &Part<'_>, chunks: &mut VecDeque<ModelChunk>) {
+    fn value(&mut self, part: &Part<'_>, chunks: &mut VecDeque<ModelChunk>) -> Result<(), ModelFault> {
         let value = &part.value;
         let index = value["index"].as_u64();
         let number = index.and_then(|index| usize::try_from(index).ok());
         match value["type"].as_str().unwrap_or("message") {
             "message" => {
-                message(part, "", chunks);
                 self.ending(part, "");
+                message(part, "", self.reason().is_cut(), chunks)?;
                 self.is_over = true;
             }
             "message_start" => self.ending(part, "/message"),
             "content_block_start" => {
                 let begun = &value["content_block"];
+                self.take_empty(chunks);
                 block(begun, chunks);
                 if begun["type"] == *"tool_use" {
                     let written = part.written("/content_block/input").filter(|input| input != "{}");
@@ -54,19 +57,23 @@ impl Format for AnthropicFormat {
                     chunks.push_back(arguments(number, json));
                 }
             }
-            // A call without arguments has an empty object, as a whole message would show it.
             "content_block_stop" if index.is_some_and(|index| self.bare.remove(&index)) => {
-                chunks.push_back(arguments(number, "{}"));
+                self.empty = number;
             }
             "message_delta" => self.ending(part, "/delta"),
-            "message_stop" => self.is_over = true,
+            "message_stop" => {
+                if self.reason().is_good() {
+                    self.take_empty(chunks);
+                }
+                self.is_over = true;
+            }
             _ => {}
         }
+        Ok(())
     }
 
     fn end(&self, _closed: bool) -> Option<ModelChunk> {
-        let reason = FinishReason::from_word(self.word.as_deref().unwrap_or_default());
-        self.is_over.then_some(ModelChunk::End { reason, usage: self.usage })
+        self.is_over.then_some(ModelChunk::End { reason: self.reason(), usage: self.usage })
     }
 
     fn word(&self) -> Option<&str> {
@@ -75,10 +82,19 @@ impl Format for AnthropicFormat {
 }
 
 impl AnthropicFormat {
+    fn reason(&self) -> FinishReason {
+        FinishReason::from_word(self.word.as_deref().unwrap_or_default())
+    }
+
+    /// A call without arguments has an empty object, as a whole message would show it, once it is known that they were
+    /// not going to come: another block follows, or the message ends well.
+    fn take_empty(&mut self, chunks: &mut VecDeque<ModelChunk>) {
+        chunks.extend(self.empty.take().map(|index| arguments(Some(index), "{}")));
+    }
+
     /// What a value says of the end of the message, and of what it cost.
     fn ending(&mut self, part: &Part<'_>, pointer: &str) {
-        let said = part.value.pointer(&format!("{pointer}/stop_reason")).and_then(|word| word.as_str());
-        self.word = said.map(str::to_owned).or(self.word.take());
+        self.word = word(part, &format!("{pointer}/stop_reason")).or(self.word.take());
         let usage = part.value.pointer(&format!("{pointer}/usage")).unwrap_or(&part.value["usage"]);
         let count = |key: &str, before: u64| usage[key].as_u64().unwrap_or(before);
         self.usage = Usage {

@@ -4,13 +4,18 @@ use callgate::FinishReason;
 use serde_json::Value;
 
 use super::anthropic::AnthropicFormat;
-use super::conversation::{ConversationFormat, is_assistant, is_conversation, last_turn};
+use super::conversation::{ConversationFormat, LISTS, is_assistant, is_conversation, is_list, last_turn};
 use super::json::Json;
 use super::ollama::OllamaFormat;
 use super::openai::OpenAiFormat;
+use super::place::{self, Place};
 use super::reading::{Format, Framing, Parser, Part};
 use super::responses::ResponsesFormat;
+use super::results::{beside, is_history, results_beside};
 use super::{FaultCode, ModelChunk, ModelFault};
+
+/// The most lines that the first event of a stream may have.
+const EVENT_LINES: usize = 1024;
 
 /// How much of a stream is taken at a time.
 const STRETCH: usize = 64 << 10;
@@ -66,22 +71,15 @@ impl BodyKind {
         if value["model"].is_string() && value["done"].is_boolean() && answers {
             return Some(BodyKind::Ollama);
         }
-        let is_message = is_assistant(value["role"].as_str())
-            && ["content", "tool_calls"].iter().any(|key| value.get(key).is_some());
-        (is_message || is_conversation(value)).then_some(BodyKind::Conversation)
-    }
-
-    /// Whose body stands in a line, where a line is expected to hold one.
-    fn of_line(value: &Value) -> Option<BodyKind> {
-        BodyKind::of(value).or_else(|| {
-            let content = &value["content"];
-            let is_message = content.is_string() || content.is_array() || value["message"].is_object();
-            let holds = is_message || value["response"].is_string() || value["messages"].is_array();
-            match value["choices"].is_array() {
-                true => Some(BodyKind::ChatCompletion),
-                false => holds.then_some(BodyKind::Conversation),
-            }
-        })
+        let is_message = |value: &Value| {
+            let holds = ["content", "parts", "tool_calls"].iter().any(|key| value.get(key).is_some());
+            is_assistant(value["role"].as_str()) && holds
+        };
+        // Servers that send the text alone say beside it that it has stopped.
+        let is_text =
+            value["content"].is_string() && value["model"].is_string() && value["stop"].is_boolean();
+        let is_any = is_message(value) || is_message(&value["message"]) || is_text || is_conversation(value);
+        is_any.then_some(BodyKind::Conversation)
     }
 
     /// Whether a value is not a whole body but one event of a stream.
@@ -127,19 +125,26 @@ pub struct Body {
     pub word: Option<String>,
     /// What tools gave in the conversation before.
     pub untrusted: Vec<String>,
+    /// Whether it is a turn out of a conversation, and not an answer that stands beside one.
+    is_turn: bool,
 }
 
 impl Body {
     /// The answers in a text that is a body or a stream of one: one for each choice. Nothing if the text is neither.
     pub fn read(text: &str) -> Result<Option<Vec<Body>>, ModelFault> {
         let text = text.trim_start_matches('\u{feff}');
-        if let Ok(value @ Value::Object(_)) = serde_json::from_str::<Value>(text)
-            && let Some(kind) = BodyKind::of(&value)
-            && !kind.is_event(&value)
-        {
-            return Body::whole(kind, &value, text.trim()).map(Some);
+        if let Ok(value @ Value::Object(_)) = serde_json::from_str::<Value>(text) {
+            if BodyKind::of(&value).is_some_and(|kind| !kind.is_event(&value)) {
+                return Body::of_line(&value, text.trim());
+            }
+            if let Some(fault) = place::server_error(&value) {
+                return Err(fault);
+            }
         }
-        let Some(stream) = BodyStream::of(text) else { return several(text).map(|()| None) };
+        // Lines of events may end as those of old computers did.
+        let lines = if text.contains('\n') { None } else { Some(text.replace('\r', "\n")) };
+        let text = lines.as_deref().unwrap_or(text);
+        let Some(stream) = BodyStream::of(text) else { return not_a_stream(text).map(|()| None) };
         let (kind, framing) = (stream.kind, stream.framing);
         let each = |choice: u64| {
             let mut stream = BodyStream::new(kind, framing, choice);
@@ -158,18 +163,30 @@ impl Body {
     }
 
     /// The answers in a line of JSON, one for each choice: a body, or an object with `messages`, `choices`, `content`,
-    /// `message` or `response`. Nothing if it has none of them.
+    /// `message` or `response`. Nothing if it has none of them. What stands beside the answer was said before it.
     pub fn of_line(value: &Value, text: &str) -> Result<Option<Vec<Body>>, ModelFault> {
-        if let Some(kind) = BodyKind::of_line(value) {
-            return Body::whole(kind, value, text).map(Some);
-        }
-        // A record of a request and its response.
+        let Some(place) = place::answer(value)? else { return Ok(None) };
         let part = Part::parse(text)?;
-        let inner = &value["response"];
-        match (BodyKind::of_line(inner), part.written("/response")) {
-            (Some(kind), Some(written)) => Body::whole(kind, inner, &written).map(Some),
-            _ => Ok(None),
+        let (Place::Value(pointer, _) | Place::Text(pointer)) = &place;
+        let inner = value.pointer(pointer).unwrap_or(&Value::Null);
+        let mut bodies = match &place {
+            Place::Value(_, kind) if pointer.is_empty() => Body::whole(*kind, value, text)?,
+            Place::Value(_, kind) => {
+                let written = part.written(pointer).unwrap_or_else(|| inner.to_string());
+                Body::whole(*kind, inner, &written)?
+            }
+            Place::Text(_) => {
+                let fault =
+                    || ModelFault::new(FaultCode::BadLine, "the `body` is no body of a model's answer");
+                Body::read(inner.as_str().unwrap_or_default())?.ok_or_else(fault)?
+            }
+        };
+        // The turns of a conversation that is judged itself come after some of its results.
+        let is_turn = |body: &Body| body.kind == BodyKind::Conversation && pointer.is_empty() && body.is_turn;
+        for body in bodies.iter_mut().filter(|body| !is_turn(body)) {
+            body.untrusted.extend(beside(&part.value));
         }
+        Ok(Some(bodies))
     }
 
     /// The answers in what stands at a dotted path of a line, as in `output.0.text` or `turns.-1`: a text, a message, a
@@ -179,10 +196,9 @@ impl Body {
         let pointer = pointer(value, path).map_err(fault)?;
         let found = value.pointer(&pointer).unwrap_or(&Value::Null);
         let written = Part::parse(text)?.written(&pointer).unwrap_or_else(|| found.to_string());
-        let is_message = |item: &Value| item["role"].is_string();
         let key = match found {
             Value::Object(_) => None,
-            Value::Array(items) if items.iter().all(is_message) => Some("messages"),
+            Value::Array(items) if is_list(items) => Some("messages"),
             Value::Array(_) | Value::String(_) => Some("content"),
             other => return Err(fault(format!("`{path}` holds neither a text nor a message but {other}"))),
         };
@@ -193,7 +209,14 @@ impl Body {
                 Body::of_line(&wrapped, &format!("{{\"{key}\":{written}}}"))?
             }
         };
-        read.ok_or_else(|| fault(format!("`{path}` is an object that holds no answer of a model")))
+        let none = || fault(format!("`{path}` is an object that holds no answer of a model"));
+        let mut bodies = read.ok_or_else(none)?;
+        // What stands beside it was said before, unless it is a turn of that itself.
+        if !is_history(&pointer) {
+            let before = results_beside(value, text);
+            bodies.iter_mut().for_each(|body| body.untrusted.extend_from_slice(&before));
+        }
+        Ok(bodies)
     }
 
     /// The answers of a whole body, one for each choice. `text` is the value as it was written.
@@ -201,14 +224,16 @@ impl Body {
         let fault = |what: String| Err(ModelFault::new(FaultCode::BadLine, what));
         if kind.is_event(value) {
             let name = kind.name();
-            return fault(format!("this is one event of a stream, not a whole {name}"));
+            let message = format!("this is one event of a stream, not a whole {name}");
+            return fault(format!("{message}; `callgate parse` reads the file as one answer"));
         }
         let part = Part::parse(text)?;
-        if let Json::Array(messages) = &part.value["messages"]
-            && kind == BodyKind::Conversation
-            && last_turn(messages).is_empty()
+        let is_turn = kind == BodyKind::Conversation && ConversationFormat::is_turn(&part.value);
+        if let Some(key) = LISTS.iter().find(|key| matches!(part.value[**key], Json::Array(_)))
+            && is_turn
+            && last_turn(part.value[*key].items()).is_empty()
         {
-            return fault("none of the `messages` is of the assistant".to_owned());
+            return fault(format!("none of the `{key}` is of the assistant"));
         }
         every_choice(|choice| {
             let mut stream = BodyStream::new(kind, Framing::Whole, choice);
@@ -217,21 +242,25 @@ impl Body {
             stream.parser.finish(true)?;
             let word = stream.parser.format.word().unwrap_or_default();
             let (chunks, body) = stream.ended(FinishReason::from_word(word));
-            Ok((Body { chunks, ..body }, stream))
+            Ok((Body { chunks, is_turn, ..body }, stream))
         })
     }
 }
 
-/// A fault if the first of several lines is a whole body: which of them is meant, nobody says.
-fn several(text: &str) -> Result<(), ModelFault> {
+/// A fault if the first of several lines is a whole body, since nobody says which of them is meant, or if the first event of
+/// a stream is an error.
+fn not_a_stream(text: &str) -> Result<(), ModelFault> {
     let first = text.trim_start().lines().next().unwrap_or_default();
-    match serde_json::from_str(first).ok().as_ref().and_then(BodyKind::of) {
-        Some(kind) => {
-            let message = format!("the first line is a whole {}, and more lines follow", kind.name());
-            Err(ModelFault::new(FaultCode::BadLine, message))
-        }
-        None => Ok(()),
+    let parsed = serde_json::from_str(first.strip_prefix("data:").unwrap_or(first)).ok();
+    if let Some(kind) = parsed.as_ref().and_then(BodyKind::of) {
+        let message = format!(
+            "the first line is a whole {}, and more follow; `callgate scan` reads lines",
+            kind.name()
+        );
+        return Err(ModelFault::new(FaultCode::BadLine, message));
     }
+    let error = parsed.as_ref().filter(|_| first.starts_with("data:")).and_then(place::server_error);
+    error.map_or(Ok(()), Err)
 }
 
 /// Reads the first choice, and then the others that were seen on the way.
@@ -292,7 +321,17 @@ impl BodyStream {
             Some(data) => (Framing::Events, data),
             None => (Framing::Lines, first),
         };
-        let value: Value = serde_json::from_str(data).ok()?;
+        let value = serde_json::from_str(data).ok();
+        // The data of an event may go over several lines.
+        let value: Value = match value {
+            None if framing == Framing::Events => {
+                let behind = start.lines().skip_while(|line| !line.starts_with("data:")).skip(1);
+                let more = behind.map_while(|line| line.strip_prefix("data:"));
+                let data: Vec<&str> = std::iter::once(data).chain(more.take(EVENT_LINES)).collect();
+                serde_json::from_str(&data.join("\n")).ok()?
+            }
+            value => value?,
+        };
         // A whole body in a line by itself is followed by others, not by its rest.
         let begins = |kind: &BodyKind| framing == Framing::Events || kind.is_event(&value);
         let kind = BodyKind::of(&value).filter(begins)?;
@@ -302,7 +341,7 @@ impl BodyStream {
     }
 
     fn new(kind: BodyKind, framing: Framing, choice: u64) -> Self {
-        let parser = Parser::new(framing, kind.format(choice));
+        let parser = Parser::of_kept(framing, kind.format(choice));
         BodyStream { kind, framing, parser, model: None, tools: None, end: None }
     }
 
@@ -351,6 +390,7 @@ impl BodyStream {
             reason: self.end.unwrap_or(otherwise),
             word: self.parser.format.word().map(str::to_owned),
             untrusted: self.parser.format.take_untrusted(),
+            is_turn: false,
         };
         (rest, body)
     }
@@ -371,8 +411,10 @@ impl BodyStream {
     /// Notes what a body says of its model and tools: at its root, or in what it wraps.
     fn about(&mut self, value: &Value) {
         let inner = ["", "/response", "/message"].iter().filter_map(|pointer| value.pointer(pointer));
-        // Servers list no tools where none were given: that forbids nothing.
-        let lists_any = |tools: &&Value| tools.as_array().is_some_and(|tools| !tools.is_empty());
+        // Servers of responses list no tools where none were given: that forbids nothing.
+        let may_be_empty = self.kind != BodyKind::Responses;
+        let lists_any =
+            |tools: &&Value| tools.as_array().is_some_and(|tools| may_be_empty || !tools.is_empty());
         for object in inner {
             self.model = self.model.take().or(object["model"].as_str().map(str::to_owned));
             self.tools = self.tools.take().or(object.get("tools").filter(lists_any).cloned());

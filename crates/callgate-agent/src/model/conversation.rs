@@ -2,41 +2,56 @@
 
 use std::collections::VecDeque;
 
+use callgate::FinishReason;
 use serde_json::Value;
 
-use super::ModelChunk;
 use super::json::Json;
-use super::message::message;
+use super::message::{message, word};
 use super::reading::{Format, Part};
+use super::results::results;
+use super::{ModelChunk, ModelFault};
+
+/// The names under which lists of messages are kept.
+pub(super) const LISTS: &[&str] = &["messages", "conversations", "conversation"];
+
+/// The names of the answer, where it stands in a line: beside it, messages are what was said before.
+pub(super) const ANSWERS: &[&str] = &["content", "message", "response"];
 
 #[derive(Debug, Default)]
 pub(super) struct ConversationFormat {
-    /// What tools gave before that turn: nobody vouches for it, so a call that repeats it is reported.
+    /// What tools gave before the last turn.
     untrusted: Vec<String>,
     word: Option<String>,
 }
 
 impl Format for ConversationFormat {
-    fn value(&mut self, part: &Part<'_>, chunks: &mut VecDeque<ModelChunk>) {
+    fn value(&mut self, part: &Part<'_>, chunks: &mut VecDeque<ModelChunk>) -> Result<(), ModelFault> {
         let value = &part.value;
-        if let Json::Array(messages) = &value["messages"] {
+        let words = ["/finish_reason", "/stop_reason", "/finishReason", "/stopReason"];
+        self.word = words.iter().find_map(|pointer| word(part, pointer));
+        let is_cut = FinishReason::from_word(self.word.as_deref().unwrap_or_default()).is_cut();
+        if !ConversationFormat::is_turn(value) {
+            message(part, "", is_cut, chunks)?;
+            message(part, "/message", is_cut, chunks)?;
+            let text = value["response"].as_str().map(str::to_owned);
+            chunks.extend(text.map(ModelChunk::Text));
+            return Ok(());
+        }
+        for key in LISTS {
+            let messages = value[*key].items();
             for (place, number) in last_turn(messages).enumerate() {
                 if place > 0 {
                     chunks.push_back(ModelChunk::Text("\n".to_owned()));
                 }
-                message(part, &format!("/messages/{number}"), chunks);
+                let pointer = format!("/{key}/{number}");
+                message(part, &pointer, is_cut, chunks)?;
+                let text = messages[number]["value"].as_str().map(str::to_owned);
+                chunks.extend(text.map(ModelChunk::Text));
             }
             let before = last_turn(messages).start;
-            self.untrusted = messages.iter().take(before).flat_map(results).collect();
-        } else if value["message"].is_object() {
-            message(part, "/message", chunks);
-        } else {
-            message(part, "", chunks);
-            let text = value["response"].as_str().map(str::to_owned);
-            chunks.extend(text.map(ModelChunk::Text));
+            self.untrusted.extend(messages.iter().take(before).flat_map(results));
         }
-        let said = ["finish_reason", "stop_reason"].iter().find_map(|key| value[*key].as_str());
-        self.word = said.map(str::to_owned);
+        Ok(())
     }
 
     fn end(&self, _closed: bool) -> Option<ModelChunk> {
@@ -52,41 +67,40 @@ impl Format for ConversationFormat {
     }
 }
 
+impl ConversationFormat {
+    /// Whether the answer is a turn of the conversation, and not what stands beside it.
+    pub(super) fn is_turn(value: &Json<'_>) -> bool {
+        let mut beside = ["tool_calls", "function_call"].iter().chain(ANSWERS);
+        let has_list = LISTS.iter().any(|key| matches!(value[*key], Json::Array(_)));
+        has_list && beside.all(|key| matches!(value[*key], Json::Null))
+    }
+}
+
 /// Whether these are the messages of a conversation.
 pub(super) fn is_conversation(value: &Value) -> bool {
-    let messages = value["messages"].as_array();
-    messages.is_some_and(|messages| {
-        !messages.is_empty() && messages.iter().all(|message| message["role"].is_string())
-    })
+    LISTS.iter().any(|key| value[*key].as_array().is_some_and(|messages| is_list(messages)))
+}
+
+/// Whether these are messages: each has a role, or is what a tool gave.
+pub(super) fn is_list(messages: &[Value]) -> bool {
+    let is_message = |message: &Value| {
+        let item = message["type"].is_string() && message.get("output").is_some();
+        item || message["role"].is_string() || message["from"].is_string() && message.get("value").is_some()
+    };
+    !messages.is_empty() && messages.iter().all(is_message)
 }
 
 /// Whether this role is the assistant's.
 pub(super) fn is_assistant(role: Option<&str>) -> bool {
-    matches!(role, Some("assistant" | "model"))
+    matches!(role, Some("assistant" | "model" | "gpt" | "chatgpt" | "bot"))
 }
 
 /// The places of the last messages of the assistant that stand together.
 pub(super) fn last_turn(messages: &[Json<'_>]) -> std::ops::Range<usize> {
-    let is_assistant = |message: &Json<'_>| is_assistant(message["role"].as_str());
+    let is_assistant =
+        |message: &Json<'_>| is_assistant(["role", "from"].iter().find_map(|key| message[*key].as_str()));
     let end = messages.iter().rposition(is_assistant).map_or(0, |last| last + 1);
     let start =
         messages[..end].iter().rposition(|message| !is_assistant(message)).map_or(0, |other| other + 1);
     start..end
-}
-
-/// The texts that tools gave, in a message of a tool or in the blocks of a user's.
-fn results(message: &Json<'_>) -> Vec<String> {
-    if matches!(message["role"].as_str(), Some("tool" | "function")) {
-        return texts(&message["content"]);
-    }
-    let blocks = message["content"].items().iter();
-    let results = blocks.filter(|block| block["type"] == *"tool_result");
-    results.flat_map(|block| texts(&block["content"])).collect()
-}
-
-fn texts(content: &Json<'_>) -> Vec<String> {
-    match content {
-        Json::String(text) => vec![text.to_string()],
-        _ => content.items().iter().filter_map(|block| block["text"].as_str()).map(str::to_owned).collect(),
-    }
 }

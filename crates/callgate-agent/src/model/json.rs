@@ -7,6 +7,28 @@ use std::ops::Index;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Number;
 
+/// The keys under which answers hold what counts: of two such members nobody can say which is meant.
+const ANSWERING: &[&str] = &[
+    "choices",
+    "message",
+    "messages",
+    "delta",
+    "content",
+    "text",
+    "response",
+    "output",
+    "tool_calls",
+    "function_call",
+    "function",
+    "id",
+    "index",
+    "name",
+    "arguments",
+    "input",
+    "finish_reason",
+    "stop_reason",
+];
+
 /// A JSON value that borrows its text. Of members with one key the last counts.
 #[derive(Debug)]
 pub(super) enum Json<'t> {
@@ -61,6 +83,31 @@ impl<'t> Json<'t> {
             Json::Object(members) => members,
             _ => &[],
         }
+    }
+
+    /// A key that stands twice in one object, among those that say what an answer is. What stands under one of the
+    /// `opaque` keys is not looked at.
+    pub(super) fn repeated(&self, opaque: &[&str]) -> Option<&str> {
+        let mut open = vec![self];
+        while let Some(value) = open.pop() {
+            match value {
+                Json::Array(items) => open.extend(items),
+                Json::Object(members) => {
+                    for (place, (key, inside)) in members.iter().enumerate() {
+                        let is_known = ANSWERING.contains(&&**key);
+                        if is_known && members[..place].iter().any(|(before, _)| before == key) {
+                            return Some(key);
+                        }
+                        let is_nested = matches!(inside, Json::Array(_) | Json::Object(_));
+                        if is_nested && !opaque.contains(&&**key) {
+                            open.push(inside);
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        None
     }
 
     pub(super) fn is_object(&self) -> bool {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::http::Http;
 use super::json::Json;
-use super::message::{member, message, words};
+use super::message::{member, message, word, words};
 use super::reading::{Format, Framing, Part, Reading};
 use super::{BoxFuture, ChatRequest, Model, ModelChunk, ModelChunks, ModelFault, Served, Server, Usage};
 use crate::history::{Wire, to_wire};
@@ -90,18 +90,18 @@ pub(super) struct OllamaFormat {
 }
 
 impl Format for OllamaFormat {
-    fn value(&mut self, part: &Part<'_>, chunks: &mut VecDeque<ModelChunk>) {
+    fn value(&mut self, part: &Part<'_>, chunks: &mut VecDeque<ModelChunk>) -> Result<(), ModelFault> {
         let value = &part.value;
         self.served.note(value);
         let calls = value["message"]["tool_calls"].items();
         match calls.iter().any(is_fragment) {
             true => {
-                words(&value["message"], chunks);
+                words(&value["message"], chunks)?;
                 let written = part.items("/message/tool_calls");
                 let calls = calls.iter().zip(written);
                 chunks.extend(calls.map(|(call, written)| self.fragments.delta(call, written)));
             }
-            false => message(part, "/message", chunks),
+            false => message(part, "/message", false, chunks)?,
         }
         // `/api/generate` knows no messages.
         let text = |key: &str| value[key].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
@@ -109,10 +109,11 @@ impl Format for OllamaFormat {
         chunks.extend(text("response").map(ModelChunk::Text));
         if matches!(value["done"], Json::Bool(true)) {
             // `done: true` without a reason means that the answer is complete.
-            self.word = Some(value["done_reason"].as_str().unwrap_or("done").to_owned());
+            self.word = Some(word(part, "/done_reason").unwrap_or_else(|| "done".to_owned()));
             let count = |key: &str| value[key].as_u64().unwrap_or(0);
             self.usage = Some(Usage { prompt: count("prompt_eval_count"), completion: count("eval_count") });
         }
+        Ok(())
     }
 
     fn end(&self, _closed: bool) -> Option<ModelChunk> {

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::http::Http;
 use super::json::Json;
-use super::message::{message, words};
-use super::reading::{Format, Part, Reading};
+use super::message::{call_blocks, is_same, message, word, words};
+use super::reading::{Format, Part, Reading, unreadable};
 use super::{BoxFuture, ChatRequest, Model, ModelChunk, ModelChunks, ModelFault, Served, Server, Usage};
 use crate::history::{Wire, to_wire};
 use crate::written::Written;
@@ -90,6 +90,8 @@ pub(super) struct OpenAiFormat {
     word: Option<String>,
     /// Whether it was said in so many words, or by the form of a whole message, that nothing is missing.
     is_whole: bool,
+    /// Whether more came of the choice after its end.
+    went_on: bool,
     usage: Usage,
     served: Served,
 }
@@ -102,7 +104,7 @@ impl OpenAiFormat {
 }
 
 impl Format for OpenAiFormat {
-    fn value(&mut self, part: &Part<'_>, chunks: &mut VecDeque<ModelChunk>) {
+    fn value(&mut self, part: &Part<'_>, chunks: &mut VecDeque<ModelChunk>) -> Result<(), ModelFault> {
         let value = &part.value;
         self.served.note(value);
         let count = |key: &str| value["usage"][key].as_u64();
@@ -115,33 +117,42 @@ impl Format for OpenAiFormat {
             if index != self.choice {
                 continue;
             }
+            let ending = word(part, &format!("/choices/{number}/finish_reason"));
+            let before = chunks.len();
             if choice["message"].is_object() {
                 self.is_whole = true;
-                message(part, &format!("/choices/{number}/message"), chunks);
+                let is_cut = FinishReason::from_word(ending.as_deref().unwrap_or_default()).is_cut();
+                message(part, &format!("/choices/{number}/message"), is_cut, chunks)?;
             } else {
                 let said = &choice["delta"];
-                words(said, chunks);
+                words(said, chunks)?;
+                call_blocks(part, &format!("/choices/{number}/delta"), false, chunks)?;
                 let list = format!("/choices/{number}/delta/tool_calls");
                 let one = |call: &Json<'_>, place: String| {
                     delta(call, &call["function"], || part.written(&format!("{place}/function/arguments")))
                 };
                 let calls = &said["tool_calls"];
+                if !matches!(calls, Json::Null | Json::Array(_) | Json::Object(_)) {
+                    return Err(unreadable(&part.written(&list).unwrap_or_default(), "no list of calls"));
+                }
                 // One call without its list is a call.
                 chunks.extend(calls.is_object().then(|| one(calls, list.clone())));
                 let calls = calls.items().iter().enumerate();
                 chunks.extend(calls.map(|(call_number, call)| one(call, format!("{list}/{call_number}"))));
-                // The forms that came before lists of calls, and before messages.
-                if said["function_call"].is_object() {
+                // The forms that came before lists of calls, and before messages. A server may write a call in both.
+                let function = &said["function_call"];
+                let is_both = |call: &Json<'_>| is_same(&call["function"], function);
+                if function.is_object() && !said["tool_calls"].items().iter().any(is_both) {
                     let arguments = format!("/choices/{number}/delta/function_call/arguments");
-                    chunks.push_back(delta(&Json::Null, &said["function_call"], || part.written(&arguments)));
+                    chunks.push_back(delta(&Json::Null, function, || part.written(&arguments)));
                 }
                 let text = choice["text"].as_str().filter(|text| !text.is_empty());
                 chunks.extend(text.map(|text| ModelChunk::Text(text.to_owned())));
             }
-            if let Some(word) = choice["finish_reason"].as_str() {
-                self.word = Some(word.to_owned());
-            }
+            self.went_on |= self.word.is_some() && chunks.len() > before;
+            self.word = ending.or(self.word.take());
         }
+        Ok(())
     }
 
     fn end(&self, closed: bool) -> Option<ModelChunk> {
@@ -172,6 +183,10 @@ impl Format for OpenAiFormat {
 
     fn choices(&self) -> Option<&BTreeSet<u64>> {
         Some(&self.choices)
+    }
+
+    fn went_on(&self) -> bool {
+        self.went_on
     }
 }
 

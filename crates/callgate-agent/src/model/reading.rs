@@ -12,8 +12,8 @@ use super::{BoxFuture, FaultCode, ModelChunk, ModelChunks, ModelFault, Served};
 
 /// A server's format: what one JSON value of an answer means.
 pub(crate) trait Format: Send {
-    /// Takes one value.
-    fn value(&mut self, part: &Part<'_>, chunks: &mut VecDeque<ModelChunk>);
+    /// Takes one value. What cannot be read may have held a chunk of a call, so the answer as a whole is given up.
+    fn value(&mut self, part: &Part<'_>, chunks: &mut VecDeque<ModelChunk>) -> Result<(), ModelFault>;
 
     /// The end of the answer, once enough has come to say so. `closed` says that nothing more will come.
     fn end(&self, closed: bool) -> Option<ModelChunk>;
@@ -41,12 +41,17 @@ pub(crate) trait Format: Send {
     fn take_untrusted(&mut self) -> Vec<String> {
         Vec::new()
     }
+
+    /// Whether more of the answer came after it had said that it was over.
+    fn went_on(&self) -> bool {
+        false
+    }
 }
 
 /// A format that is known only once its answer is there.
 impl Format for Box<dyn Format> {
-    fn value(&mut self, part: &Part<'_>, chunks: &mut VecDeque<ModelChunk>) {
-        (**self).value(part, chunks);
+    fn value(&mut self, part: &Part<'_>, chunks: &mut VecDeque<ModelChunk>) -> Result<(), ModelFault> {
+        (**self).value(part, chunks)
     }
 
     fn end(&self, closed: bool) -> Option<ModelChunk> {
@@ -71,6 +76,10 @@ impl Format for Box<dyn Format> {
 
     fn take_untrusted(&mut self) -> Vec<String> {
         (**self).take_untrusted()
+    }
+
+    fn went_on(&self) -> bool {
+        (**self).went_on()
     }
 }
 
@@ -179,6 +188,10 @@ pub(crate) struct Parser<F> {
     event: String,
     chunks: VecDeque<ModelChunk>,
     is_over: bool,
+    /// Whether it was kept, so that a place in it can be looked up and all of it is there to be read.
+    is_kept: bool,
+    /// How many lines have been read.
+    line: usize,
 }
 
 impl<F: Format> Parser<F> {
@@ -190,7 +203,14 @@ impl<F: Format> Parser<F> {
             event: String::new(),
             chunks: VecDeque::new(),
             is_over: false,
+            is_kept: false,
+            line: 0,
         }
+    }
+
+    /// Reads an answer that was kept.
+    pub(crate) fn of_kept(framing: Framing, format: F) -> Self {
+        Parser { is_kept: true, ..Parser::new(framing, format) }
     }
 
     /// The next chunk that the bytes so far hold.
@@ -212,7 +232,7 @@ impl<F: Format> Parser<F> {
     }
 
     fn read(&mut self, lines: &mut Lines) -> Result<(), ModelFault> {
-        while !self.is_over
+        while (self.is_kept || !self.is_over)
             && let Some(line) = lines.next()?
         {
             self.line(line)?;
@@ -221,6 +241,32 @@ impl<F: Format> Parser<F> {
     }
 
     fn line(&mut self, line: &str) -> Result<(), ModelFault> {
+        self.line += 1;
+        // An empty line ends the event that stands before it.
+        let number = if line.is_empty() { self.line.saturating_sub(1) } else { self.line };
+        let line = if number == 1 { line.trim_start_matches('\u{feff}') } else { line };
+        let read = if self.is_over { self.behind(line) } else { self.line_inside(line) };
+        read.map_err(|fault| match (self.is_kept, fault.code) {
+            (true, FaultCode::BadLine) => {
+                ModelFault { message: format!("line {number}: {}", fault.message), ..fault }
+            }
+            _ => fault,
+        })
+    }
+
+    /// Behind the end of an answer there is nothing, or another answer.
+    fn behind(&self, line: &str) -> Result<(), ModelFault> {
+        let data = match self.framing {
+            Framing::Events => line.strip_prefix("data:").unwrap_or_default(),
+            _ => line,
+        };
+        match data.trim() {
+            "" | "[DONE]" => Ok(()),
+            _ => Err(several()),
+        }
+    }
+
+    fn line_inside(&mut self, line: &str) -> Result<(), ModelFault> {
         if self.framing == Framing::Lines {
             return self.values(line);
         }
@@ -292,8 +338,14 @@ impl<F: Format> Parser<F> {
         if !part.value.is_object() {
             return Err(unreadable(part.text, "no object"));
         }
-        self.format.value(part, &mut self.chunks);
-        Ok(())
+        // Calls that come whole are judged with their members as they were written.
+        let whole = ["arguments", "input", "args", "parameters", "tools", "metadata", "tool_calls"];
+        let opaque = if self.framing == Framing::Whole { &whole[..] } else { &whole[..6] };
+        if let Some(key) = part.value.repeated(opaque) {
+            let message = format!("two members `{}` stand in one object of the answer", plain(key));
+            return Err(ModelFault::new(FaultCode::BadLine, message));
+        }
+        self.format.value(part, &mut self.chunks)
     }
 
     /// The stream is at its end. What was cut in the middle of a line is an answer that ended early.
@@ -304,10 +356,17 @@ impl<F: Format> Parser<F> {
             FaultCode::BadLine => early("the answer stops inside a line"),
             _ => fault,
         };
+        if self.is_kept && self.format.went_on() {
+            return Err(several());
+        }
         match self.framing {
             Framing::Whole => self.values(&rest)?,
+            Framing::Lines if self.is_over => self.line(&rest)?,
             Framing::Lines => self.values(&rest).map_err(inside)?,
             Framing::Events => {
+                if self.is_over {
+                    return self.line(&rest);
+                }
                 if !rest.is_empty() {
                     self.line(&rest).map_err(inside)?;
                 }
@@ -340,7 +399,12 @@ impl<F: Format> ModelChunks for Reading<F> {
 
 /// The fault of a part that is not in the server's format. A part that cannot be read may have held a chunk of a call,
 /// so the answer as a whole is given up.
-fn unreadable(text: &str, why: &str) -> ModelFault {
+pub(super) fn unreadable(text: &str, why: &str) -> ModelFault {
     let start: String = text.chars().filter(|c| !c.is_control()).take(80).collect();
     ModelFault::new(FaultCode::BadLine, format!("a part of the answer is {why}: {start:?}"))
+}
+
+/// The fault of something in which one answer follows another.
+fn several() -> ModelFault {
+    ModelFault::new(FaultCode::BadLine, "another answer follows the end of the first; give each by itself")
 }

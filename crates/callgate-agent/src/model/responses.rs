@@ -1,12 +1,14 @@
 //! OpenAI's Responses, as they are kept: a whole response, or server-sent events with items by index.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
+use super::http::plain;
 use super::json::Json;
-use super::message::{block, call, member};
+use super::message::{block, call, member, word};
 use super::reading::{Format, Part};
-use super::{ModelChunk, Usage};
+use super::{FaultCode, ModelChunk, ModelFault, Usage};
 use callgate::FinishReason;
+use callgate::internal::json::canonical;
 
 #[derive(Debug, Default)]
 pub(super) struct ResponsesFormat {
@@ -15,20 +17,23 @@ pub(super) struct ResponsesFormat {
     is_over: bool,
     /// Whether any item has come by itself; the last event of a stream repeats them all.
     has_items: bool,
-    /// The items of calls that have begun and have no arguments yet.
-    bare: BTreeSet<u64>,
+    /// The arguments of the calls that have begun, as far as they have come.
+    calls: BTreeMap<u64, String>,
 }
 
 impl Format for ResponsesFormat {
-    fn value(&mut self, part: &Part<'_>, chunks: &mut VecDeque<ModelChunk>) {
+    fn value(&mut self, part: &Part<'_>, chunks: &mut VecDeque<ModelChunk>) -> Result<(), ModelFault> {
         let value = &part.value;
         let index = value["output_index"].as_u64();
         let delta = value["delta"].as_str().unwrap_or_default();
         match value["type"].as_str().unwrap_or_default() {
-            "" => self.response(part, "", chunks),
-            "response.completed" | "response.incomplete" | "response.failed" => {
-                self.response(part, "/response", chunks);
+            "" => self.response(part, "", chunks)?,
+            "response.failed" | "error" => {
+                let said = ["/response/error/message", "/message"].iter();
+                let said = said.filter_map(|pointer| value.pointer(pointer)?.as_str()).next();
+                return Err(ModelFault::new(FaultCode::ServerError, plain(said.unwrap_or("it has failed"))));
             }
+            "response.completed" | "response.incomplete" => self.response(part, "/response", chunks)?,
             "response.output_item.added" => {
                 self.has_items = true;
                 self.begin(part, index, chunks);
@@ -42,15 +47,16 @@ impl Format for ResponsesFormat {
             "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta" => {
                 self.arguments(index, delta, chunks);
             }
-            // Servers that send no deltas send the whole here.
-            "response.function_call_arguments.done" if self.is_bare(index) => {
-                self.arguments(index, value["arguments"].as_str().unwrap_or_default(), chunks);
-            }
-            "response.custom_tool_call_input.done" if self.is_bare(index) => {
-                self.arguments(index, value["input"].as_str().unwrap_or_default(), chunks);
+            "response.function_call_arguments.done" => self.whole(index, &value["arguments"], chunks)?,
+            "response.custom_tool_call_input.done" => self.whole(index, &value["input"], chunks)?,
+            "response.output_item.done" => {
+                if let Some(content) = content_of_call(&value["item"]) {
+                    self.whole(index, &value["item"][content], chunks)?;
+                }
             }
             _ => {}
         }
+        Ok(())
     }
 
     fn end(&self, _closed: bool) -> Option<ModelChunk> {
@@ -69,19 +75,31 @@ impl Format for ResponsesFormat {
 
 impl ResponsesFormat {
     /// A whole response, and why it ended.
-    fn response(&mut self, part: &Part<'_>, pointer: &str, chunks: &mut VecDeque<ModelChunk>) {
-        let Some(response) = part.value.pointer(pointer) else { return };
-        if !self.has_items {
-            let items = response["output"].items();
+    fn response(
+        &mut self,
+        part: &Part<'_>,
+        pointer: &str,
+        chunks: &mut VecDeque<ModelChunk>,
+    ) -> Result<(), ModelFault> {
+        let Some(response) = part.value.pointer(pointer) else { return Ok(()) };
+        let items = response["output"].items();
+        if self.has_items {
+            for (index, item) in (0..).zip(items) {
+                if let Some(content) = content_of_call(item) {
+                    self.compare(index, &item[content])?;
+                }
+            }
+        } else {
             for (item, written) in items.iter().zip(part.items(&format!("{pointer}/output"))) {
                 whole(item, written, chunks);
             }
         }
-        let why = response["incomplete_details"]["reason"].as_str().or(response["status"].as_str());
-        self.word = why.map(str::to_owned);
+        let why = ["incomplete_details/reason", "status"].iter();
+        self.word = why.filter_map(|why| word(part, &format!("{pointer}/{why}"))).next();
         let count = |key: &str| response["usage"][key].as_u64().unwrap_or(0);
         self.usage = Usage { prompt: count("input_tokens"), completion: count("output_tokens") };
         self.is_over = true;
+        Ok(())
     }
 
     /// An item of a stream begins; its text comes in deltas.
@@ -90,21 +108,44 @@ impl ResponsesFormat {
         let Some(content) = content_of_call(item) else { return };
         let text = |key: &str| item[key].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
         let arguments = text(content);
-        if arguments.is_none() {
-            self.bare.extend(index);
+        if let Some(index) = index {
+            self.calls.insert(index, arguments.clone().unwrap_or_default());
         }
         let (id, name) = (text("call_id"), text("name"));
         chunks.push_back(ModelChunk::Delta { index: place(index), id, name, arguments });
     }
 
     fn arguments(&mut self, index: Option<u64>, more: &str, chunks: &mut VecDeque<ModelChunk>) {
-        self.bare.retain(|bare| Some(*bare) != index);
+        if let Some(so_far) = index.and_then(|index| self.calls.get_mut(&index)) {
+            so_far.push_str(more);
+        }
         let arguments = Some(more.to_owned());
         chunks.push_back(ModelChunk::Delta { index: place(index), id: None, name: None, arguments });
     }
 
-    fn is_bare(&self, index: Option<u64>) -> bool {
-        index.is_some_and(|index| self.bare.contains(&index))
+    /// The arguments of a call as a whole. Servers that send no deltas send them here; others repeat them.
+    fn whole(
+        &mut self,
+        index: Option<u64>,
+        arguments: &Json<'_>,
+        chunks: &mut VecDeque<ModelChunk>,
+    ) -> Result<(), ModelFault> {
+        let (Some(index), Some(text)) = (index, arguments.as_str()) else { return Ok(()) };
+        if self.calls.get(&index).is_some_and(String::is_empty) {
+            self.arguments(Some(index), text, chunks);
+        }
+        self.compare(index, arguments)
+    }
+
+    /// A fault if these are not the arguments that came in deltas: which of both was meant, nobody says.
+    fn compare(&self, index: u64, arguments: &Json<'_>) -> Result<(), ModelFault> {
+        let (Some(so_far), Some(whole)) = (self.calls.get(&index), arguments.as_str()) else { return Ok(()) };
+        if so_far.is_empty() || whole.is_empty() || canonical(so_far) == canonical(whole) {
+            return Ok(());
+        }
+        let [one, other] = [so_far, whole].map(|text| text.chars().take(60).collect::<String>());
+        let message = format!("ambiguous: the arguments of a call came as {one:?} and as {other:?}");
+        Err(ModelFault::new(FaultCode::BadLine, message))
     }
 }
 

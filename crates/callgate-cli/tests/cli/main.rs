@@ -4,6 +4,7 @@
 
 mod bodies;
 mod dialects;
+mod kept;
 mod parse;
 mod repair;
 mod reports;

@@ -133,7 +133,7 @@ fn a_closed_pipe_ends_quietly() {
 #[test]
 #[cfg(target_os = "linux")]
 fn an_output_that_cannot_be_written_is_code_3() {
-    for args in [&["explain"][..], &["scan"], &["repair"], &["parse"]] {
+    for args in [&["explain"][..], &["scan"], &["repair"], &["parse", "--text"]] {
         let mut command = command(args);
         command.stdout(std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap());
         let run = run_command(command, b"{\"id\": 1, \"text\": \"a\"}\n");
