@@ -43,6 +43,7 @@ const COERCIONS: &[(CoercionCode, &str)] = &[
     (CoercionCode::StringToBoolean, "a string that is `true` or `false` becomes that"),
     (CoercionCode::StringToNull, "a string that is `null` becomes null"),
     (CoercionCode::StringToStructure, "a string that is an array or an object in JSON becomes that"),
+    (CoercionCode::UnwrappedList, "an object that is only a wrapper around a list becomes the list"),
     (CoercionCode::QuotedMember, "a member of an enumeration loses the quotes inside of its string"),
     (CoercionCode::NumberToString, "a number becomes a string, with its digits as written"),
     (

@@ -234,6 +234,8 @@ pub enum CoercionCode {
     StringToNull,
     /// A string that is an array or object in JSON.
     StringToStructure,
+    /// A list in an object that is only a wrapper around it: `{"item": […]}`.
+    UnwrappedList,
     /// A member of an enumeration with quotes inside the string.
     QuotedMember,
     /// A number for a string, with its digits as written.
@@ -251,6 +253,7 @@ impl fmt::Display for CoercionCode {
             CoercionCode::StringToBoolean => "string-to-boolean",
             CoercionCode::StringToNull => "string-to-null",
             CoercionCode::StringToStructure => "string-to-structure",
+            CoercionCode::UnwrappedList => "unwrapped-list",
             CoercionCode::QuotedMember => "quoted-member",
             CoercionCode::NumberToString => "number-to-string",
             CoercionCode::ReadAsText => "read-as-text",

@@ -483,6 +483,7 @@ fn every_code_that_is_printed_is_explained() {
         "string-to-boolean",
         "string-to-null",
         "string-to-structure",
+        "unwrapped-list",
         "quoted-member",
         "number-to-string",
         "read-as-text",

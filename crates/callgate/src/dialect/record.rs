@@ -183,6 +183,11 @@ impl Record {
             .any(|literal| literal.contains(marker))
     }
 
+    /// Whether something that it reads is plain text, up to a closer that only looking for it finds.
+    pub(crate) fn has_text_values(&self) -> bool {
+        !self.param.is_empty() || self.call.iter().any(|call| call.has(Slot::Code))
+    }
+
     /// Whether its parameters are tags whose names are the keys.
     pub(crate) fn has_key_tags(&self) -> bool {
         self.param.iter().any(|param| param.head().ends_with('<'))

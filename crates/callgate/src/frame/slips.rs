@@ -9,7 +9,7 @@ use crate::json::RepairCode;
 pub(crate) enum Slip {
     /// A closer is missing before one that is there.
     Missing,
-    /// A marker stands twice.
+    /// A marker stands twice, or a closer where nothing is open for it.
     Doubled,
     /// A marker in other letters, bars or low lines.
     Respelled,

@@ -305,7 +305,7 @@ repairs! {
         "a closing tag that is missing after a complete value is taken as written"
         "" "";
     DoubledTag "doubled-tag" Lossless
-        "a tag that stands twice counts once"
+        "a tag that stands twice counts once, and a closing tag that closes nothing does not count"
         "" "";
     RespelledMarker "respelled-marker" Lossless
         "a marker in other letters, bars or low lines is read as the one it can only be"

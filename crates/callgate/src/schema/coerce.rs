@@ -315,6 +315,15 @@ fn drop_members(arguments: &str, tape: &Tape, dropped: &BTreeSet<String>) -> Vec
     changes
 }
 
+/// The words in which a list is wrapped, beside the name of its argument.
+const LIST_WRAPPERS: &[&str] = &["item", "items", "list", "array", "element", "elements", "value", "values"];
+
+/// Whether an object at a path is only a wrapper around a list, by the name of its one member: another name may say what the
+/// list is for.
+fn wraps_list(path: &str, key: &str) -> bool {
+    LIST_WRAPPERS.contains(&key) || path.rsplit_once('/').is_some_and(|(_, own)| own == escape_pointer(key))
+}
+
 /// How many alternatives inside alternatives are looked into.
 const NESTED_ALTERNATIVES: usize = 4;
 
@@ -340,6 +349,14 @@ fn ways<'e>(
     if matches!(found, Value::String(_) | Value::Number(_)) {
         let expected = Expected::at(error, path);
         return may_become(found, &expected).then(|| BTreeMap::from([(path.to_owned(), expected)]));
+    }
+    if let Value::Object(members) = found
+        && members.len() == 1
+        && members.iter().all(|(key, list)| list.is_array() && wraps_list(path, key))
+        && matches!(error.kind(), ValidationErrorKind::Type { .. })
+    {
+        let expected = Expected::at(error, path);
+        return expected.accepts(TypeSet::ARRAY).then(|| BTreeMap::from([(path.to_owned(), expected)]));
     }
     if levels == 0 {
         return None;
@@ -436,7 +453,11 @@ fn convert(
     // For each open container: its first node after, the length of its pointer, and the next index if an array.
     let mut open: Vec<(usize, usize, Option<usize>)> = Vec::new();
     let mut pointer = String::new();
+    let mut converted_up_to = 0;
     for (index, node) in tape.nodes().iter().enumerate() {
+        if index < converted_up_to {
+            continue;
+        }
         while open.last().is_some_and(|(after, _, _)| *after <= index) {
             open.pop();
         }
@@ -456,8 +477,17 @@ fn convert(
         let raw = tape.raw(arguments, index);
         let converted = match node.kind {
             Kind::Object => {
-                open.push((node.after(), pointer.len(), None));
-                continue;
+                let list = wanted.get(&pointer).and_then(|_| tape.children(index).next());
+                match list.and_then(|list| Some((tape.raw(arguments, list), tape.value(arguments, list)?))) {
+                    Some((raw, value)) => {
+                        converted_up_to = node.after();
+                        Some((CoercionCode::UnwrappedList, raw.to_owned(), value))
+                    }
+                    None => {
+                        open.push((node.after(), pointer.len(), None));
+                        continue;
+                    }
+                }
             }
             Kind::Array => {
                 open.push((node.after(), pointer.len(), Some(0)));

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::problem::shown_text;
 use super::types::TypeSet;
 use crate::finding::{Code, Finding};
-use crate::json::{End, Reader, Syntax, escape_into};
+use crate::json::{End, Kind, Reader, Syntax, Tape, escape_into};
 use crate::policy::Untyped;
 
 /// Appends a text value to `out` as JSON of a type that the schema allows.
@@ -65,10 +65,20 @@ fn reading(text: &str, types: TypeSet, python: bool) -> Option<Cow<'_, str>> {
             number(text).filter(|number| whole_or_not || is_whole(number)).map(|_| Cow::Borrowed(text))
         }
         b'{' if types.contains(TypeSet::OBJECT) => structure(text, python),
+        // An object around a list: whether it is only a wrapper, its name says.
+        b'{' if types.contains(TypeSet::ARRAY) => {
+            structure(text, python).filter(|json| holds_only_list(json))
+        }
         b'[' if types.contains(TypeSet::ARRAY) => structure(text, python),
         b'(' if types.contains(TypeSet::ARRAY) && python => structure(text, python),
         _ => None,
     }
+}
+
+fn holds_only_list(json: &str) -> bool {
+    let Some(tape) = Tape::parse(json) else { return false };
+    let mut members = tape.children(0).map(|member| tape.nodes()[member].kind);
+    members.next() == Some(Kind::Array) && members.next().is_none()
 }
 
 /// The number that a text is in the spelling of JSON: no leading zero or plus, nothing around it, finite.

@@ -182,6 +182,12 @@ pub(crate) const CLASSES: &[Class] = &[
         by_tools: None,
         damage: |base| base.tags(|_, tag, _| is_closer(tag), |tag| format!("{tag}{tag}")),
     },
+    Class {
+        name: "a closing tag of another format behind the object",
+        want: Want::Said,
+        by_tools: None,
+        damage: Base::foreign_closers,
+    },
     Class { name: "the first tag twice", want: Want::Same, by_tools: None, damage: Base::reopened },
     Class {
         name: "attributes in single quotes",

@@ -48,6 +48,20 @@ impl Base {
         vec![first, self.text.replace("}}", "").replace("\"}", "\"")]
     }
 
+    /// With a closer that nothing opened between an object and the closer behind it, by itself and in a line of its own.
+    pub(crate) fn foreign_closers(&self) -> Vec<String> {
+        let text = &self.text;
+        let is_place = |(start, end): &(usize, usize)| {
+            is_closer(&text[*start..*end]) && text[..*start].trim_end().ends_with('}')
+        };
+        let places = self.markers().into_iter().filter(is_place).map(|(start, _)| text.split_at(start));
+        places
+            .flat_map(|(before, after)| {
+                ["</invoke>", "\n</answer>\n"].map(|closer| format!("{before}{closer}{after}"))
+            })
+            .collect()
+    }
+
     /// With its first tag twice, one behind the other and in two lines.
     pub(crate) fn reopened(&self) -> Vec<String> {
         let Some((0, end)) = self.markers().first().copied() else { return Vec::new() };

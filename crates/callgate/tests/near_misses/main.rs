@@ -300,6 +300,50 @@ fn what_is_changed_inside_of_a_wrapper_is_listed_too() {
     }
 }
 
+/// A list in an object that is only a wrapper around it is the list in every dialect that can write such a thing, and it is
+/// listed. Under a word that may say what the list is for it is not, nor where the tool takes an object.
+#[test]
+fn a_list_in_a_wrapper_is_the_list_in_every_dialect() {
+    let tools = |names: Value| {
+        json!([{"name": "read", "parameters": {"type": "object", "additionalProperties": false,
+            "properties": {"names": names}, "required": ["names"]}}])
+    };
+    let list = tools(json!({"type": "array", "items": {"type": "string"}}));
+    let either = tools(json!({"type": ["array", "object"]}));
+    let mut read = 0;
+    for record in Record::builtin() {
+        let gate = |tools: &Value| {
+            let gate = Gate::builder().profile(profile("standard")).tools(registry(tools));
+            gate.dialect(&record.name).build().unwrap_or_else(|error| panic!("{}: {error}", record.name))
+        };
+        let (list, either) = (gate(&list), gate(&either));
+        for (word, wraps) in [("item", true), ("values", true), ("names", true), ("except", false)] {
+            let meant = json!({"names": {word: ["a", "b"]}});
+            let arguments = meant.to_string();
+            let call = RenderCall { id: Some("a1b2c3d4e"), name: "read", arguments: &arguments };
+            let bare = RenderCall { id: None, name: "read", arguments: &arguments };
+            let text = record.render(&[call], None, None).or_else(|_| record.render(&[bare], None, None));
+            let Ok(text) = text else { continue };
+            let [untouched] = &either.parse(&text).calls[..] else { continue };
+            assert_eq!(untouched.value(), meant, "{}: {text}: a valid call was changed", record.name);
+            let response = list.parse(&text);
+            match &response.calls[..] {
+                [call] if wraps => {
+                    assert_eq!(call.value(), json!({"names": ["a", "b"]}), "{}: {text}", record.name);
+                    assert_eq!(call.coercions.len(), 1, "{}: {text}", record.name);
+                    read += 1;
+                }
+                // Where lists have tags of their own, what is in other tags is none.
+                [] if !wraps || text.contains("<item>") => {
+                    assert!(!response.rejected.is_empty(), "{}: {text}", record.name)
+                }
+                _ => panic!("{}: {text}: {}", record.name, rejections(&response)),
+            }
+        }
+    }
+    assert!(read > 200, "{read}");
+}
+
 /// Arguments in one wrapper too many are unwrapped in every dialect that can write such a thing, and it is listed. Under a word
 /// that is no other word for arguments only `lenient` does that. A tool that takes such a parameter gets it as it is.
 #[test]

@@ -43,7 +43,7 @@ impl Compiler {
             let pieces = pieces(text, &record.also);
             let is_marked = |piece: &Piece<'_>| is_made_of_markers(piece.text);
             if !pieces.iter().all(is_marked) {
-                self.closer(after_value, |compiler| {
+                self.closer(record, after_value, |compiler| {
                     compiler.literal(record, text.trim(), true, true);
                 });
                 return;
@@ -121,7 +121,7 @@ impl Compiler {
                     continue;
                 }
                 _ if is_telling(&marker) => {
-                    self.closer(*after_value, |compiler| compiler.units(record, &marker));
+                    self.closer(record, *after_value, |compiler| compiler.units(record, &marker));
                 }
                 _ => {
                     self.emit(Op::Space);
@@ -144,24 +144,36 @@ impl Compiler {
             // The format itself lets it be absent.
             let absent: &[Mark] =
                 if after_value { &[Mark::Skipped, Mark::Unclosed] } else { &[Mark::Skipped] };
-            self.or_absent(absent, |compiler| compiler.read_closer(write));
+            self.or_absent(absent, |compiler| compiler.read_closer(record, write));
         } else {
-            self.closer(after_value, write);
+            self.closer(record, after_value, write);
         }
     }
 
-    fn closer(&mut self, after_value: bool, write: impl FnOnce(&mut Self)) {
+    fn closer(&mut self, record: &Record, after_value: bool, write: impl FnOnce(&mut Self)) {
         let absent: &[Mark] = if after_value {
             &[Mark::Skipped, Mark::Unclosed, Mark::OwesCloser]
         } else {
             &[Mark::Skipped, Mark::OwesCloser, Mark::Slip(Slip::Missing)]
         };
-        self.or_absent(absent, |compiler| compiler.read_closer(write));
+        self.or_absent(absent, |compiler| compiler.read_closer(record, write));
     }
 
-    /// A closer that is there, once or more often.
-    fn read_closer(&mut self, write: impl FnOnce(&mut Self)) {
+    /// A closer that is there, once or more often. Closers of other formats before it say nothing, but where values are text:
+    /// there they may be the rest of one.
+    fn read_closer(&mut self, record: &Record, write: impl FnOnce(&mut Self)) {
         let again = self.emit(Op::Space);
+        if !record.has_text_values() {
+            self.slip(|compiler| {
+                for byte in "</".bytes() {
+                    compiler.emit(Op::Byte(byte));
+                }
+                compiler.word_of(Slot::Skip);
+                compiler.emit(Op::Byte(b'>'));
+                compiler.mark(Mark::Slip(Slip::Doubled));
+                compiler.emit(Op::Jump(again));
+            });
+        }
         write(self);
         self.mark(Mark::Piece);
         self.mark(Mark::Literal);
