@@ -34,6 +34,9 @@ const QUOTES: [char; 4] = ['"', '\'', '“', '”'];
 /// How long a label may be.
 const LONGEST_LABEL: usize = 32;
 
+/// The label of a name behind which nothing need follow.
+const LAST_LABEL: &str = "action";
+
 /// How many words the label of arguments may have that stands below a name.
 pub(super) const LABEL_WORDS: usize = 2;
 
@@ -270,11 +273,11 @@ fn is_behind_marker(before: &str, after: &str) -> bool {
     speaks && (goes_on || is_token)
 }
 
-/// `Action: X` with arguments in the next line, or right behind it; the name may stand in quotes or brackets.
+/// `Action: X` with arguments in the next line, or right behind it, or last of all; the name may stand in quotes or brackets.
 fn is_labelled(before: &str, after: &str) -> bool {
     let line = before.rsplit('\n').next().unwrap_or(before).trim_end_matches(['"', '\'', '`', '[']);
     let after = after.trim_start_matches(['"', '\'', '`', ']']);
-    let Some(label) = line.trim_end().strip_suffix(':') else { return false };
+    let Some(label) = line.trim_end_matches([' ', '\t', '*']).strip_suffix(':') else { return false };
     let label = label.trim().trim_matches(|c: char| !c.is_alphanumeric());
     if label.is_empty() || label.len() > LONGEST_LABEL || label.contains(['<', '{', '"']) {
         return false;
@@ -284,10 +287,11 @@ fn is_labelled(before: &str, after: &str) -> bool {
         return false;
     }
     let Some(rest) = after.trim_start_matches([' ', '\t', '\r', '*']).strip_prefix('\n') else {
-        return after.trim_start().starts_with('{');
+        return after.trim_start().starts_with('{') || label == LAST_LABEL && after.trim().is_empty();
     };
     let next = rest.trim_start();
     next.starts_with('{')
+        || label == LAST_LABEL && next.is_empty()
         || next.lines().next().is_some_and(|line| {
             line.split_once(':').is_some_and(|(label, value)| {
                 let label = label.to_ascii_lowercase();
@@ -477,6 +481,9 @@ mod tests {
             ("Action: look\nAction Input: cats", true),
             ("Action: \"look\"\nAction Input: {\"q\": 1}", true),
             ("Action: [look]\nAction Input: {\"q\": 1}", true),
+            ("Action: look", true),
+            ("Thought: hm.\n**Action:** look\n", true),
+            ("The best tool: look", false),
             ("Action: \"look\"\nThen go.", false),
             ("functions.look:0{\"q\": 1}", true),
             ("look: {\"q\": 1}", false),

@@ -57,7 +57,9 @@ impl Machine {
                 record.bare.iter().any(|bare| draft.raw.starts_with(bare.as_str()) && is_told(bare));
             // What has neither its wrapper nor its own closer may be anything.
             let lacks_closer = matches!(ends, CallEnd::Unseen(_)) && !frame.call_ends.is_empty();
-            if is_live && !(lacks_closer && draft.findings.is_empty()) {
+            // In a sentence the name has to be that of a tool, which only a list tells.
+            let is_shown = self.calls.behind_words && gate.rules.registry.is_none();
+            if is_live && !is_shown && !(lacks_closer && draft.findings.is_empty()) {
                 draft.notes.push(Finding::new(Code::BareCall).at(span));
             } else {
                 draft.findings.push(Finding::new(Code::MissingWrapper).at(span));

@@ -201,7 +201,8 @@ impl Machine {
 
     /// The text that looks like calls, once the response is over.
     pub(crate) fn unread(&mut self) -> Option<Box<Unread>> {
-        self.around.watch.finish()
+        let around = &mut self.around;
+        around.watch.finish(&around.regions.surroundings())
     }
 
     /// Whether a call is being read, and its name if that is known.

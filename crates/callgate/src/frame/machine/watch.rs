@@ -242,14 +242,29 @@ impl Watch {
         *self = Watch { registry, is_on, names_are_markers, sees_dead, asked, head, ..Watch::default() };
     }
 
-    /// What was found, once the text is over.
-    pub(super) fn finish(&mut self) -> Option<Box<Unread>> {
+    /// What was found, once the text is over, in these surroundings.
+    pub(super) fn finish(&mut self, surroundings: &Surroundings) -> Option<Box<Unread>> {
         if !self.is_begun && self.start == 0 && !self.text.is_empty() {
             self.anchors.push_front(Anchor { at: 0, place: UnreadPlace::Text });
+        } else if !surroundings.is_dead() && surroundings.backticks == 0 {
+            self.note_labels();
         }
         self.is_finished = true;
         self.begin_at(usize::MAX);
         self.found.iter_mut().find_map(Option::take)
+    }
+
+    /// Labels have no punctuation of calls, but the turn ends behind them: the last paragraph of the text is looked at.
+    fn note_labels(&mut self) {
+        let from = character_start(&self.text, self.text.len().saturating_sub(LOOK_BACK));
+        let tail = self.text[from..].trim_ascii_end();
+        let paragraph = tail.rfind("\n\n").unwrap_or(0);
+        let Some(colon) = tail[paragraph..].rfind(':').map(|at| paragraph + at) else { return };
+        let line = tail[..colon].rfind('\n').map_or(0, |at| at + 1);
+        if self.registry.is_some() && !tail[line..].trim_ascii_start().starts_with('>') {
+            self.looked = self.looked.max(self.start + from + paragraph);
+            self.anchors.push_back(Anchor { at: self.start + from + colon, place: UnreadPlace::Text });
+        }
     }
 
     fn end(&self) -> usize {
