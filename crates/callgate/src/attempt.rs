@@ -6,8 +6,17 @@ use crate::finding::{Finding, Span};
 use crate::json::{Repair, Tape};
 
 /// The words under which formats keep the arguments.
-pub(crate) const ARGUING: &[&str] =
-    &["arguments", "parameters", "args", "input", "params", "kwargs", "tool_input", "function_arguments"];
+pub(crate) const ARGUING: &[&str] = &[
+    "arguments",
+    "parameters",
+    "args",
+    "input",
+    "params",
+    "kwargs",
+    "tool_input",
+    "action_input",
+    "function_arguments",
+];
 
 /// What was read of an attempt, ready to be judged.
 #[derive(Debug)]

@@ -160,6 +160,23 @@ fn what_closes_nothing_behind_a_call_is_markup_and_said() {
     });
 }
 
+/// What may be the arguments of another call, and has no name.
+#[test]
+fn an_object_right_behind_the_arguments_is_said() {
+    over_dialects(|record, gate| {
+        let Some(call) = call(record) else { return Vec::new() };
+        let call = prompted(record, &call);
+        let Some(before) = call.rfind('}').map(|end| &call[..=end]) else { return Vec::new() };
+        let after = &call[before.len()..];
+        let texts = ["", ", ", "\n"].map(|gap| format!("{before}{gap}{{\"q\": \"dogs\"}}{after}"));
+        let is_unsaid = |text: &String| match read(gate, text) {
+            Ok(response) => response.rejected.is_empty() && response.findings.is_empty(),
+            Err(_) => true,
+        };
+        texts.into_iter().filter(is_unsaid).collect()
+    });
+}
+
 #[test]
 fn what_may_close_something_is_text() {
     let gate = gate("standard", &tools());

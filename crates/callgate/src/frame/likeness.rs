@@ -274,18 +274,10 @@ fn is_behind_marker(before: &str, after: &str) -> bool {
 }
 
 /// `Action: X` with arguments in the next line, or right behind it, or last of all; the name may stand in quotes or brackets.
-fn is_labelled(before: &str, after: &str) -> bool {
+pub(super) fn is_labelled(before: &str, after: &str) -> bool {
     let line = before.rsplit('\n').next().unwrap_or(before).trim_end_matches(['"', '\'', '`', '[']);
     let after = after.trim_start_matches(['"', '\'', '`', ']']);
-    let Some(label) = line.trim_end_matches([' ', '\t', '*']).strip_suffix(':') else { return false };
-    let label = label.trim().trim_matches(|c: char| !c.is_alphanumeric());
-    if label.is_empty() || label.len() > LONGEST_LABEL || label.contains(['<', '{', '"']) {
-        return false;
-    }
-    let label = label.to_ascii_lowercase();
-    if !NAME_WORDS.iter().any(|word| label.contains(word)) {
-        return false;
-    }
+    let Some(label) = label_of(line) else { return false };
     let Some(rest) = after.trim_start_matches([' ', '\t', '\r', '*']).strip_prefix('\n') else {
         return after.trim_start().starts_with('{') || label == LAST_LABEL && after.trim().is_empty();
     };
@@ -303,6 +295,19 @@ fn is_labelled(before: &str, after: &str) -> bool {
             })
         })
         || is_line_of_argument(rest)
+}
+
+/// The words of the label that ends this line, if they speak of calls.
+pub(super) fn label_of(line: &str) -> Option<String> {
+    let label = line.trim_end_matches([' ', '\t', '*']).strip_suffix(':')?;
+    let label = label.trim().trim_matches(|c: char| !c.is_alphanumeric());
+    let is_short = !label.is_empty() && label.len() <= LONGEST_LABEL && !label.contains(['<', '{', '"']);
+    is_short.then(|| label.to_ascii_lowercase()).filter(|label| speaks_of_calls(label))
+}
+
+/// Whether words in small letters tell that what they stand before is called.
+pub(super) fn speaks_of_calls(words: &str) -> bool {
+    NAME_WORDS.iter().any(|word| words.contains(word))
 }
 
 /// `X` at the end of a short line, and `Action Input: {"…` below it: the label of arguments tells, whatever became of that
@@ -344,7 +349,7 @@ fn before_markup(before: &str, after: &str) -> bool {
 }
 
 /// `X{"key": …`, `[X] {"key": …`, or the object in the next line, where the name begins a line or follows a sign of markup.
-fn before_object(before: &str, after: &str) -> bool {
+pub(super) fn before_object(before: &str, after: &str) -> bool {
     let (before, after) = match (before.strip_suffix('['), after.strip_prefix(']')) {
         (Some(before), Some(after)) => (before, after),
         _ => (before, after.strip_prefix('>').unwrap_or(after)),
@@ -400,34 +405,10 @@ fn is_applied(before: &str, after: &str) -> bool {
 }
 
 /// `key=`, as the arguments of an application begin that have names.
-fn begins_with_key(inside: &str) -> bool {
+pub(super) fn begins_with_key(inside: &str) -> bool {
     let value = inside.trim_start_matches(is_name_character);
     let is_given = |value: &str| value.starts_with('=') && !value.starts_with("==");
     value.len() < inside.len() && is_given(value.trim_start())
-}
-
-/// Whether the name between these texts is that of a call which a code fence begins with, as one is shown: an object with
-/// name and arguments, or in the first line an application with named arguments or what a label stands before. The line that
-/// opens the fence says what is in it.
-pub(super) fn heads_fence(before: &str, name: &str, after: &str) -> bool {
-    let opened = before
-        .rsplit_once("```")
-        .filter(|(outer, _)| outer.trim_end_matches(' ').ends_with('\n') || outer.is_empty());
-    let Some((info, content)) = opened.and_then(|(_, fence)| fence.split_once('\n')) else { return false };
-    if info.trim().is_empty() {
-        return false;
-    }
-    let content = content.trim_start_matches(['[', ' ', '\t', '\r', '\n']);
-    if content.starts_with('{') {
-        return is_call_object(&[content, name, after].concat());
-    }
-    let applied = after.strip_prefix('(').map(str::trim_start);
-    let is_applied = applied.is_some_and(|inside| inside.starts_with(')') || begins_with_key(inside));
-    !content.contains('\n')
-        && (is_applied && matches!(content, "" | "print(")
-            || is_labelled(content, after)
-            || before_label(content, after)
-            || before_object(content, after))
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ mod marks;
 pub(crate) mod openers;
 pub(crate) mod program;
 mod region;
+mod shown;
 mod slips;
 mod specials;
 mod stops;

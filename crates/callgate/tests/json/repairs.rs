@@ -78,7 +78,11 @@ fn quotes() {
     lossless("{“a\": “b “c” d”}", r#"{"a": "b “c” d"}"#, &["typographic-quotes", "unescaped-quote"]);
     lossless("{'a': '''x'y'''}", r#"{"a": "x'y"}"#, &["single-quotes", "triple-quotes"]);
     guess(r#"{"a": u"x", "b": r'\n'}"#, r#"{"a": "x", "b": "\\n"}"#, &["string-prefix", "single-quotes"]);
-    guess(r#"{"a": f"x{y}"}"#, r#"{"a": "x{y}"}"#, &["string-prefix"]);
+    guess(r#"{"a": f"xy"}"#, r#"{"a": "xy"}"#, &["string-prefix"]);
+    // Nothing is computed, and what cannot be read does not swallow what follows.
+    fails(r#"{"a": f"x{y}"}"#, Code::RepairRefused);
+    fails(r#"{"a": "x" + y, "b": 1}"#, Code::RepairRefused);
+    guess(r#"{"a": "5" + 3" of it"}"#, r#"{"a": "5\" + 3\" of it"}"#, &["unescaped-quote"]);
     lossless(
         r#"{harbour": "Turku", unit": "m"}"#,
         r#"{"harbour": "Turku", "unit": "m"}"#,

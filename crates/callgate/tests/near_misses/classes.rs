@@ -188,6 +188,7 @@ pub(crate) const CLASSES: &[Class] = &[
         by_tools: None,
         damage: Base::foreign_closers,
     },
+    Class { name: "a value that is computed", want: Want::Dead, by_tools: None, damage: Base::computed },
     Class { name: "the first tag twice", want: Want::Same, by_tools: None, damage: Base::reopened },
     Class {
         name: "attributes in single quotes",

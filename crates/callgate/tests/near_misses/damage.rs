@@ -62,6 +62,19 @@ impl Base {
             .collect()
     }
 
+    /// With a string in quotes that something is added to, which only a program could do.
+    pub(crate) fn computed(&self) -> Vec<String> {
+        let [(_, arguments)] = &self.calls[..] else { return Vec::new() };
+        let strings = arguments.as_object().into_iter().flatten().filter_map(|(_, value)| value.as_str());
+        let places =
+            strings.filter_map(|value| self.text.split_once(&format!("\"{value}\"")).map(|at| (value, at)));
+        places
+            .flat_map(|(value, (before, after))| {
+                [" + path", " + str(1)"].map(|sum| format!("{before}\"{value}\"{sum}{after}"))
+            })
+            .collect()
+    }
+
     /// With its first tag twice, one behind the other and in two lines.
     pub(crate) fn reopened(&self) -> Vec<String> {
         let Some((0, end)) = self.markers().first().copied() else { return Vec::new() };

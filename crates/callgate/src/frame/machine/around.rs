@@ -400,9 +400,19 @@ impl AroundFrames {
     /// space included, so the cuts between chunks do not matter to what looks at it.
     fn give(&mut self, text: &str, start: usize, out: &mut Emitter<'_, '_>) {
         self.look_for_closers(text, start, false, out);
-        if self.more_arguments.is_some() {
-            self.look_for_more_arguments(text, start, out);
-        }
+        let nameless = match self.more_arguments.is_some() {
+            true => self.look_for_more_arguments(text, start, out),
+            false => None,
+        };
+        let Some((at, finding)) = nameless else { return self.hand_out(text, start, out) };
+        let (before, after) = text.split_at(at);
+        self.hand_out(before, start, out);
+        out.finding(finding);
+        self.hand_out(after, start + at, out);
+    }
+
+    #[inline(always)] // All text comes by here.
+    fn hand_out(&mut self, text: &str, start: usize, out: &mut Emitter<'_, '_>) {
         let span = Span::new(start, start + text.len());
         match self.context.as_ref().map(|context| &context.kind) {
             Some(Body::Skip) => out.markup(span),

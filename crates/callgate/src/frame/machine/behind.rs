@@ -15,13 +15,21 @@ const NAMED_CLOSERS: usize = 16;
 /// The longest name of an argument that is looked for behind a call.
 const LONGEST_KEY: usize = 128;
 
-/// Looks for more arguments behind a call that nothing but its own last bracket closes: `{"a": 1}, "b": 2}`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum MoreArguments {
+/// Looks for more arguments behind a call that nothing but its own last bracket closes: `{"a": 1}, "b": 2}` goes on with
+/// them, and `{"a": 1} {"a": 2}` has a second object of them, whose name is missing.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct MoreArguments {
+    place: BehindPlace,
+    /// Where a second object begins.
+    object: Option<usize>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+enum BehindPlace {
     /// Nothing but white space and brackets came.
     #[default]
     Before,
-    /// After a comma.
+    /// After a comma, or in a second object.
     Comma,
     /// In a key between quotes, of which so much has come.
     Quoted(char, usize),
@@ -34,25 +42,33 @@ pub(super) enum MoreArguments {
 impl MoreArguments {
     /// Whether this text, which stands behind a comma, begins with an argument.
     pub(super) fn are_in(text: &str) -> bool {
-        let mut more = MoreArguments::Comma;
-        text.chars().find_map(|c| more.read(c)) == Some(true)
+        let mut more = MoreArguments { place: BehindPlace::Comma, object: None };
+        text.char_indices().find_map(|(at, c)| more.read(at, c)) == Some(true) && more.object.is_none()
     }
 
-    /// Reads one character. Whether arguments go on; nothing if that is still to be seen.
-    fn read(&mut self, c: char) -> Option<bool> {
-        *self = match *self {
-            same if c.is_ascii_whitespace() && !matches!(same, Self::Quoted(..) | Self::Word(_)) => same,
-            Self::Before if matches!(c, '}' | ']' | ')') => Self::Before,
-            Self::Before if c == ',' => Self::Comma,
-            Self::Comma if matches!(c, '"' | '\'') => Self::Quoted(c, 0),
-            Self::Comma if is_word(c) => Self::Word(1),
-            Self::Quoted(quote, _) if c == quote => Self::Key,
-            Self::Quoted(quote, length) if length < LONGEST_KEY && c != '\n' => {
-                Self::Quoted(quote, length + 1)
+    /// Reads the character here. Whether arguments come; nothing if that is still to be seen.
+    fn read(&mut self, at: usize, c: char) -> Option<bool> {
+        self.place = match self.place {
+            same if c.is_ascii_whitespace()
+                && !matches!(same, BehindPlace::Quoted(..) | BehindPlace::Word(_)) =>
+            {
+                same
             }
-            Self::Word(length) if length < LONGEST_KEY && is_word(c) => Self::Word(length + 1),
-            Self::Word(_) if matches!(c, ' ' | '\t') => Self::Key,
-            Self::Word(_) | Self::Key if matches!(c, ':' | '=') => return Some(true),
+            BehindPlace::Before if matches!(c, '}' | ']' | ')') => BehindPlace::Before,
+            BehindPlace::Before if c == ',' => BehindPlace::Comma,
+            BehindPlace::Before | BehindPlace::Comma if c == '{' && self.object.is_none() => {
+                self.object = Some(at);
+                BehindPlace::Comma
+            }
+            BehindPlace::Comma if matches!(c, '"' | '\'') => BehindPlace::Quoted(c, 0),
+            BehindPlace::Comma if is_word(c) && self.object.is_none() => BehindPlace::Word(1),
+            BehindPlace::Quoted(quote, _) if c == quote => BehindPlace::Key,
+            BehindPlace::Quoted(quote, length) if length < LONGEST_KEY && c != '\n' => {
+                BehindPlace::Quoted(quote, length + 1)
+            }
+            BehindPlace::Word(length) if length < LONGEST_KEY && is_word(c) => BehindPlace::Word(length + 1),
+            BehindPlace::Word(_) if matches!(c, ' ' | '\t') => BehindPlace::Key,
+            BehindPlace::Word(_) | BehindPlace::Key if matches!(c, ':' | '=') => return Some(true),
             _ => return Some(false),
         };
         None
@@ -64,17 +80,22 @@ fn is_word(c: char) -> bool {
 }
 
 impl AroundFrames {
-    /// More arguments behind the last call show that it was closed too early.
+    /// More arguments behind the last call show that it was closed too early. Of an object of them, says where that is seen.
     #[inline(never)] // Most text is not behind a call.
-    pub(super) fn look_for_more_arguments(&mut self, text: &str, start: usize, out: &mut Emitter<'_, '_>) {
-        for (at, c) in text.char_indices() {
-            let Some(more) = &mut self.more_arguments else { return };
-            let Some(go_on) = more.read(c) else { continue };
-            self.more_arguments = None;
-            if go_on {
-                out.revoke_last(more_arguments(start + at));
-            }
+    pub(super) fn look_for_more_arguments(
+        &mut self,
+        text: &str,
+        start: usize,
+        out: &mut Emitter<'_, '_>,
+    ) -> Option<(usize, Finding)> {
+        let mut more = self.more_arguments?;
+        let decided = text.char_indices().find_map(|(at, c)| Some((at, more.read(start + at, c)?)));
+        self.more_arguments = decided.is_none().then_some(more);
+        let (at, _) = decided.filter(|(_, go_on)| *go_on)?;
+        if more.object.is_none() {
+            out.revoke_last(more_arguments(start + at));
         }
+        more.object.map(|object| (at, nameless(Span::new(object, start + at))))
     }
 }
 
@@ -82,6 +103,12 @@ impl AroundFrames {
 pub(super) fn more_arguments(at: usize) -> Finding {
     let message = "the arguments go on behind the end of the call, which was closed too early";
     Finding::new(Code::Malformed).at(Span::new(at, at + 1)).message(message)
+}
+
+/// The finding for an object behind a call that may be the arguments of another one.
+fn nameless(span: Span) -> Finding {
+    let message = "an object stands behind the call, like the arguments of another one that has no name";
+    Finding::new(Code::LooksLikeACall).at(span).message(message)
 }
 
 impl Machine {

@@ -10,10 +10,11 @@ use super::super::Compiled;
 use super::super::call_markers::is_call_marker;
 use super::super::expression::{AskedFormats, bared, begins_application};
 use super::super::likeness::{
-    LABEL_WORDS, LOOK_AHEAD, LOOK_BACK, before_label, heads_fence, is_call_element, is_call_object,
-    is_called, is_name_character, named,
+    LABEL_WORDS, LOOK_AHEAD, LOOK_BACK, before_label, is_call_element, is_call_object, is_called,
+    is_name_character, named,
 };
 use super::super::region::Surroundings;
+use super::super::shown::heads_fence;
 use super::signs::{ALPHANUMERIC, BESIDE, IGNORED, NAMES, NEIGHBOURS, SIGNS};
 use super::tags::is_of_document;
 use super::unread::{TextHead, Unread, UnreadPlace};
@@ -261,7 +262,8 @@ impl Watch {
         let paragraph = tail.rfind("\n\n").unwrap_or(0);
         let Some(colon) = tail[paragraph..].rfind(':').map(|at| paragraph + at) else { return };
         let line = tail[..colon].rfind('\n').map_or(0, |at| at + 1);
-        if self.registry.is_some() && !tail[line..].trim_ascii_start().starts_with('>') {
+        let is_dead = tail[colon..].contains('`') || tail[line..].trim_ascii_start().starts_with('>');
+        if self.registry.is_some() && !is_dead {
             self.looked = self.looked.max(self.start + from + paragraph);
             self.anchors.push_back(Anchor { at: self.start + from + colon, place: UnreadPlace::Text });
         }

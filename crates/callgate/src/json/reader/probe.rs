@@ -4,6 +4,7 @@
 //! the look never changes how valid text is read. It is a small machine of its own, resumed where the input paused.
 
 use super::levels::{Level, LevelKind, OpenBrackets};
+use super::passing::{OperandPlace, PlusComment};
 use super::quotes::{Opening, Style, looked_behind_quote};
 use super::strings::Doubts;
 use super::{Cursor, Grammar, Reader};
@@ -68,6 +69,8 @@ pub(super) enum ProbePhase {
     AfterItem,
     AfterSlash,
     AfterPlus,
+    /// Before, inside and behind what an operator takes, if the value is computed.
+    Operand(OperandPlace),
     /// Inside of a comment behind a plus sign; only its start and its last byte count.
     PlusComment(PlusComment),
     AfterStrayCloser,
@@ -87,17 +90,6 @@ pub(super) enum ProbePhase {
     AfterOwn,
 }
 
-/// How far a comment between two strings has been looked at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PlusComment {
-    /// Behind its first slash.
-    Slash,
-    Line,
-    Block,
-    /// Behind a star in a block.
-    Star,
-}
-
 /// What text without quotes stands behind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
@@ -112,7 +104,7 @@ pub(super) struct Setting<'r> {
     pub(super) kind: Option<LevelKind>,
     pub(super) key: bool,
     pub(super) style: Style,
-    doubts: Doubts,
+    pub(super) doubts: Doubts,
     /// Whether what the string holds ends so that another string may open here.
     pub(super) may_open: bool,
     /// Whether it is a key that ends with a colon.
@@ -313,6 +305,7 @@ impl Probe {
             ProbePhase::Item => self.phase = ProbePhase::AfterItem,
             ProbePhase::Stray(side) => return self.pass_stray(side, character, tail, setting),
             ProbePhase::PlusComment(place) => return self.pass_plus_comment(place, character),
+            ProbePhase::Operand(place) => return self.pass_operand(place, character),
             ProbePhase::AfterSlash => {
                 return Some(match character {
                     '/' | '*' => ProbeVerdict::End,
@@ -381,6 +374,7 @@ impl Probe {
             ProbePhase::AfterPlus => match setting.grammar.opening(&tail[self.at..], setting.last) {
                 Opening::Quote(style, _) => Some(ProbeVerdict::Join { at: self.at, style, plus: true }),
                 Opening::More => Some(ProbeVerdict::More),
+                Opening::None if self.may_compute(setting) => self.begin_operand(character),
                 Opening::None => unlikely,
             },
             ProbePhase::AfterStrayCloser => match character {
@@ -401,6 +395,7 @@ impl Probe {
             | ProbePhase::Word
             | ProbePhase::Item
             | ProbePhase::AfterSlash
+            | ProbePhase::Operand(_)
             | ProbePhase::PlusComment(_)
             | ProbePhase::Stray(_)
             | ProbePhase::Own => unlikely,
@@ -479,6 +474,9 @@ impl Probe {
             '/' => self.phase = ProbePhase::AfterSlash,
             '#' if self.spaced && !setting.repairs_freely() => return Some(ProbeVerdict::End),
             '+' => self.phase = ProbePhase::AfterPlus,
+            '%' | '.' if setting.grammar.python() && self.may_compute(setting) => {
+                self.phase = ProbePhase::Operand(OperandPlace::Before);
+            }
             '{' | '[' if self.newline && setting.in_sequence() => return Some(ProbeVerdict::Apart),
             '{' | '[' if setting.repairs_freely() && !setting.may_open => {
                 self.phase = ProbePhase::AfterOpener;
@@ -579,7 +577,7 @@ fn is_closer(character: char) -> bool {
 }
 
 /// Whether a bare key or value may hold this character.
-fn is_bare(character: char) -> bool {
+pub(super) fn is_bare(character: char) -> bool {
     match u8::try_from(character) {
         Ok(byte) if byte.is_ascii() => is_bare_byte(byte),
         _ => character.is_alphanumeric(),

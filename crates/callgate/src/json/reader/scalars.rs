@@ -300,6 +300,8 @@ impl Reader {
 pub(super) struct StringPrefix {
     /// Backslashes stand for themselves.
     pub(super) raw: bool,
+    /// What stands in braces is computed.
+    pub(super) formatted: bool,
     /// It stands for bytes or is computed, so its text may not be what is meant.
     pub(super) doubtful: bool,
 }
@@ -308,7 +310,8 @@ impl StringPrefix {
     fn of(word: &str) -> Option<Self> {
         const PREFIXES: [&str; 8] = ["r", "u", "b", "f", "rb", "br", "rf", "fr"];
         let prefix = PREFIXES.iter().find(|prefix| word.eq_ignore_ascii_case(prefix))?;
-        Some(StringPrefix { raw: prefix.contains('r'), doubtful: prefix.contains(['b', 'f']) })
+        let [raw, bytes, formatted] = ['r', 'b', 'f'].map(|letter| prefix.contains(letter));
+        Some(StringPrefix { raw, formatted, doubtful: bytes || formatted })
     }
 }
 

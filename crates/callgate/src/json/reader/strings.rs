@@ -21,6 +21,8 @@ pub(super) struct OpenString {
     pub(super) node: usize,
     /// Whether backslashes stand for themselves.
     pub(super) raw: bool,
+    /// Where it begins in the input, if what stands in braces in it is computed.
+    formatted: Option<usize>,
     /// How many brackets are open in text without quotes.
     pub(super) nested: u32,
     /// Whether there are escaped quotes in it.
@@ -139,6 +141,7 @@ impl Reader {
             key,
             start,
             node,
+            formatted: None,
             raw: false,
             nested: 0,
             escaped: false,
@@ -163,10 +166,11 @@ impl Reader {
         if prefix.doubtful || !self.grammar.python() {
             self.guess(RepairCode::StringPrefix, cursor.span(letters));
         }
+        let formatted = (prefix.formatted && !self.grammar.restores).then(|| cursor.offset());
         cursor.at += letters;
         let step = self.open_string(cursor, style, quote);
         if let Some(open) = &mut self.string {
-            open.raw = prefix.raw;
+            (open.raw, open.formatted) = (prefix.raw, formatted);
         }
         step
     }
@@ -204,6 +208,9 @@ impl Reader {
         } else {
             self.output.close(open.node);
             self.value_done();
+        }
+        if let Some(at) = open.formatted.filter(|_| self.output.text[open.start..].contains('{')) {
+            self.fail(Code::RepairRefused, at, "what stands in braces is computed: write the text itself");
         }
     }
 
@@ -454,7 +461,9 @@ impl Reader {
         if !self.grammar.restores {
             return;
         }
-        let is_last = |open: &OpenString| open.doubts.has_one_raw_line() && self.output.text.ends_with("\\n");
+        let is_last = |open: &OpenString| {
+            open.doubts.has_one_raw_line() && ends_with_line_break(&self.output.text[open.start..])
+        };
         if self.string.as_ref().is_some_and(is_last) {
             self.move_line_break(quote);
         }
@@ -504,4 +513,10 @@ pub(super) fn write_escaped(out: &mut String, character: char) {
         Ok(byte @ (b'"' | b'\\' | 0..0x20)) => escape_byte(out, byte),
         _ => out.push(character),
     }
+}
+
+/// Whether JSON text ends with the escape of a line break, which is no backslash before a letter.
+fn ends_with_line_break(text: &str) -> bool {
+    let before = text.strip_suffix('n').unwrap_or_default();
+    (before.len() - before.trim_end_matches('\\').len()) % 2 == 1
 }

@@ -2,6 +2,7 @@
 
 use super::document::key_here;
 use super::levels::LevelKind;
+use super::passing::is_operator;
 use super::quotes::{Opening, Style, typographic};
 use super::scalars::{Scan, is_identifier, literal_at};
 use super::{Advance, Cursor, Reader, ReaderState, Syntax};
@@ -369,6 +370,9 @@ impl Reader {
             }
             Some(LevelKind::Wrapper) | None => false,
         };
+        if !follows && is_operator(byte) && self.output.text.ends_with('"') {
+            return self.reject(cursor, "the value is computed here: write the value itself");
+        }
         if !follows {
             return self.reject(cursor, "a comma or a closing bracket is missing here");
         }
