@@ -202,7 +202,7 @@ impl Machine {
     /// The text that looks like calls, once the response is over.
     pub(crate) fn unread(&mut self) -> Option<Box<Unread>> {
         let around = &mut self.around;
-        around.watch.finish(&around.regions.surroundings())
+        around.watch.finish(|| around.regions.surroundings())
     }
 
     /// Whether a call is being read, and its name if that is known.

@@ -244,28 +244,34 @@ impl Watch {
     }
 
     /// What was found, once the text is over, in these surroundings.
-    pub(super) fn finish(&mut self, surroundings: &Surroundings) -> Option<Box<Unread>> {
+    pub(super) fn finish(&mut self, surroundings: impl FnOnce() -> Surroundings) -> Option<Box<Unread>> {
         if !self.is_begun && self.start == 0 && !self.text.is_empty() {
             self.anchors.push_front(Anchor { at: 0, place: UnreadPlace::Text });
-        } else if !surroundings.is_dead() && surroundings.backticks == 0 {
-            self.note_labels();
+        } else if let Some(colon) = memchr::memrchr(b':', self.text.as_bytes()) {
+            self.note_label(colon, surroundings());
         }
         self.is_finished = true;
         self.begin_at(usize::MAX);
         self.found.iter_mut().find_map(Option::take)
     }
 
-    /// Labels have no punctuation of calls, but the turn ends behind them: the last paragraph of the text is looked at.
-    fn note_labels(&mut self) {
-        let from = character_start(&self.text, self.text.len().saturating_sub(LOOK_BACK));
-        let tail = self.text[from..].trim_ascii_end();
-        let paragraph = tail.rfind("\n\n").unwrap_or(0);
-        let Some(colon) = tail[paragraph..].rfind(':').map(|at| paragraph + at) else { return };
-        let line = tail[..colon].rfind('\n').map_or(0, |at| at + 1);
-        let is_dead = tail[colon..].contains('`') || tail[line..].trim_ascii_start().starts_with('>');
-        if self.registry.is_some() && !is_dead {
+    /// Labels have no punctuation of calls, but the turn ends behind them: the last one of the text is looked at, which ends
+    /// with this colon, and those above it in its paragraph.
+    #[inline(never)] // Few responses end with one.
+    fn note_label(&mut self, colon: usize, surroundings: Surroundings) {
+        // As much is looked at as is kept however the text came.
+        let is_near = self.text.len() <= colon + LOOK_BACK;
+        let from = character_start(&self.text, colon.saturating_sub(LOOK_BACK));
+        let (before, after) = (&self.text[from..colon], self.text[colon..].trim_ascii_end());
+        let line = before.rsplit('\n').next().unwrap_or(before);
+        let is_dead = surroundings.is_dead()
+            || surroundings.backticks > 0
+            || after.contains('`')
+            || line.trim_ascii_start().starts_with('>');
+        if self.registry.is_some() && is_near && !is_dead && !after.contains("\n\n") {
+            let paragraph = before.rfind("\n\n").unwrap_or(0);
             self.looked = self.looked.max(self.start + from + paragraph);
-            self.anchors.push_back(Anchor { at: self.start + from + colon, place: UnreadPlace::Text });
+            self.anchors.push_back(Anchor { at: self.start + colon, place: UnreadPlace::Text });
         }
     }
 
