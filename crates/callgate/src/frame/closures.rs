@@ -31,7 +31,9 @@ pub(crate) struct Closures {
 impl Closures {
     pub(crate) fn of(ops: &[Op]) -> Self {
         let mut finder = Finder { ops, found: Closures::default(), ..Finder::default() };
-        finder.found.starts.reserve(ops.len() + 1);
+        finder.found.starts.reserve_exact(ops.len() + 1);
+        // Most instructions reach one other, so that doubling would leave much of it empty.
+        finder.found.reached.reserve_exact(ops.len() + ops.len() / 4);
         for pc in 0..ops.len() as Pc {
             finder.found.starts.push(finder.found.reached.len() as u32);
             if !is_end(ops[pc as usize]) {
@@ -55,11 +57,13 @@ impl Closures {
         &self.marks[reached.marks.0 as usize..reached.marks.1 as usize]
     }
 
-    fn end(&mut self, path: &Path, op: Op) {
-        let first = self.marks.len() as u32;
-        self.marks.extend(&path.marks);
-        let Path { pc, spaced, malformed, .. } = *path;
-        let marks = (first, self.marks.len() as u32);
+    fn end(&mut self, path: Path, passed: &[Mark], op: Op) {
+        if !self.marks.ends_with(passed) {
+            self.marks.extend(passed);
+        }
+        let end = self.marks.len() as u32;
+        let marks = (end - passed.len() as u32, end);
+        let Path { pc, spaced, malformed, .. } = path;
         self.reached.push(Reached { pc, spaced, malformed, needs_thread: needs_thread(op), marks });
     }
 }
@@ -71,6 +75,8 @@ struct Finder<'o> {
     found: Closures,
     seen: Vec<(Pc, bool)>,
     open: Vec<Path>,
+    /// What is noted on the path that is followed. Those that wait have a part of it in common, since the last is next.
+    marks: Vec<Mark>,
     /// Whether free white space spreads, per instruction for which it was asked.
     spreads: HashMap<Pc, bool>,
 }
@@ -78,24 +84,25 @@ struct Finder<'o> {
 impl Finder<'_> {
     fn add(&mut self, from: Pc) {
         self.seen.clear();
-        self.open.push(Path { pc: from, spaced: false, malformed: false, marks: Vec::new() });
+        self.open.push(Path { pc: from, spaced: false, malformed: false, marks: 0 });
         while let Some(mut path) = self.open.pop() {
+            self.marks.truncate(path.marks);
             // The preferred path is followed to its end; the others wait.
             while !self.seen.contains(&(path.pc, path.spaced)) {
                 self.seen.push((path.pc, path.spaced));
                 let op = self.ops[path.pc as usize];
                 match op {
                     Op::Split(first, second) => {
-                        self.open.push(Path { pc: second, ..path.clone() });
+                        self.open.push(Path { pc: second, marks: self.marks.len(), ..path });
                         path.pc = first;
                     }
                     Op::Prompt(second) => {
-                        self.open.push(Path { pc: second, ..path.clone() });
+                        self.open.push(Path { pc: second, marks: self.marks.len(), ..path });
                         path.pc += 1;
                     }
                     Op::Jump(to) => path.pc = to,
                     Op::Mark(mark) => {
-                        path.marks.push(mark);
+                        self.marks.push(mark);
                         path.pc += 1;
                     }
                     Op::Space if path.spaced || self.may_spread(path.pc) => {
@@ -103,12 +110,12 @@ impl Finder<'_> {
                         path.pc += 1;
                     }
                     Op::Space | Op::Line => {
-                        self.found.end(&path, op);
+                        self.found.end(path, &self.marks, op);
                         path.malformed |= op == Op::Line;
                         path.pc += 1;
                     }
                     _ => {
-                        self.found.end(&path, op);
+                        self.found.end(path, &self.marks, op);
                         break;
                     }
                 }
@@ -122,12 +129,13 @@ impl Finder<'_> {
 }
 
 /// A path through instructions that read nothing.
-#[derive(Clone)]
+#[derive(Clone, Copy)]
 struct Path {
     pc: Pc,
     spaced: bool,
     malformed: bool,
-    marks: Vec<Mark>,
+    /// How many marks it had passed when it was left to wait.
+    marks: usize,
 }
 
 /// Whether an instruction reads something that cannot begin with white space.

@@ -90,6 +90,7 @@ pub(crate) fn compile_with(records: &[ActiveDialect], special: Special) -> Progr
     join_spaces(&mut program.ops);
     program.ops.shrink_to_fit();
     program.owner.shrink_to_fit();
+    program.frames.shrink_to_fit();
     program.closures = Closures::of(&program.ops);
     program.to_space = distances_to_space(&program.ops);
     program.stops = Stops::of_program(&program);
