@@ -200,6 +200,9 @@ const OVER_TOO: &[(&str, &str)] = &[
     ("<|im_system|>", "<|im_system|>tool<|im_middle|>\nK"),
     ("<|tool_response>", "<|tool_response>\nK\n<tool_response|>"),
     ("<start_function_response>", "<start_function_response>\nK\n<end_function_response>"),
+    ("<|start|>functions", "<|start|>functions.look to=assistant<|channel|>commentary<|message|>K<|end|>"),
+    ("<|START_TOOL_RESULT|>", "<|START_TOOL_RESULT|>\nK\n<|END_TOOL_RESULT|>"),
+    ("[AVAILABLE_TOOLS]", "[AVAILABLE_TOOLS]\nK\n[/AVAILABLE_TOOLS]"),
     ("<tool_output>", "<tool_output>\nK\n</tool_output>\nDone."),
     ("<function_result>", "Done.\n<function_result>\nK\n</function_result>"),
 ];
@@ -359,8 +362,16 @@ const NAMES: &[&str] = &[
     "scratchpad",
     "scratch_pad",
     "inner_monologue",
+    "internal_monologue",
+    "internal_thoughts",
+    "thought_process",
+    "chain_of_thought",
+    "cot",
+    "deliberation",
     "antThinking",
     "longcat_think",
+    "think_fast",
+    "think_faster",
 ];
 
 /// A tag in other letter cases.
@@ -382,7 +393,12 @@ fn tags() -> Vec<(String, String)> {
 
 /// Tokens around thoughts. What begins with neither `<` nor `[` is looked for where its dialect was chosen or where the
 /// response begins, so that it costs no search.
-const TOKENS: [(&str, &str); 2] = [("<|begin_of_thought|>", "<|end_of_thought|>"), ("◁think▷", "◁/think▷")];
+const TOKENS: [(&str, &str); 4] = [
+    ("<|begin_of_thought|>", "<|end_of_thought|>"),
+    ("<|thought_start|>", "<|thought_end|>"),
+    ("<|thinking|>", "<|/thinking|>"),
+    ("◁think▷", "◁/think▷"),
+];
 
 /// Thoughts that end: O opens, C closes, K is the call.
 const CLOSED: &[&str] = &[

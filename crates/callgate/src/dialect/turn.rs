@@ -62,6 +62,7 @@ pub(crate) const OTHERS: &[Turn] = &[
     end("<|start|>user"),
     end("<|start|>system"),
     end("<|start|>developer"),
+    end("<|start|>functions."),
     end("<|im_user|>"),
     end("<|im_system|>"),
     end("<seed:bos>user"),
@@ -81,6 +82,8 @@ pub(crate) const OTHERS: &[Turn] = &[
     end("<|observation|>"),
     end("[INST]"),
     block("[TOOL_RESULTS]", "[/TOOL_RESULTS]"),
+    block("[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]"),
+    block("<|START_TOOL_RESULT|>", "<|END_TOOL_RESULT|>"),
     block("<｜tool▁outputs▁begin｜>", "<｜tool▁outputs▁end｜>"),
     block("<｜tool▁output▁begin｜>", "<｜tool▁output▁end｜>"),
     block("<tool_response>", "</tool_response>"),
@@ -133,13 +136,25 @@ pub(crate) const THOUGHTS: &[&str] = &[
     "scratchpad",
     "scratch_pad",
     "inner_monologue",
+    "internal_monologue",
+    "internal_thoughts",
+    "thought_process",
+    "chain_of_thought",
+    "cot",
+    "deliberation",
     "antthinking",
     "longcat_think",
+    "think_fast",
+    "think_faster",
 ];
 
 /// Thoughts between special tokens, which models of any format of calls may write.
-pub(crate) const MARKED_THOUGHTS: &[&str] =
-    &["<|begin_of_thought|>\n{text}\n<|end_of_thought|>\n\n", "◁think▷{text}◁/think▷"];
+pub(crate) const MARKED_THOUGHTS: &[&str] = &[
+    "<|begin_of_thought|>\n{text}\n<|end_of_thought|>\n\n",
+    "<|thought_start|>{text}<|thought_end|>",
+    "<|thinking|>{text}<|/thinking|>",
+    "◁think▷{text}◁/think▷",
+];
 
 /// The names of tags around calls and their parts, in lower case, without the namespaces that some formats put before them.
 const CALLS: &[&str] = &[

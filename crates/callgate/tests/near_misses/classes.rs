@@ -340,9 +340,8 @@ pub(crate) const OPEN: &[(&str, &str)] = &[
     ("a name that no tool has", "tool-call-heading"),
     ("a name that no tool has", "reploid0-plan"),
     ("white space before a name as a tokenizer shows it", "tool-code"),
-    // Its quotes are tags, which the reader of arguments knows in one spelling.
+    // Its quotes are tags, which the reader of arguments knows in one spelling: rejected.
     ("a space before the end of a tag", "functiongemma"),
-    ("a space behind the start of a tag", "functiongemma"),
     ("bars of the other width", "gemma4"),
     // Its opener is a word between bars that begins no frame.
     ("bars of the other width", "k2-horizon"),

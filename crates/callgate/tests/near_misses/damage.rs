@@ -62,7 +62,7 @@ impl Base {
             .collect()
     }
 
-    /// With a string in quotes that something is added to, which only a program could do.
+    /// With a string in quotes that something is computed with, which only a program could do.
     pub(crate) fn computed(&self) -> Vec<String> {
         let [(_, arguments)] = &self.calls[..] else { return Vec::new() };
         let strings = arguments.as_object().into_iter().flatten().filter_map(|(_, value)| value.as_str());
@@ -70,7 +70,8 @@ impl Base {
             strings.filter_map(|value| self.text.split_once(&format!("\"{value}\"")).map(|at| (value, at)));
         places
             .flat_map(|(value, (before, after))| {
-                [" + path", " + str(1)"].map(|sum| format!("{before}\"{value}\"{sum}{after}"))
+                [" + path", " + str(1)", " or \"x\"", " if late else \"x\"", "||\"x\""]
+                    .map(|sum| format!("{before}\"{value}\"{sum}{after}"))
             })
             .collect()
     }

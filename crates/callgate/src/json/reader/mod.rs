@@ -3,6 +3,7 @@
 //! Each step looks at the input from one place on and either moves on or asks for more; it never looks at how much
 //! there happens to be. What is not decided yet waits in a window, so the cutting of the input cannot matter.
 
+mod computed;
 mod content;
 mod cursor;
 mod document;
@@ -300,8 +301,7 @@ impl Reader {
         };
     }
 
-    /// Says whether reading ends with the first fault: nothing beyond it is taken, and the end of the broken value is
-    /// not looked for.
+    /// Says whether reading ends with the first fault: nothing beyond it is taken, and the end of the broken value is not looked for.
     pub(crate) fn set_tentative(&mut self, tentative: bool) {
         self.grammar.tentative = tentative;
     }

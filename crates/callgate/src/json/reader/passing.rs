@@ -1,6 +1,6 @@
 //! Passing: how far a look beyond a quote goes, and what it goes past at once.
 
-use super::probe::{Probe, ProbePhase, ProbeVerdict, Setting, is_bare};
+use super::probe::{Probe, ProbePhase, ProbeVerdict};
 use super::quotes::Style;
 use crate::json::repair::Safety;
 use crate::json::text::plain_length;
@@ -28,19 +28,6 @@ pub(super) enum PlusComment {
     Block,
     /// Behind a star in a block.
     Star,
-}
-
-/// How far an operand has been looked at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum OperandPlace {
-    Before,
-    Inside,
-    Behind,
-}
-
-/// Whether a string is computed with that which follows this byte.
-pub(super) fn is_operator(byte: u8) -> bool {
-    matches!(byte, b'+' | b'%' | b'.')
 }
 
 impl Probe {
@@ -102,32 +89,5 @@ impl Probe {
             (ProbePhase::Quoted { .. } | ProbePhase::Own, Some((_, Style::Single))) => Some(b'\''),
             _ => None,
         }
-    }
-
-    /// Whether what follows may compute the value with the string: text that has quotes in it may well go on.
-    pub(super) fn may_compute(&self, setting: &Setting<'_>) -> bool {
-        !setting.grammar.restores && !setting.key && setting.kind.is_some() && !setting.doubts.has_quotes()
-    }
-
-    /// Starts to look at what an operator takes, which begins with this character.
-    pub(super) fn begin_operand(&mut self, character: char) -> Option<ProbeVerdict> {
-        self.phase = ProbePhase::Operand(OperandPlace::Before);
-        self.pass_operand(OperandPlace::Before, character)
-    }
-
-    /// One word is an operand, if what follows it can follow a value, apply it or go on computing.
-    pub(super) fn pass_operand(&mut self, place: OperandPlace, character: char) -> Option<ProbeVerdict> {
-        let next = match (place, character) {
-            (OperandPlace::Before | OperandPlace::Behind, ' ' | '\t') => place,
-            (OperandPlace::Inside, ' ' | '\t') => OperandPlace::Behind,
-            (OperandPlace::Before | OperandPlace::Inside, _) if is_bare(character) => OperandPlace::Inside,
-            (OperandPlace::Before, '(' | '[') => return Some(ProbeVerdict::End),
-            (OperandPlace::Inside | OperandPlace::Behind, ',' | ')' | ']' | '}' | '(' | '[' | '+' | '%') => {
-                return Some(ProbeVerdict::End);
-            }
-            _ => return Some(ProbeVerdict::Data(Safety::Guess)),
-        };
-        self.phase = ProbePhase::Operand(next);
-        None
     }
 }

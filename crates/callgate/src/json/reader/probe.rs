@@ -3,8 +3,9 @@
 //! A quote ends a string only if what follows can follow a string in that place. In valid JSON it always can, so
 //! the look never changes how valid text is read. It is a small machine of its own, resumed where the input paused.
 
+use super::computed::OperandPlace;
 use super::levels::{Level, LevelKind, OpenBrackets};
-use super::passing::{OperandPlace, PlusComment};
+use super::passing::PlusComment;
 use super::quotes::{Opening, Style, looked_behind_quote};
 use super::strings::Doubts;
 use super::{Cursor, Grammar, Reader};

@@ -117,6 +117,14 @@ impl Reader {
             cursor.at = next.max(cursor.at + cursor.rest().chars().next().map_or(0, char::len_utf8));
             return Advance::Go;
         }
+        // A private quote that is misspelled is no text: the value would have it in it.
+        if let Some(quote) = &self.grammar.quote
+            && quote.chars().next().is_some_and(|first| cursor.rest().starts_with(first))
+        {
+            let message = format!("a string begins with `{quote}` here");
+            self.fail(Code::BadJson, cursor.offset(), message);
+            return Advance::Go;
+        }
         self.guess(RepairCode::UnquotedString, cursor.span(len.max(1)));
         self.open_string(cursor, Style::Unquoted, 0)
     }

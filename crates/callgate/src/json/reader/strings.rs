@@ -1,5 +1,6 @@
 //! Strings: how they open, what is copied from them, and where they end.
 
+use super::computed::is_computed;
 use super::probe::ProbeVerdict;
 use super::quotes::Style;
 use super::scalars::{StringPrefix, is_identifier};
@@ -21,8 +22,10 @@ pub(super) struct OpenString {
     pub(super) node: usize,
     /// Whether backslashes stand for themselves.
     pub(super) raw: bool,
-    /// Where it begins in the input, if what stands in braces in it is computed.
-    formatted: Option<usize>,
+    /// Where it begins in the input.
+    begins: usize,
+    /// Whether what stands in braces in it is computed.
+    formatted: bool,
     /// How many brackets are open in text without quotes.
     pub(super) nested: u32,
     /// Whether there are escaped quotes in it.
@@ -141,7 +144,8 @@ impl Reader {
             key,
             start,
             node,
-            formatted: None,
+            begins: cursor.offset(),
+            formatted: false,
             raw: false,
             nested: 0,
             escaped: false,
@@ -166,11 +170,10 @@ impl Reader {
         if prefix.doubtful || !self.grammar.python() {
             self.guess(RepairCode::StringPrefix, cursor.span(letters));
         }
-        let formatted = (prefix.formatted && !self.grammar.restores).then(|| cursor.offset());
         cursor.at += letters;
         let step = self.open_string(cursor, style, quote);
         if let Some(open) = &mut self.string {
-            (open.raw, open.formatted) = (prefix.raw, formatted);
+            (open.raw, open.formatted) = (prefix.raw, prefix.formatted);
         }
         step
     }
@@ -209,8 +212,16 @@ impl Reader {
             self.output.close(open.node);
             self.value_done();
         }
-        if let Some(at) = open.formatted.filter(|_| self.output.text[open.start..].contains('{')) {
-            self.fail(Code::RepairRefused, at, "what stands in braces is computed: write the text itself");
+        if open.key || self.grammar.restores {
+            return;
+        }
+        let content = &self.output.text[open.start + 1..self.output.text.len() - 1];
+        if open.formatted && content.contains('{') {
+            let message = "what stands in braces is computed: write the text itself";
+            self.fail(Code::RepairRefused, open.begins, message);
+        } else if open.doubts.has_quotes() && is_computed(content, open.style) {
+            let message = "the value is computed here: write the value itself";
+            self.fail(Code::RepairRefused, open.begins, message);
         }
     }
 

@@ -1,8 +1,8 @@
 //! Between the values: brackets, commas, colons, keys.
 
+use super::computed::is_operator;
 use super::document::key_here;
 use super::levels::LevelKind;
-use super::passing::is_operator;
 use super::quotes::{Opening, Style, typographic};
 use super::scalars::{Scan, is_identifier, literal_at};
 use super::{Advance, Cursor, Reader, ReaderState, Syntax};
