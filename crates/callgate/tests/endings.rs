@@ -474,6 +474,30 @@ fn c16_a_call_in_a_thought_of_any_name_does_not_run() {
     assert_thoughts_are_dead(CLOSED, |reader| !reader.takes_line());
 }
 
+/// The end of a thought of another name is a slip of its own or a word in it: what stood before it was thought either way.
+#[test]
+fn c16_a_call_before_the_end_of_a_thought_of_another_name_does_not_run() {
+    let results = in_parallel(&READERS, |reader| {
+        let mut faults = Vec::new();
+        let ends =
+            NAMES.iter().flat_map(|name| spellings(name)).filter(|name| !name.eq_ignore_ascii_case("think"));
+        for end in ends {
+            for form in ["<think>I could write K here.</E>\nDone.", "<think>\nK\n</E>\n\nDone."] {
+                let response = reader.read(&fill(form, &[('K', &reader.call), ('E', &end)]));
+                if !response.calls.is_empty() {
+                    faults.push((form, format!("{} {end}", reader.name)));
+                }
+            }
+        }
+        faults
+    });
+    let mut faults = Faults::default();
+    for (form, who) in results.into_iter().flatten() {
+        faults.add(form.to_owned(), &who);
+    }
+    faults.assert_none("a call in a thought runs");
+}
+
 #[test]
 fn c16_a_call_in_a_thought_without_end_does_not_run() {
     // Where the record says so, a call ends the thought; and where the prompt opens a head of any text, whatever comes

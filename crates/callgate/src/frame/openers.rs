@@ -41,8 +41,8 @@ pub(crate) enum Walk {
 pub(crate) struct FrameFilter {
     /// Whether a block of reasoning may open here.
     pub(crate) reasoning: bool,
-    /// Whether nothing is open that a stray end of reasoning could belong to.
-    pub(crate) nothing_open: bool,
+    /// Whether an end of reasoning may stand here that belongs to nothing, or to a thought of another name.
+    pub(crate) ends_thought: bool,
     /// Whether only calls are looked for, because it is a dead region.
     pub(crate) only_calls: bool,
     /// Whether code fences may open here.
@@ -56,11 +56,11 @@ impl FrameFilter {
 
     /// Where the most may begin.
     const ANYWHERE: FrameFilter =
-        FrameFilter { reasoning: true, nothing_open: true, only_calls: false, fences: true, labels: true };
+        FrameFilter { reasoning: true, ends_thought: true, only_calls: false, fences: true, labels: true };
 
     fn number(self) -> usize {
         usize::from(self.reasoning)
-            | usize::from(self.nothing_open) << 1
+            | usize::from(self.ends_thought) << 1
             | usize::from(self.only_calls) << 2
             | usize::from(self.fences) << 3
             | usize::from(self.labels) << 4
@@ -69,7 +69,7 @@ impl FrameFilter {
     fn of(number: usize) -> FrameFilter {
         FrameFilter {
             reasoning: number & 1 != 0,
-            nothing_open: number & 2 != 0,
+            ends_thought: number & 2 != 0,
             only_calls: number & 4 != 0,
             fences: number & 8 != 0,
             labels: number & 16 != 0,
@@ -79,7 +79,7 @@ impl FrameFilter {
     fn admits(self, frame: &Frame) -> bool {
         let fits = match frame.kind {
             FrameKind::Reasoning => self.reasoning || frame.token,
-            FrameKind::ReasoningEnd => self.nothing_open,
+            FrameKind::ReasoningEnd => self.ends_thought,
             // A call in the middle of a line is noticed, and rejected with a finding.
             FrameKind::Text | FrameKind::Noise => self.labels || !frame.line_start,
             FrameKind::Calls if frame.begins_with_name => self.labels || self.only_calls,

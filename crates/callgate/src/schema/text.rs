@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::problem::shown_text;
 use super::types::TypeSet;
 use crate::finding::{Code, Finding};
-use crate::json::{End, Kind, Reader, Syntax, Tape, escape_into};
+use crate::json::{End, Kind, Reader, RepairCode, Syntax, Tape, escape_into};
 use crate::policy::Untyped;
 
 /// Appends a text value to `out` as JSON of a type that the schema allows.
@@ -99,7 +99,23 @@ fn structure(text: &str, python: bool) -> Option<Cow<'_, str>> {
     if written(text, Syntax::Json).is_some() {
         return Some(Cow::Borrowed(text));
     }
-    if python { written(text, Syntax::Python).map(Cow::Owned) } else { None }
+    let is_read = python && !is_broken_json(text);
+    is_read.then(|| written(text, Syntax::Python).map(Cow::Owned)).flatten()
+}
+
+/// Whether what Python would read is JSON with a fault that Python makes something else of: a comma that is missing between
+/// two strings joins them, and beside a backslash that escapes nothing others may be meant as they stand.
+fn is_broken_json(text: &str) -> bool {
+    const TELLING: [RepairCode; 4] = [
+        RepairCode::MissingComma,
+        RepairCode::JoinedStrings,
+        RepairCode::UnescapedQuote,
+        RepairCode::InvalidEscape,
+    ];
+    let mut reader = Reader::new(Syntax::Json).with_depth(DEEPEST);
+    reader.push(text);
+    let _ = reader.finish();
+    reader.repairs().iter().any(|repair| TELLING.contains(&repair.code))
 }
 
 /// The text as JSON if it is one value of the syntax from end to end, with nothing to repair.
@@ -176,6 +192,11 @@ mod tests {
         assert_eq!(value, serde_json::json!(["a", true, null]));
         let value: Value = serde_json::from_str(&typed("{'a': (1, 2)}", Some(TypeSet::OBJECT))).unwrap();
         assert_eq!(value, serde_json::json!({"a": [1, 2]}));
+        // A fault of JSON is no Python.
+        for text in [r#"["a" "b"]"#, "[\"a\"\n \"b\"]", r#"["C:\dir\new"]"#, r#"["\d+\b"]"#] {
+            assert_eq!(typed(text, Some(TypeSet::ARRAY)), "refused", "{text}");
+        }
+        assert_eq!(typed(r#"{"a": "x" "y"}"#, Some(TypeSet::OBJECT)), "refused");
     }
 
     #[test]

@@ -80,6 +80,8 @@ pub(super) struct Context {
     pub(super) marker: Arc<str>,
     /// How many times it was opened again inside of itself.
     pub(super) nested: usize,
+    /// How many thoughts of other names are open in it.
+    pub(super) others: usize,
     /// The text frame inside of which something is skipped.
     pub(super) outer: Option<Box<Context>>,
 }

@@ -231,11 +231,12 @@ impl Machine {
     fn reopen_thought(&mut self, frame: &Frame) {
         let around = &mut self.around;
         let begins_line = !around.only_space_since_frame && around.held_space.contains('\n');
-        if let Some(context) = &mut around.context
-            && context.marker.eq_ignore_ascii_case(&frame.marker)
-        {
+        let Some(context) = &mut around.context else { return };
+        if context.marker.eq_ignore_ascii_case(&frame.marker) {
             context.nested += usize::from(begins_line);
             around.has_thought &= begins_line;
+        } else {
+            context.others += 1;
         }
     }
 
@@ -284,6 +285,7 @@ impl Machine {
             record: frame.record,
             marker: frame.marker.clone(),
             nested: 0,
+            others: 0,
             waiting,
             kind,
             stops,

@@ -141,7 +141,7 @@ impl Machine {
             self.pass_calls(gate, &thread, out);
         } else {
             self.pool.keep_matching(matching);
-            if self.is_text_after_all(frame) {
+            if self.is_text_after_all(frame, out) {
                 return self.held_is_text(gate, out);
             }
             if frame.kind == FrameKind::Turn {
@@ -218,9 +218,23 @@ impl Machine {
 
     /// Whether a frame that was read is text where it stands: the end of a thought inside of a thought, and tags around
     /// text that is struck out.
-    fn is_text_after_all(&mut self, frame: &Frame) -> bool {
+    fn is_text_after_all(&mut self, frame: &Frame, out: &mut Emitter<'_, '_>) -> bool {
         let around = &mut self.around;
         match (frame.kind, &mut around.context) {
+            (FrameKind::ReasoningEnd, Some(context)) => {
+                // A slip of its own end, or a word in it. The thought may go on; the calls in it were thought either way.
+                out.resolve(Pending::Thought, false);
+                match context.others.checked_sub(1) {
+                    Some(others) => context.others = others,
+                    None => {
+                        let finding = Finding::new(Code::LateReasoningEnd).message(
+                            "the end of a thought of another name: the thought that is open goes on",
+                        );
+                        out.finding_once(finding.at(Span::new(self.held.start, self.position)));
+                    }
+                }
+                true
+            }
             (FrameKind::Reasoning, Some(context)) if context.nested > 0 => {
                 context.nested -= 1;
                 true

@@ -165,7 +165,7 @@ impl Machine {
         };
         let place = FrameFilter {
             reasoning: around.in_reasoning() || around.may_think(surroundings),
-            nothing_open: around.context.is_none(),
+            ends_thought: around.context.is_none() || around.in_reasoning(),
             only_calls: surroundings.is_dead() || surroundings.backticks > 0,
             // In the middle of a line a fence is none, which is said of one with a call in it.
             fences: !in_run

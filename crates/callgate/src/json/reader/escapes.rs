@@ -210,7 +210,10 @@ impl Reader {
         if let Some(open) = &mut self.string {
             open.doubts.note_escape(escape);
         }
-        if !self.backslashes.in_path && !matches!(escape, '"' | '\\') && ends_like_path(&self.output.text) {
+        if !self.backslashes.in_path
+            && !matches!(escape, '"' | '\\')
+            && may_be_meant(escape, &self.output.text)
+        {
             self.backslashes.in_path = true;
             self.doubt_backslashes(span);
         }
@@ -307,8 +310,12 @@ fn in_drive(text: &str) -> bool {
     next().is_some_and(|c| c.is_ascii_alphabetic()) && !next().is_some_and(char::is_alphanumeric)
 }
 
-/// Whether what was written so far ends like a path of which another part could follow.
-pub(super) fn ends_like_path(text: &str) -> bool {
+/// Whether an escape behind this text may be a backslash and a letter: the text ends like a path of which another part could
+/// follow, or the character is one that no text has, and that expressions and formulas begin a word with.
+pub(super) fn may_be_meant(escape: char, text: &str) -> bool {
+    if matches!(escape, 'b' | 'f') {
+        return true;
+    }
     const LONGEST_PART: usize = 64;
     let part = |character: &char| character.is_alphanumeric() || matches!(character, '_' | '-' | '.' | ' ');
     let before = text.chars().rev().take(LONGEST_PART).find(|character| !part(character));

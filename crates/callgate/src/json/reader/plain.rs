@@ -6,7 +6,7 @@
 //! that it could not settle. What it takes is written as it stands, apart from three repairs that need no look either:
 //! single quotes, bare keys and trailing commas. A string that goes on in the next chunk of a stream is opened.
 
-use super::escapes::ends_like_path;
+use super::escapes::may_be_meant;
 use super::levels::LevelKind;
 use super::probe::is_bare_byte;
 use super::quotes::Style;
@@ -325,8 +325,8 @@ impl Reader {
                     quotes = Quotes::SingleMixed;
                     end += 2;
                 }
-                (b'\\', Some(b'b' | b'f' | b'n' | b'r' | b't')) => {
-                    path = path || ends_like_path(&text[content..end]);
+                (b'\\', Some(escape @ (b'b' | b'f' | b'n' | b'r' | b't'))) => {
+                    path = path || may_be_meant(char::from(*escape), &text[content..end]);
                     end += 2;
                 }
                 (b'\\', Some(b'u')) => {
