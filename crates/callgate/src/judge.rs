@@ -6,8 +6,6 @@ mod members;
 use std::borrow::Cow;
 
 use crate::attempt::{ARGUING, Arguments, Attempt, Meaning, Name, shortened};
-use crate::bytes::LEFT_OVER;
-use crate::dialect::Record;
 use crate::dialect::turn::is_word_of_format;
 use crate::effort::Effort;
 use crate::event::{Call, Coercion, ModelError, Rejected};
@@ -15,7 +13,7 @@ use crate::finding::{Code, Finding, Span};
 use crate::json::{Kind, Repair, RepairCode, Safety, Tape};
 use crate::policy::{BlankArgs, DuplicateKeys, NameRule, RepairPolicy};
 use crate::registry::NAMESPACES;
-use crate::rules::Rules;
+use crate::rules::{Rules, without_layout, without_namespace};
 use crate::schema::CompiledTool;
 use crate::verdict::Verdict;
 
@@ -205,61 +203,18 @@ fn fault(rules: &Rules, name: &str) -> Option<Finding> {
     (length > rule.max).then(|| Finding::new(Code::NameTooLong).message(message()))
 }
 
-/// The one registered name, or without a list of tools the plain one, that a mangled one stands for: with white space around it, in a namespace, doubled, or glued to
-/// words of its format and a number.
+/// The one registered name, or without a list of tools the plain one, that a mangled one stands for.
 fn unmangled(rules: &Rules, written: &str, attempt: &Attempt) -> Option<String> {
     // The name of a structured call is a value of its own, to which nothing was added by the layout of a text.
-    let is_layout = |c: char| c.is_whitespace() || LEFT_OVER.contains(&c);
-    let name = if attempt.span.is_some() { written.trim_matches(is_layout) } else { written };
-    let bare = NAMESPACES.iter().find_map(|namespace| name.strip_prefix(namespace)).unwrap_or(name);
-    let Some(registry) = &rules.registry else {
-        // Whatever the tools are, none of them is in a namespace that stands for having none.
-        let is_name = !bare.is_empty() && fault(rules, bare).is_none();
-        return (is_name && bare != written).then(|| bare.to_owned());
-    };
-    if let Some(known) = [name, bare].into_iter().find(|name| rules.knows(name)) {
-        return Some(known.to_owned());
+    let name = if attempt.span.is_some() { without_layout(written) } else { written };
+    if rules.registry.is_some() {
+        let listening = rules.dialects.iter().find(|listening| *listening.record.name == *attempt.dialect);
+        return rules.unmangled(name, listening.map(|listening| &*listening.record)).map(str::to_owned);
     }
-    let listening = rules.dialects.iter().find(|listening| *listening.record.name == *attempt.dialect);
-    let affixes = listening.map_or_else(Vec::new, |listening| affixes(&listening.record));
-    let is_gap =
-        |text: &str| text.is_empty() || text.chars().all(|c| matches!(c, '.' | ':' | '_' | '-' | '/'));
-    let is_tail = |text: &str| {
-        let digits = text.trim_start_matches(['.', ':', '_', '-']);
-        digits.chars().all(|c| c.is_ascii_digit())
-    };
-    let mut found = registry.names().filter(|name| {
-        if let Some(rest) = written.strip_prefix(name)
-            && let Some(gap) = rest.strip_suffix(name)
-            && !gap.is_empty()
-            && is_gap(gap)
-        {
-            return true;
-        }
-        affixes.iter().chain([&String::new()]).any(|affix| {
-            written.strip_prefix(affix.as_str()).is_some_and(|rest| {
-                let rest =
-                    if affix.is_empty() { rest } else { rest.trim_start_matches(['.', ':', '_', '-']) };
-                let tail = rest.strip_prefix(name);
-                tail.is_some_and(|tail| {
-                    is_tail(tail) && !(affix.is_empty() && (tail.is_empty() || affixes.is_empty()))
-                })
-            })
-        })
-    });
-    let name = found.next()?;
-    found.next().is_none().then(|| name.to_owned())
-}
-
-/// The words that a record's templates write right before a name, for telling a mangled one.
-fn affixes(record: &Record) -> Vec<String> {
-    let mut found = Vec::new();
-    for (key, others) in &record.also {
-        if others.iter().any(String::is_empty) && key.chars().all(crate::dialect::is_word_character) {
-            found.push(key.trim_matches(|c: char| !c.is_alphanumeric()).to_owned());
-        }
-    }
-    found
+    // Whatever the tools are, none of them is in a namespace that stands for having none.
+    let bare = without_namespace(name);
+    let is_name = !bare.is_empty() && fault(rules, bare).is_none();
+    (is_name && bare != written).then(|| bare.to_owned())
 }
 
 /// The arguments as the text of an object, to which the tape of the attempt belongs, or what is wrong with them. Also

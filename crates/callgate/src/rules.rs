@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::dialect::Record;
-use crate::policy::{Dangerous, Policy};
-use crate::registry::Registry;
+use crate::bytes::LEFT_OVER;
+use crate::dialect::{Record, is_word_character};
+use crate::policy::{Dangerous, Policy, RepairPolicy};
+use crate::registry::{NAMESPACES, Registry};
 use crate::schema::CompiledTool;
 
 /// What calls are held against.
@@ -41,6 +42,53 @@ impl Rules {
         registry.compiled(name).or_else(|| registry.respelled(name))
     }
 
+    /// The tool that a call of this name in a text is judged by: of this name, or of the one that was mangled to it.
+    pub(crate) fn tool_in_text(&self, name: &str, record: &Record) -> Option<&CompiledTool> {
+        let unmangled = || {
+            let repairs = self.registry.is_some() && self.policy.repair >= RepairPolicy::Lossless;
+            self.tool(repairs.then(|| self.unmangled(without_layout(name), Some(record))).flatten()?)
+        };
+        self.tool(name).or_else(unmangled)
+    }
+
+    /// The one registered name that a mangled one stands for: in a namespace, doubled, or glued to words of its format and a
+    /// number.
+    pub(crate) fn unmangled(&self, name: &str, record: Option<&Record>) -> Option<&str> {
+        let registry = self.registry.as_ref()?;
+        let bare = [name, without_namespace(name)].into_iter().find_map(|name| self.tool(name));
+        if let Some(known) = bare {
+            return Some(&known.tool.name);
+        }
+        let affixes = record.map_or_else(Vec::new, affixes);
+        let is_gap =
+            |text: &str| text.is_empty() || text.chars().all(|c| matches!(c, '.' | ':' | '_' | '-' | '/'));
+        let is_tail = |text: &str| {
+            let digits = text.trim_start_matches(['.', ':', '_', '-']);
+            digits.chars().all(|c| c.is_ascii_digit())
+        };
+        let mut found = registry.names().filter(|known| {
+            if let Some(rest) = name.strip_prefix(known)
+                && let Some(gap) = rest.strip_suffix(known)
+                && !gap.is_empty()
+                && is_gap(gap)
+            {
+                return true;
+            }
+            affixes.iter().chain([&String::new()]).any(|affix| {
+                name.strip_prefix(affix.as_str()).is_some_and(|rest| {
+                    let rest =
+                        if affix.is_empty() { rest } else { rest.trim_start_matches(['.', ':', '_', '-']) };
+                    let tail = rest.strip_prefix(known);
+                    tail.is_some_and(|tail| {
+                        is_tail(tail) && !(affix.is_empty() && (tail.is_empty() || affixes.is_empty()))
+                    })
+                })
+            })
+        });
+        let name = found.next()?;
+        found.next().is_none().then_some(name)
+    }
+
     /// Whether nothing may be guessed about a call of this name.
     pub(crate) fn is_dangerous(&self, name: &str) -> bool {
         self.policy.dangerous == Dangerous::All || self.tool(name).is_some_and(|tool| tool.tool.dangerous)
@@ -50,4 +98,25 @@ impl Rules {
     pub(crate) fn knows(&self, name: &str) -> bool {
         self.tool(name).is_some()
     }
+}
+
+/// A name without what the layout of a text has put around it.
+pub(crate) fn without_layout(name: &str) -> &str {
+    name.trim_matches(|c: char| c.is_whitespace() || LEFT_OVER.contains(&c))
+}
+
+/// A name without the namespace that stands for having none.
+pub(crate) fn without_namespace(name: &str) -> &str {
+    NAMESPACES.iter().find_map(|namespace| name.strip_prefix(namespace)).unwrap_or(name)
+}
+
+/// The words that a record's templates write right before a name, for telling a mangled one.
+fn affixes(record: &Record) -> Vec<String> {
+    let mut found = Vec::new();
+    for (key, others) in &record.also {
+        if others.iter().any(String::is_empty) && key.chars().all(is_word_character) {
+            found.push(key.trim_matches(|c: char| !c.is_alphanumeric()).to_owned());
+        }
+    }
+    found
 }

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use super::record::Record;
 use super::spelling::markers;
-use super::template::{Part, Slot, Template};
+use super::template::{Part, Slot, Template, is_word_character};
 
 /// A marker after which nothing that comes is said by the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -312,6 +312,23 @@ pub(crate) fn special_part(token: &str, named: &[String]) -> Option<Range<usize>
 }
 
 impl Record {
+    /// The words that stand for the name of a tool where this dialect writes text or a thought, such as the recipient of a
+    /// message.
+    pub(crate) fn reserved_names(&self) -> Vec<String> {
+        let before_name = |call: &'_ Template| match &call.parts[..] {
+            [Part::Literal(head), Part::Slot(Slot::Name), ..] => Some(head.clone()),
+            _ => None,
+        };
+        let prefixes: Vec<_> = self.call.iter().filter_map(before_name).collect();
+        let others = self.text.iter().chain(&self.reasoning).map(Template::head);
+        let word = |(head, prefix): (&str, &String)| {
+            let rest = head.strip_prefix(&**prefix)?;
+            let word = rest.split(|c| !is_word_character(c)).next()?;
+            (!word.is_empty() && word.len() < rest.len()).then(|| word.to_owned())
+        };
+        others.flat_map(|head| prefixes.iter().map(move |prefix| (head, prefix))).filter_map(word).collect()
+    }
+
     /// The special tokens that end something in this dialect. Where nothing is open that one could end, it is no text.
     pub(crate) fn end_tokens(&self) -> impl Iterator<Item = &str> {
         let lists = [&self.close, &self.call, &self.param, &self.text, &self.reasoning];
@@ -337,9 +354,13 @@ impl Record {
 
     /// What ends a thought of this kind even where its start was in the prompt: a closing tag, or a token that ends
     /// nothing else in this dialect.
-    pub(crate) fn end_of_thought<'t>(&self, thought: &'t Template) -> Option<&'t str> {
-        let opener = thought.head().trim();
-        let closer = thought.literals().last().map(str::trim).filter(|closer| *closer != opener)?;
+    pub(crate) fn end_of_thought(&self, thought: &Template) -> Option<String> {
+        let written = thought.to_string();
+        let (opener, closer) = written.split_once("{text}")?;
+        let (opener, closer) = (opener.trim(), closer.trim());
+        if closer.is_empty() || closer == opener {
+            return None;
+        }
         let is_tag = closer.len() == opener.len() + 1 && closer.replacen('/', "", 1) == opener;
         let others = [&self.open, &self.close, &self.call, &self.param, &self.text].into_iter().flatten();
         let is_shared =
@@ -347,7 +368,7 @@ impl Record {
         let is_marked =
             closer.split_inclusive('>').any(is_token) || is_token(closer) || closer.starts_with('[');
         (is_tag || is_marked && !is_shared && Record::is_unmistakable(&Template::parse(closer)))
-            .then_some(closer)
+            .then(|| closer.to_owned())
     }
 }
 

@@ -551,7 +551,7 @@ impl Draft {
             self.body = DraftBody::Params(Box::new(Params::new(None, self.untyped)));
         }
         if let DraftBody::Code(code) = &self.body {
-            let tool = self.name.as_deref().and_then(|name| rules.tool(name));
+            let tool = self.name.as_deref().and_then(|name| rules.tool_in_text(name, record));
             let at = self.body_start.unwrap_or(self.start);
             let fault = code::fault(record, code, tool.is_some());
             self.findings.extend(fault.map(|fault| fault.at(Span::new(at, at + code.len()))));

@@ -198,6 +198,8 @@ pub(crate) struct Frame {
     pub(crate) token: bool,
     /// Whether a line that begins with the name of a tool begins it.
     pub(crate) begins_with_name: bool,
+    /// Names that no tool has here: where the name stands, the format writes these words for text and thoughts.
+    pub(crate) reserved: Vec<String>,
     /// Whether it may only start at the start of a line.
     pub(crate) line_start: bool,
     /// Whether its calls are live, and not merely noticed.

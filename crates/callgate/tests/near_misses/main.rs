@@ -9,6 +9,7 @@ mod cut;
 mod damage;
 #[path = "../support/mod.rs"]
 mod support;
+mod values;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -143,10 +143,15 @@ pub(super) fn pass(
 
 /// In formats whose tags are the tools' own names, a tag that is no parameter of the tool is not one, and in formats whose
 /// tags are keys, neither is a tag of the format itself where no tool says so. The name may be in other letters, which is
-/// an attempt to call that tool as soon as one of its parameters follows.
+/// an attempt to call that tool as soon as one of its parameters follows. A word that the format has for a message or a thought
+/// is no name either.
 pub(super) fn drop_unknown(gate: &Compiled, threads: &mut Threads, scratch: &Scratch) {
     threads.retain(|thread| {
         let frame = gate.program.frame_of(thread);
+        let is_reserved = |name| frame.reserved.iter().any(|word| word == scratch.get(name));
+        if !frame.reserved.is_empty() && thread.name.is_some_and(is_reserved) {
+            return false;
+        }
         let record = &*gate.rules.dialects[frame.record].record;
         let Some(key) = thread.key.filter(|_| record.known || record.has_key_tags()) else { return true };
         let key = scratch.get(key);

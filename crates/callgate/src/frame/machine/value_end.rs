@@ -100,9 +100,10 @@ fn is_tool(gate: &Compiled, scratch: &Scratch, thread: &Thread) -> bool {
 /// Whether this thread has read the key of a parameter that the tool has, and that was not given yet. Of a tool that is
 /// not known, any may be one.
 fn is_new_key(gate: &Compiled, draft: &Draft, scratch: &Scratch, thread: &Thread) -> bool {
+    let record = &gate.rules.dialects[gate.program.frame_of(thread).record].record;
     thread.key.is_some_and(|key| {
         let key = scratch.get(key);
-        let is_declared = match draft.name.as_deref().and_then(|name| gate.rules.tool(name)) {
+        let is_declared = match draft.name.as_deref().and_then(|name| gate.rules.tool_in_text(name, record)) {
             Some(tool) => tool.has_key(key),
             None => thread.literals > 0,
         };

@@ -105,6 +105,7 @@ impl Compiler {
         let tail = if close.is_empty() { first_call } else { close };
         let Some(frame) = self.program.frames.last_mut() else { return };
         frame.begins_with_name = record.known && record.lines && first.head().is_empty();
+        frame.reserved = record.reserved_names();
         frame.next_call = next_call;
         frame.nested = nested;
         frame.marker = first.head().trim().into();

@@ -170,7 +170,7 @@ impl Compiler {
     fn thought(&mut self, index: usize, listening: &ActiveDialect, template: &Template) {
         self.plain(index, listening, template, FrameKind::Reasoning);
         if let Some(end) = listening.record.end_of_thought(template) {
-            self.plain(index, listening, &Template::parse(end), FrameKind::ReasoningEnd);
+            self.plain(index, listening, &Template::parse(&end), FrameKind::ReasoningEnd);
         }
     }
 
@@ -239,11 +239,11 @@ impl Compiler {
         let empty = empty.map(|(open, close)| format!("{open}{close}"));
         let ends = listening.record.end_tokens().map(str::to_owned);
         let thoughts = listening.record.reasoning.iter();
-        let thoughts: Vec<&str> =
+        let thoughts: Vec<String> =
             thoughts.filter_map(|thought| listening.record.end_of_thought(thought)).collect();
         // What stands inside of calls is known by the dialect that was asked for.
         let inner = listening.record.inner_tokens().filter(|_| listening.chosen).map(str::to_owned);
-        for token in ends.chain(inner).chain(empty).filter(|token| !thoughts.contains(&token.as_str())) {
+        for token in ends.chain(inner).chain(empty).filter(|token| !thoughts.contains(token)) {
             let is_shared = turn::TOKENS.contains(&token.as_str()) || turn::marked(&token).is_some();
             let key = format!("{:?} {token}", FrameKind::Turn);
             if !is_shared && !seen.contains(&key) {
@@ -303,6 +303,7 @@ impl Compiler {
             unmarked,
             token: false,
             begins_with_name: false,
+            reserved: Vec::new(),
             line_start: listening.record.lines || fence,
             live: listening.live,
             chosen: listening.chosen,

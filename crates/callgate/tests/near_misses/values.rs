@@ -1,0 +1,69 @@
+//! Values: what a value is made of does not depend on slips around it.
+
+use callgate::{Gate, Record, RenderCall};
+use serde_json::{Value, json};
+
+use crate::support::{profile, registry, rejections};
+use crate::tools;
+
+/// A name in a namespace is that of the tool, also where its schema says what the text of a tag is.
+#[test]
+fn a_value_is_the_same_whether_its_name_is_mangled_or_not() {
+    let mut read = 0;
+    for record in Record::builtin().iter().filter(|record| !record.param.is_empty()) {
+        let gate = Gate::builder().profile(profile("standard")).tools(registry(&tools()));
+        let gate = gate.dialect(&record.name).build().unwrap_or_else(|error| panic!("{error}"));
+        for value in ["7", "  7\n", " true ", "{\"a\": 1}", "[1, 2]", "null"] {
+            let arguments = json!({"path": value}).to_string();
+            let render = |name: &str| {
+                let call = |id| RenderCall { id, name, arguments: &arguments };
+                let whole = record.render(&[call(None)], None, None);
+                whole.or_else(|_| record.render(&[call(Some("a1b2c3d4e"))], None, None)).ok()
+            };
+            let Some((plain, mangled)) = render("read").zip(render("functions.read")) else { continue };
+            let found = |text: &str| -> Vec<Value> {
+                gate.parse(text).calls.iter().map(callgate::Call::value).collect()
+            };
+            assert_eq!(found(&plain), [json!({"path": value})], "{}: {plain}", record.name);
+            // Formats with the tools' own names for tags know no other ones.
+            if record.known {
+                continue;
+            }
+            assert_eq!(found(&mangled), [json!({"path": value})], "{}: {mangled}", record.name);
+            read += 1;
+        }
+    }
+    assert!(read > 100, "only {read} were read");
+}
+
+/// Where a format writes a word of its own for a message or a thought, a call to it is none: it stands in that message.
+#[test]
+fn a_call_to_the_recipient_of_a_message_is_none() {
+    let mut tried = Vec::new();
+    for record in Record::builtin() {
+        let gate = |tools: &Value| {
+            let gate = Gate::builder().profile(profile("standard")).tools(registry(tools));
+            gate.dialect(&record.name).build().unwrap_or_else(|error| panic!("{error}"))
+        };
+        let gate = gate(&tools());
+        let call = RenderCall { id: None, name: "read", arguments: r#"{"path": "a"}"# };
+        let Ok(text) = record.render(&[call], None, None) else { continue };
+        let messages = record.text.iter().chain(&record.reasoning).map(ToString::to_string);
+        let Some((head, rest)) = text.split_once("read") else { continue };
+        let words: Vec<String> = messages
+            .filter_map(|message| {
+                let rest = message.strip_prefix(&*record.prompt).unwrap_or(&message).strip_prefix(head)?;
+                let word = rest.split(|c: char| !c.is_alphanumeric()).next()?;
+                Some(word.to_owned()).filter(|word| !word.is_empty())
+            })
+            .collect();
+        for word in words {
+            let text = format!("{head}{word}{rest}");
+            let response = gate.parse(&text);
+            assert!(response.calls.is_empty(), "{}: {text}", record.name);
+            assert!(response.rejected.is_empty(), "{}: {text}: {}", record.name, rejections(&response));
+            tried.push(record.name.to_string());
+        }
+    }
+    assert!(tried.iter().any(|name| name == "muse-atem"), "{tried:?}");
+}
