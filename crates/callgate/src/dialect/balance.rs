@@ -4,9 +4,27 @@
 /// The most bytes of a tag at the end of a value.
 const LONGEST_TAG: usize = 64;
 
+/// The most bytes that a slip adds to a closer.
+const LONGEST_SLIP: usize = 16;
+
 /// Whether the value's own closer stands in it before anything was opened, and the frame seems to go on behind that: with a
-/// tag, on a new line, or with the value's tag once more, if only its name. Then it may be two values, with a slip between them.
+/// tag, on a new line, with a word right behind it, or with the value's tag once more, if only its name. Then it may be two values, with a slip between them.
 pub(crate) fn reopens(value: &str, closer: &str) -> bool {
+    let tag = tag_of(closer);
+    unopened(value, closer).is_some_and(|rest| {
+        let behind = rest.trim_start_matches([' ', '\t']);
+        // A line break of a value that is being written is escaped.
+        rest.starts_with(char::is_alphanumeric)
+            || behind.starts_with(['<', '\n', '\r'])
+            || behind.starts_with("\\n")
+            || behind.starts_with("\\r")
+            || behind.starts_with(if tag.is_empty() { "|" } else { tag })
+            || openings(rest, tag) > 0
+    })
+}
+
+/// What stands behind the first of the value's own closers that closes nothing in it.
+pub(crate) fn unopened<'v>(value: &'v str, closer: &str) -> Option<&'v str> {
     let tag = tag_of(closer);
     let mut depth = 0_usize;
     let mut rest = value;
@@ -17,18 +35,22 @@ pub(crate) fn reopens(value: &str, closer: &str) -> bool {
         rest = &rest[at + closer.len()..];
         match depth.checked_sub(1) {
             Some(less) => depth = less,
-            None => {
-                let behind = rest.trim_start_matches([' ', '\t']);
-                // A line break of a value that is being written is escaped.
-                return behind.starts_with(['<', '\n', '\r'])
-                    || behind.starts_with("\\n")
-                    || behind.starts_with("\\r")
-                    || behind.starts_with(if tag.is_empty() { "|" } else { tag })
-                    || openings(rest, tag) > 0;
-            }
+            None => return Some(rest),
         }
     }
-    false
+    None
+}
+
+/// Whether the value opens its own tag and does not close it, at its start or, with slips, anywhere: its closer may be that of
+/// the inner one.
+pub(crate) fn leaves_open(value: &str, closer: &str, with_slips: bool) -> bool {
+    let tag = tag_of(closer);
+    let opened = openings(value, tag);
+    let begins = || {
+        let behind = value.trim_start().strip_prefix('<').and_then(|inner| inner.strip_prefix(tag));
+        behind.is_some_and(|behind| !behind.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
+    };
+    opened > 0 && opened > value.matches(closer).count() && (with_slips || begins())
 }
 
 /// Whether a value whose closer is missing ends with a tag that closes nothing in it: a slip of the closer, or what it was
@@ -40,7 +62,7 @@ pub(crate) fn ends_in_stray_tag(value: &str, closers: &[String]) -> bool {
             (closer.get(1..), closer.len().checked_sub(1).and_then(|last| closer.get(..last)));
         [first, last].into_iter().flatten().any(|part| part.len() > 3 && value.ends_with(part))
     };
-    if closers.iter().any(is_cut) {
+    if closers.iter().any(|closer| is_cut(closer) || ends_in_respelled(value, closer)) {
         return true;
     }
     let from = (value.len().saturating_sub(LONGEST_TAG)..value.len()).find(|at| value.is_char_boundary(*at));
@@ -58,6 +80,15 @@ pub(crate) fn ends_in_stray_tag(value: &str, closers: &[String]) -> bool {
             is_token || tag.ends_with('>') && closers.iter().any(is_own)
         }
     }
+}
+
+/// Whether the closer stands at the end of a value in another spelling: in other letters, escaped, with something in it.
+fn ends_in_respelled(value: &str, closer: &str) -> bool {
+    let tag = tag_of(closer);
+    let at_most = tag.len() + LONGEST_SLIP;
+    let from = (value.len().saturating_sub(at_most)..value.len()).find(|at| value.is_char_boundary(*at));
+    let end = from.map_or("", |from| &value[from..]).to_lowercase();
+    !tag.is_empty() && end.contains(&format!("/{}", tag.to_lowercase())) && openings(value, tag) == 0
 }
 
 /// The name of the tag that a closer closes; nothing if it is a token.
@@ -87,7 +118,18 @@ mod tests {
         assert!(!reopens("grep '</parameter>' *.xml"));
         assert!(reopens("ls</parameter>\n<paraeter=timeout>5"));
         assert!(reopens("ls</parameter>\nparameter=timeout>5"));
+        assert!(reopens("ls</parameter>5"));
         assert!(!reopens("</parameters><parameters>"));
+    }
+
+    #[test]
+    fn what_a_value_leaves_open_may_have_its_closer() {
+        let open = |value, with_slips| leaves_open(value, "</parameter>", with_slips);
+        assert!(open("see <parameter=tone>loud", true));
+        assert!(!open("see <parameter=tone>loud", false));
+        assert!(open("<parameter=tone>loud", false));
+        assert!(!open("<parameter=tone>loud</parameter>", true));
+        assert!(!open("<parameters>", true));
     }
 
     #[test]
@@ -99,6 +141,9 @@ mod tests {
         assert!(stray("ls/parameter>"));
         assert!(stray("ls<|tool_end|>"));
         assert!(stray("ls<parameter>"));
+        assert!(stray("ls&lt;/parameter&gt;"));
+        assert!(stray("ls<\u{200b}/PARAMETER>"));
+        assert!(!stray("a list of /parameters and more words behind them"));
         assert!(!stray("<b>bold</b>"));
         assert!(!stray("if a < b"));
         assert!(!stray("<br>"));

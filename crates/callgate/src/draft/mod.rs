@@ -6,13 +6,14 @@ pub(crate) mod ending;
 pub(crate) mod lines;
 pub(crate) mod members;
 pub(crate) mod params;
+mod shown;
 mod synonyms;
 
 use std::sync::Arc;
 
 use crate::attempt::Meaning;
 use crate::bytes::character_start;
-use crate::dialect::{Content, Record, Repeats, balance, turn};
+use crate::dialect::{Content, Record};
 use crate::event::Choice;
 use crate::finding::{Code, Finding, Span};
 use crate::json::{Kind, Node, Reader, Repair, RepairCode, Safety};
@@ -418,64 +419,6 @@ impl Draft {
         if !self.findings.iter().any(|finding| finding.code == Code::SuspectValueEnd) {
             self.findings.push(Finding::new(Code::SuspectValueEnd).at(Span::new(position, position)));
         }
-    }
-
-    /// Whether the value that is being read ends with one of these markers, white space aside.
-    pub(crate) fn value_ends_with(&self, markers: &[String], repeats: Repeats<'_>) -> bool {
-        let DraftBody::Params(params) = &self.body else { return false };
-        let Some(end) = params.value_end().filter(|end| end.ends_with(['>', ']'])) else { return false };
-        markers.iter().any(|marker| end.ends_with(&self.filled(marker, repeats)))
-    }
-
-    /// A closer with what it repeats.
-    fn filled(&self, closer: &str, repeats: Repeats<'_>) -> String {
-        repeats.fill(closer, self.name.as_deref().unwrap_or_default())
-    }
-
-    /// Whether one of these closers stands in the value that is being read.
-    pub(crate) fn value_holds(&self, closers: &[String], repeats: Repeats<'_>) -> bool {
-        let DraftBody::Params(params) = &self.body else { return false };
-        closers.iter().any(|closer| params.value_shows(&self.filled(closer, repeats)))
-    }
-
-    /// Whether tags of the value that is being read close what it has not opened, so that one of them may be its own
-    /// closer, of which these are the spellings.
-    pub(crate) fn value_is_unbalanced(
-        &self,
-        closers: &[String],
-        repeats: Repeats<'_>,
-        lacks_closer: bool,
-    ) -> bool {
-        let DraftBody::Params(params) = &self.body else { return false };
-        let value = params.value_so_far();
-        if memchr::memchr2(b'<', b'>', value.as_bytes()).is_none() {
-            return false;
-        }
-        closers.iter().any(|closer| balance::reopens(&value, &self.filled(closer, repeats)))
-            || lacks_closer && balance::ends_in_stray_tag(&value, closers)
-    }
-
-    /// Whether the value that is being read is blank, and not by its type an object or a list without anything in it.
-    pub(crate) fn holds_nothing(&mut self) -> bool {
-        let DraftBody::Params(params) = &mut self.body else { return false };
-        params.value_is_blank() && !params.is_container()
-    }
-
-    /// Whether one of these closers, or the start of one, stands in the value that is being read.
-    pub(crate) fn value_shows(&self, closers: &[String], repeats: Repeats<'_>) -> bool {
-        let DraftBody::Params(params) = &self.body else { return false };
-        closers.iter().any(|closer| {
-            let closer = self.filled(closer, repeats);
-            // Of a closer that was cut off, its first characters and a letter are left.
-            let start = closer.char_indices().nth(3).map_or(closer.as_str(), |(at, _)| &closer[..at]);
-            params.value_shows(start)
-        })
-    }
-
-    /// Whether the value that is being read holds a token that ends the turn of the model.
-    pub(crate) fn value_ends_turn(&self) -> bool {
-        let DraftBody::Params(params) = &self.body else { return false };
-        turn::ENDS.iter().any(|turn| params.value_shows(turn.marker))
     }
 
     /// Ends the value, whose place in the input is the span.

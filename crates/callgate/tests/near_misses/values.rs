@@ -67,3 +67,56 @@ fn a_call_to_the_recipient_of_a_message_is_none() {
     }
     assert!(tried.iter().any(|name| name == "muse-atem"), "{tried:?}");
 }
+
+/// A slip in the tags of a value makes no part of them a part of it: a closer in another spelling, one that a tag in the value
+/// may have, an opener that stands twice or was lost.
+#[test]
+fn tags_beside_a_value_are_no_part_of_it() {
+    let (mut tried, mut faults) = (0, Vec::new());
+    for record in Record::builtin().iter().filter(|record| !record.param.is_empty()) {
+        let render = |arguments: &Value| {
+            let arguments = arguments.to_string();
+            let call = |id| RenderCall { id, name: "read", arguments: &arguments };
+            let whole = record.render(&[call(None)], None, None);
+            whole.or_else(|_| record.render(&[call(Some("a1b2c3d4e"))], None, None)).ok()
+        };
+        let Some(text) = render(&json!({"path": "VALUE", "lines": 42})) else { continue };
+        let Some((head, tail)) = text.split_once("VALUE") else { continue };
+        let (Some(open), Some(close)) = (head.rfind('<'), tail.find('>')) else { continue };
+        let (open, close) = (&head[open..], &tail[..=close]);
+        if !close.trim_start().starts_with("</") || !open.trim_end().ends_with('>') {
+            continue;
+        }
+        let escaped = close.replace('<', "&lt;").replace('>', "&gt;");
+        let invisible = close.replacen('<', "<\u{200b}", 1);
+        let behind = &tail[close.len()..];
+        let at = behind.find("42").unwrap_or(0);
+        let own = format!("see {open}loud{close}");
+        let damaged = [
+            format!("{head}Chez Ana{escaped}{behind}"),
+            format!("{head}Chez Ana{invisible}{behind}"),
+            format!("{head}Chez Ana{}{behind}", close.to_uppercase()),
+            format!("{head}{own}{close}{behind}"),
+            format!("{head}{open}Chez Ana{close}{behind}"),
+            format!("{head}Chez Ana{close}{}", &behind[at..]),
+        ];
+        for name in ["strict", "standard", "lenient"] {
+            let gate = Gate::builder().profile(profile(name)).tools(registry(&tools()));
+            let gate = gate.dialect(&record.name).build().unwrap_or_else(|error| panic!("{error}"));
+            for text in &damaged {
+                tried += 1;
+                let response = gate.parse(text);
+                let is_meant = |call: &callgate::Call| {
+                    let path = call.value()["path"].as_str().unwrap_or_default().trim().to_owned();
+                    path == "Chez Ana" || path == own.trim()
+                };
+                if !response.calls.iter().all(is_meant) {
+                    let calls: Vec<Value> = response.calls.iter().map(callgate::Call::value).collect();
+                    faults.push(format!("{}, {name}: {text}: {calls:?}", record.name));
+                }
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{} of {tried}\n{}", faults.len(), faults.join("\n"));
+    assert!(tried > 400, "only {tried} were tried");
+}

@@ -355,7 +355,9 @@ impl Machine {
             }
             // In CDATA a marker is data.
             let is_data = look.text.starts_with(CDATA_END);
-            if !is_data && draft.value_is_unbalanced(&frame.value_closers, repeats, lacks_closer) {
+            let span = Span::new(draft.body_start.unwrap_or(start).min(start), start);
+            let (closers, with_slips) = (&frame.value_closers, look.forgiving);
+            if !is_data && draft.value_is_unbalanced(closers, repeats, lacks_closer, with_slips, span) {
                 draft.suspect_end(start);
                 out.revoke_unclosed(Finding::new(Code::SuspectValueEnd).at(Span::new(start, start)));
             }
@@ -364,7 +366,7 @@ impl Machine {
             {
                 draft.suspect_end(start);
             }
-            draft.end_value(Span::new(draft.body_start.unwrap_or(start).min(start), start), lacks_closer);
+            draft.end_value(span, lacks_closer);
         }
         if inside.tentative {
             let position = std::mem::replace(&mut self.position, start);
