@@ -1,6 +1,7 @@
 //! The judge: from what was read of an attempt to a verdict.
 
 mod as_text;
+mod doubts;
 mod members;
 
 use std::borrow::Cow;
@@ -18,6 +19,7 @@ use crate::schema::CompiledTool;
 use crate::verdict::Verdict;
 
 use self::as_text::read_as_text;
+use self::doubts::doubt;
 use self::members::judge_members;
 
 /// Judges an attempt; the findings beside the verdict are remarks that reject nothing. What the verdict does not need
@@ -73,6 +75,7 @@ pub(crate) fn judge(rules: &Rules, attempt: &mut Attempt, effort: &mut Effort) -
         }
     }
     attempt.tape = tape;
+    findings.extend(arguments.as_deref().and_then(|arguments| doubt(attempt, arguments, &coercions)));
     let name = name.map(|name| match name {
         Cow::Owned(other) => Some(other),
         Cow::Borrowed(_) => None,

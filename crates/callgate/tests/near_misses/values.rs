@@ -120,3 +120,39 @@ fn tags_beside_a_value_are_no_part_of_it() {
     assert!(faults.is_empty(), "{} of {tried}\n{}", faults.len(), faults.join("\n"));
     assert!(tried > 400, "only {tried} were tried");
 }
+
+/// Where only a guess says where a string ends, nothing of it is left out: it is the whole text, or no call comes out.
+#[test]
+fn a_guess_about_quotes_leaves_nothing_out() {
+    let texts = [
+        r#"x: "1", y: "2""#,
+        r#"<a href="x", title="y">"#,
+        r#"x = {"path": "y", "text": "z"}"#,
+        r#"say "a", b: "c", path: "d""#,
+    ];
+    let (mut tried, mut faults) = (0, Vec::new());
+    for record in Record::builtin() {
+        let arguments = r#"{"lines": 3, "path": "VALUE"}"#;
+        let call = |id| RenderCall { id, name: "read", arguments };
+        let whole = record.render(&[call(None)], None, None);
+        let Ok(text) = whole.or_else(|_| record.render(&[call(Some("a1b2c3d4e"))], None, None)) else {
+            continue;
+        };
+        for name in ["standard", "lenient"] {
+            let gate = Gate::builder().profile(profile(name)).tools(registry(&tools()));
+            let gate = gate.dialect(&record.name).build().unwrap_or_else(|error| panic!("{error}"));
+            for value in texts {
+                tried += 1;
+                let text = text.replace("VALUE", value);
+                let response = gate.parse(&text);
+                let is_whole = |call: &callgate::Call| call.value()["path"].as_str() == Some(value);
+                if !response.calls.iter().all(is_whole) {
+                    let calls: Vec<Value> = response.calls.iter().map(callgate::Call::value).collect();
+                    faults.push(format!("{}, {name}: {text}: {calls:?}", record.name));
+                }
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{} of {tried}\n{}", faults.len(), faults.join("\n"));
+    assert!(tried > 500, "only {tried} were tried");
+}

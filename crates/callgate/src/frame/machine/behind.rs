@@ -22,6 +22,8 @@ pub(super) struct MoreArguments {
     place: BehindPlace,
     /// Where a second object begins.
     object: Option<usize>,
+    /// Whether the line is over in which the call ended.
+    has_left_line: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -42,12 +44,13 @@ enum BehindPlace {
 impl MoreArguments {
     /// Whether this text, which stands behind a comma, begins with an argument.
     pub(super) fn are_in(text: &str) -> bool {
-        let mut more = MoreArguments { place: BehindPlace::Comma, object: None };
+        let mut more = MoreArguments { place: BehindPlace::Comma, object: None, has_left_line: false };
         text.char_indices().find_map(|(at, c)| more.read(at, c)) == Some(true) && more.object.is_none()
     }
 
     /// Reads the character here. Whether arguments come; nothing if that is still to be seen.
     fn read(&mut self, at: usize, c: char) -> Option<bool> {
+        self.has_left_line |= c == '\n';
         self.place = match self.place {
             same if c.is_ascii_whitespace()
                 && !matches!(same, BehindPlace::Quoted(..) | BehindPlace::Word(_)) =>
@@ -56,6 +59,10 @@ impl MoreArguments {
             }
             BehindPlace::Before if matches!(c, '}' | ']' | ')') => BehindPlace::Before,
             BehindPlace::Before if c == ',' => BehindPlace::Comma,
+            // What was meant for a string or is computed with the object.
+            BehindPlace::Before if matches!(c, '+' | '%' | '&' | '|' | '"') => {
+                return Some(!self.has_left_line);
+            }
             BehindPlace::Before | BehindPlace::Comma if c == '{' && self.object.is_none() => {
                 self.object = Some(at);
                 BehindPlace::Comma

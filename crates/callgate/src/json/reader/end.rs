@@ -51,6 +51,7 @@ impl Reader {
             self.back = back;
             self.run_again(true);
         }
+        self.close_comment();
         if self.failure.is_some() || !self.close_open_value() {
             return false;
         }

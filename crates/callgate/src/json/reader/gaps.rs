@@ -210,12 +210,24 @@ impl Reader {
             cursor.at = held;
         }
         let span = Span::new(comment.start, cursor.offset());
+        // In one line with the value it may hide what closes it, and members too.
+        let may_be_more = !self.grammar.restores && !comment.block && cursor.byte().is_none();
         match comment {
+            _ if may_be_more && !self.levels.is_empty() => self.guess(RepairCode::Comment, span),
             Comment { written: true, .. } => {}
             Comment { quoted: true, .. } => self.guess(RepairCode::Comment, span),
             _ => self.repair(RepairCode::Comment, span),
         }
         Advance::Go
+    }
+
+    /// The value ends in a comment, in one line with it: that may hide what closes it, and members too.
+    pub(super) fn close_comment(&mut self) {
+        let open = self.comment.filter(|comment| !comment.block && !self.levels.is_empty());
+        if let Some(comment) = open.filter(|_| !self.grammar.restores) {
+            self.comment = None;
+            self.guess(RepairCode::Comment, Span::new(comment.start, self.base.max(comment.start)));
+        }
     }
 
     /// Drops dots that stand for more values, with the comma before them.
