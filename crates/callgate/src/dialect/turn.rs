@@ -295,6 +295,14 @@ pub(crate) fn is_token(literal: &str) -> bool {
     is_one && (has_bar || is_label)
 }
 
+/// Whether special tokens stand in a text, or what begins and ends turns. Tags are text, also those that are tokens of some
+/// vocabularies: they end nothing.
+pub(crate) fn holds_token(text: &str) -> bool {
+    let mut of_turns = ENDS.iter().chain(OTHERS).map(|turn| turn.marker).chain(TOKENS.iter().copied());
+    markers(text).into_iter().any(|marker| special_part(marker, &[]).is_some())
+        || of_turns.any(|marker| text.contains(marker))
+}
+
 /// The part of a token of a literal that is a special token by itself: `<|call|>` and `[ARGS]` are as wholes, and in
 /// `<｜DSML｜invoke` the word between the bars is. Tags are if they are among the named ones. Nothing if all of it is
 /// letters that any text may have.

@@ -3,12 +3,18 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
+use serde_json::Value;
+
 use super::table::Row;
 use super::{Profile, message, prompt};
+use crate::dialect::Record;
+use crate::dialect::turn::holds_token;
+use crate::effort::Effort;
 use crate::event::Rejected;
-use crate::finding::{Finding, Severity};
+use crate::finding::{Code, Finding, Severity};
 use crate::registry::Registry;
 use crate::response::Response;
+use crate::schema::CompiledTool;
 
 /// How much of what the model wrote is quoted back.
 const QUOTE: usize = 400;
@@ -25,6 +31,7 @@ pub(super) fn feedback(
         return None;
     }
     let mut text = String::new();
+    let mut effort = Effort::default();
     if !rejected.is_empty() {
         let _ = writeln!(text, "{}", opening(profile, rejected.len()));
     }
@@ -34,8 +41,8 @@ pub(super) fn feedback(
         for finding in &rejected.findings {
             let _ = writeln!(text, "   - {}", line(profile, finding, &name, Some(rejected)));
         }
-        if let Some(registry) = registry {
-            expected(profile, &mut text, rejected, registry);
+        if let Some(tool) = registry.and_then(|registry| tool_of(rejected, registry, &mut effort)) {
+            expected(profile, &mut text, rejected, tool);
         }
         let quoted = defuse(&rejected.raw.chars().take(QUOTE).collect::<String>());
         if !quoted.trim().is_empty() {
@@ -85,22 +92,56 @@ fn place(finding: &Finding, rejected: &Rejected) -> Option<(usize, usize)> {
     Some((row, column))
 }
 
-/// What the tool's arguments should look like.
-fn expected(profile: &Profile, text: &mut String, rejected: &Rejected, registry: &Registry) {
-    let Some(tool) = rejected.name.as_deref().and_then(|name| registry.compiled(name)) else { return };
-    let _ = writeln!(text, "   Expected schema for {}: {}", tool.tool.name, tool.tool.parameters);
-    if let Some(more) = (profile.row.feedback.expects)(tool) {
+/// What would have been right: the schema of the tool that was meant, and a call of it.
+fn expected(
+    profile: &Profile,
+    text: &mut String,
+    rejected: &Rejected,
+    (tool, is_meant): (&CompiledTool, bool),
+) {
+    let name = &tool.tool.name;
+    let _ = writeln!(text, "   Expected schema for {name}: {}", tool.tool.parameters);
+    // What only may be meant gets no more than its schema and a call.
+    if let Some(more) = (profile.row.feedback.expects)(tool).filter(|_| is_meant) {
         let _ = writeln!(text, "   {more}");
     }
-    let example = profile.row.feedback.shows_calls.then(|| prompt::call(profile.teaches()?, tool)).flatten();
-    match example {
-        Some(call) => {
-            let _ = writeln!(text, "   For example:\n{call}");
-        }
-        None => {
-            let _ = writeln!(text, "   For example: {}", prompt::arguments(tool));
-        }
+    let arguments = prompt::arguments(tool);
+    let _ = match Record::named(&rejected.dialect).filter(|_| !is_in_wrong_place(rejected)) {
+        None => writeln!(text, "   For example, {name} with the arguments {arguments}"),
+        Some(record) => match prompt::call(record, tool).filter(|call| !holds_token(call)) {
+            Some(call) => writeln!(text, "   For example:\n{}", call.trim_end_matches('\n')),
+            None => {
+                let call = object_of_call(name, &arguments);
+                writeln!(text, "   For example, in the markup of your format: {call}")
+            }
+        },
+    };
+}
+
+/// The tool that a rejected call is about, and whether it was named: otherwise it is the nearest to the name that was written.
+fn tool_of<'r>(
+    rejected: &Rejected,
+    registry: &'r Registry,
+    effort: &mut Effort,
+) -> Option<(&'r CompiledTool, bool)> {
+    let written = rejected.name.as_deref()?;
+    if let Some(tool) = registry.compiled(written) {
+        return Some((tool, true));
     }
+    let is_unknown = rejected.findings.iter().any(|finding| finding.code == Code::UnknownTool);
+    let nearest = is_unknown.then(|| effort.nearest(written, registry)).flatten()?.first()?;
+    Some((registry.compiled(nearest)?, false))
+}
+
+/// Whether the call was written where or as no call is wanted, so that the same once more would be as wrong.
+fn is_in_wrong_place(rejected: &Rejected) -> bool {
+    let is_so = |finding: &Finding| matches!(finding.code, Code::ForeignDialect | Code::ShadowedByNative);
+    rejected.findings.iter().any(is_so)
+}
+
+/// A call as an object, for formats whose markup is not to be quoted.
+fn object_of_call(name: &str, arguments: &str) -> String {
+    format!("{{\"name\": {}, \"arguments\": {arguments}}}", Value::from(name))
 }
 
 /// Text that is quoted to a model so that it cannot act as markup when it is read again: what markers are made of is

@@ -77,8 +77,6 @@ pub(super) struct Feedback {
     pub(super) lead: fn(&Finding, &str) -> String,
     /// The message in the words of the document, where the finding has made one of its own.
     pub(super) rewords: fn(&Finding) -> Option<String>,
-    /// Whether the example of a tool is a whole call in the dialect that the profile teaches, and not its arguments alone.
-    pub(super) shows_calls: bool,
     /// What is said about a tool besides its schema and an example.
     pub(super) expects: fn(&CompiledTool) -> Option<String>,
     /// What is said about the format in the end, which is written in the dialect that the profile teaches.
@@ -108,7 +106,6 @@ const STANDARD: Row = Row {
         opening: "{calls}. Nothing of it was run.",
         lead: |_, _| String::new(),
         rewords: |_| None,
-        shows_calls: false,
         expects: |_| None,
         format: |_, _, _| None,
     },
@@ -187,7 +184,6 @@ pub(super) const PROFILES: &[Row] = &[
              The code is one of permission_denied, invalid_args, tool_not_found.\n",
         reasons: &["permission_denied", "invalid_args", "tool_not_found"],
         code: action::code,
-        feedback: Feedback { shows_calls: true, ..STANDARD.feedback },
         sentences: action::SENTENCES,
         suggestion: action::suggestion,
         kind: action::kind,
@@ -229,12 +225,7 @@ pub(super) const PROFILES: &[Row] = &[
         policy: document,
         rules: "To call a tool, write a ```json block with the keys \"tool\" and \"arguments\", starting on a line of its \
              own. JSON without a \"tool\" key is taken as data.\n",
-        feedback: Feedback {
-            opening: "{calls} and not run.",
-            lead: fenced::lead,
-            shows_calls: true,
-            ..STANDARD.feedback
-        },
+        feedback: Feedback { opening: "{calls} and not run.", lead: fenced::lead, ..STANDARD.feedback },
         error: fenced::error,
         strikes: StrikeLimit::Turns,
         retries: 0,
@@ -259,7 +250,6 @@ pub(super) const PROFILES: &[Row] = &[
             opening: "TOOL_CALL_PARSE_ERROR\n{calls}. The tool was not executed.",
             lead: labelled::lead,
             rewords: labelled::rewords,
-            shows_calls: true,
             ..STANDARD.feedback
         },
         error: labelled::error,

@@ -1,11 +1,11 @@
-//! Promises about verdicts: none is silent, nothing is invented or touched, dead regions stay dead, rejections teach.
+//! Promises about verdicts: none is silent, nothing is invented or touched, dead regions stay dead.
 
 use callgate::internal::dialect::Slot;
 use callgate::internal::json::Syntax;
 use callgate::internal::policy::Release;
-use callgate::{Call, Code, Event, FinishReason, Gate, Record, Response, Safety, repair};
+use callgate::{Call, Code, Event, FinishReason, Gate, Record, Safety, repair};
 use proptest::prelude::*;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::BTreeSet;
 
 use crate::over_soups;
@@ -398,67 +398,4 @@ fn promise_11_an_open_gate_says_that_it_checked_nothing() {
     let gate = gate.unwrap_or_else(|error| panic!("{error}"));
     let response = gate.parse("<tool_call>\n{\"name\": \"any\", \"arguments\": {\"x\": 1}}\n</tool_call>");
     assert!(response.calls.iter().all(|call| !call.checked) && response.calls.len() == 1, "{response:?}");
-}
-
-// ---- 12: every rejection teaches ----
-
-/// Why a response does not teach, if it does not: a rejection without help, or feedback that holds a control token.
-fn teaching_fault(gate: &Gate, response: &Response) -> Option<String> {
-    let rejected = response.rejected.iter().flat_map(|rejected| &rejected.findings);
-    if let Some(mute) = response.rejected.iter().find(|rejected| rejected.findings.is_empty()) {
-        return Some(format!("rejected without a reason: {mute:?}"));
-    }
-    if let Some(mute) =
-        rejected.chain(&response.findings).find(|f| f.help.trim().is_empty() || f.message.trim().is_empty())
-    {
-        return Some(format!("a finding without a way out: {mute:?}"));
-    }
-    let feedback = gate.profile().feedback(response, gate.registry());
-    if feedback.is_none() && !response.rejected.is_empty() {
-        return Some("rejected, and nothing to tell the model".to_owned());
-    }
-    let feedback = feedback?;
-    let markers = Record::builtin().iter().filter(|record| record.auto).flat_map(openers);
-    let mut control = markers.chain(["<|im_start|>", "<|im_end|>", "<think>", "</think>"]);
-    control
-        .find(|token| feedback.contains(token))
-        .map(|token| format!("the feedback holds {token:?}: {feedback:?}"))
-}
-
-#[test]
-fn promise_12_every_rejection_teaches() {
-    over_samples(samples(), |sample| {
-        let cut = sample
-            .text
-            .char_indices()
-            .map(|(at, _)| at)
-            .nth(sample.text.chars().count() * 2 / 3)
-            .unwrap_or(0);
-        let texts = [sample.text.as_str(), &sample.text[..cut]];
-        texts
-            .into_iter()
-            .find_map(|text| teaching_fault(&sample.gate, &response(&sample.feed().whole(text.as_bytes()))))
-    });
-    over_soups(500, |gate, input| teaching_fault(gate, &gate.parse(input)));
-}
-
-#[test]
-fn promise_12_every_code_has_a_message_a_help_and_a_true_example() {
-    for code in Code::ALL {
-        let entry = code.entry();
-        assert!(!entry.message.is_empty() && !entry.help.is_empty(), "{code}");
-        assert_eq!(Code::from_word(entry.word), Some(*code));
-        if entry.example.profile.is_empty() {
-            continue;
-        }
-        let tools = json!([
-            {"name": "look", "parameters": {"type": "object", "required": ["q"], "properties": {
-                "q": {"type": "string"}, "n": {"type": "integer", "maximum": 100}, "mode": {"enum": ["exact", "near"]}}}},
-            {"name": "put", "parameters": {"type": "object", "properties": {"text": {"type": "string"}}}},
-        ]);
-        let response = support::gate(entry.example.profile, &tools).parse(entry.example.text);
-        let rejected = response.rejected.iter().flat_map(|rejected| &rejected.findings);
-        let found: Vec<Code> = rejected.chain(&response.findings).map(|finding| finding.code).collect();
-        assert!(found.contains(code), "the example of {code} gives {found:?}, calls {:?}", response.calls);
-    }
 }

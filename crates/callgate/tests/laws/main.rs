@@ -8,6 +8,7 @@ mod reading;
 mod settled;
 #[path = "../support/mod.rs"]
 mod support;
+mod teaching;
 
 use std::collections::BTreeSet;
 
