@@ -1,5 +1,7 @@
 //! An attempt: what was read of a call, in text or from a provider, before it is judged.
 
+mod places;
+
 use std::sync::Arc;
 
 use crate::finding::{Finding, Span};
@@ -59,23 +61,6 @@ pub(crate) struct Attempt {
     pub(crate) body_start: Option<usize>,
 }
 
-impl Attempt {
-    /// Where the value at a JSON pointer of the arguments stands in the input, or what should have held it, if that can
-    /// be told: arguments may have been repaired, or put together from values that stand apart.
-    pub(crate) fn place(&self, text: &str, tape: &Tape, pointer: &str) -> Option<Span> {
-        let (node, key) = tape.resolve(text, pointer)?;
-        self.place_of(text, tape, node, key.as_deref())
-    }
-
-    /// The same for a value of the tape.
-    pub(crate) fn place_of(&self, text: &str, tape: &Tape, node: usize, key: Option<&str>) -> Option<Span> {
-        let frame = self.span?;
-        let body = self.body_start.and_then(|body| body.checked_sub(frame.start));
-        let found = tape.find_written(text, (node, key), &self.raw, body)?;
-        Some(Span::new(frame.start + found.start, frame.start + found.end))
-    }
-}
-
 /// The name of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Name {
@@ -88,6 +73,14 @@ pub(crate) enum Name {
 }
 
 impl Name {
+    /// What was written.
+    pub(crate) fn text(&self) -> Option<&str> {
+        match self {
+            Name::Written(text) | Name::Other(text) => Some(text),
+            Name::Missing => None,
+        }
+    }
+
     /// Takes out what was written.
     pub(crate) fn take_text(&mut self) -> Option<String> {
         match std::mem::replace(self, Name::Missing) {

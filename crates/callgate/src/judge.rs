@@ -103,9 +103,11 @@ pub(crate) fn judge(rules: &Rules, attempt: &mut Attempt, effort: &mut Effort) -
         findings.push(Finding::new(Code::Malformed));
     }
     for finding in &mut findings {
-        if finding.span.is_none() {
-            finding.span = attempt.span;
+        let is_of_name = matches!(finding.code, Code::UnknownTool | Code::BadName | Code::NameTooLong);
+        if is_of_name && finding.span.is_none() && attempt.span.is_some() {
+            finding.span = attempt.place_of_name(&written);
         }
+        finding.span = finding.span.or(attempt.span);
     }
     let rejected = Rejected {
         attempt: attempt.number,
@@ -154,11 +156,15 @@ fn judge_name<'n, 'g>(
         && let Some(name) = unmangled(rules, written, attempt)
         && !rules.is_dangerous(&name)
     {
-        let at = attempt.span.map_or(0, |span| span.start);
+        // The name of a structured call stands nowhere in its arguments.
+        let place = attempt.span.map(|span| {
+            let start = Span::new(span.start, span.start);
+            attempt.place_of_name(&Name::Written(written.clone())).unwrap_or(start)
+        });
         attempt.repairs.push(Repair {
             code: RepairCode::MangledName,
             safety: Safety::Lossless,
-            span: Span::new(at, at),
+            span: place.unwrap_or_else(|| Span::new(0, 0)),
             late: false,
             count: 1,
         });
@@ -298,10 +304,10 @@ fn judge_arguments(
             Some(Kind::Number) => "a number",
             _ => "a literal",
         };
-        findings.push(
-            Finding::new(Code::ArgumentsNotObject)
-                .message(format!("the arguments are {what}, not an object")),
-        );
+        let mut finding = Finding::new(Code::ArgumentsNotObject)
+            .message(format!("the arguments are {what}, not an object"));
+        finding.span = attempt.place_of(&text, tape, 0, None);
+        findings.push(finding);
         return None;
     }
     if tool.is_some_and(|tool| tool.fits_at_sight(&text, tape)) {
@@ -322,8 +328,15 @@ fn judge_duplicate(
     let key = tape.key(&text, node).map_or_else(String::new, Cow::into_owned);
     let place = attempt.place_of(&text, tape, node, Some(&key));
     if rules.policy.duplicate_keys == DuplicateKeys::Reject {
+        let path = tape.pointer(&text, node);
+        let is_same = |told: &&mut Finding| told.code == Code::DuplicateKey && told.path == path;
+        // A parameter that was given twice has been told of where it was read.
+        if let Some(told) = findings.iter_mut().find(is_same) {
+            told.span = place.or(told.span);
+            return None;
+        }
         let message = format!("the key `{}` stands twice in one object", shortened(&key));
-        let mut finding = Finding::new(Code::DuplicateKey).path(tape.pointer(&text, node)).message(message);
+        let mut finding = Finding::new(Code::DuplicateKey).path(path).message(message);
         finding.span = place;
         findings.push(finding);
         return None;
@@ -344,7 +357,8 @@ fn judge_duplicate(
 /// of their own, and are decided on where the arguments are judged.
 fn keep_last_members(attempt: &mut Attempt) {
     let is_repeated = |finding: &Finding| finding.code == Code::DuplicateKey;
-    let in_frame = attempt.findings.iter().filter(|one| is_repeated(one) && one.span.is_none()).count();
+    // Members of a frame that is an object or none at all: where parameters are read one by one, only they are repeated.
+    let in_frame = attempt.findings.iter().filter(|one| is_repeated(one) && !attempt.untyped).count();
     attempt.findings.retain(|finding| !is_repeated(finding));
     if in_frame > 0 {
         attempt.repairs.push(Repair {
@@ -369,8 +383,9 @@ fn is_blank(text: &str, tape: &Tape) -> bool {
 /// Whether the policy allows the repairs that were made, from the one at `from` on.
 fn judge_repairs(rules: &Rules, attempt: &Attempt, from: usize, findings: &mut Vec<Finding>) {
     let policy = rules.policy.repair;
-    // Whether blank arguments are none has been decided by a knob of its own.
-    let made = attempt.repairs.iter().skip(from).filter(|repair| repair.code != RepairCode::BlankArguments);
+    // Whether blank arguments are none, and which of two members counts, has been decided by knobs of their own.
+    let has_knob = |code: RepairCode| matches!(code, RepairCode::BlankArguments | RepairCode::DuplicateKey);
+    let made = attempt.repairs.iter().skip(from).filter(|repair| !has_knob(repair.code));
     let total: usize = made.clone().map(|repair| repair.count).sum();
     if total > rules.policy.limits.repairs {
         let message = format!("{total} repairs would be needed, {} are allowed", rules.policy.limits.repairs);

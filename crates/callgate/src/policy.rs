@@ -348,7 +348,7 @@ pub enum Special {
 pub enum DuplicateKeys {
     /// The call is rejected.
     Reject,
-    /// The last one wins, as a guess.
+    /// The last one wins, as a guess, whatever else may be repaired.
     KeepLast,
 }
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::attempt::{Attempt, Meaning, Name};
+use crate::attempt::{Attempt, Meaning, Name, shortened};
 use crate::dialect::{Content, Member, Record, Shape};
 use crate::event::ModelError;
 use crate::finding::{Code, Finding, Span};
@@ -42,7 +42,11 @@ pub(super) fn resolve(
     }
     if let Some(node) = tape.repeated_member(text, 0) {
         // Keys of the arguments are judged with the arguments; here it is about the call itself.
-        attempt.findings.push(Finding::new(Code::DuplicateKey).path(tape.pointer(text, node)));
+        let key = tape.key(text, node).unwrap_or_default();
+        let message = format!("the key `{}` stands twice in one object", shortened(&key));
+        let mut finding = Finding::new(Code::DuplicateKey).path(tape.pointer(text, node)).message(message);
+        finding.span = attempt.place_of_second(&key);
+        attempt.findings.push(finding);
     }
     let calls = record.object.iter().filter(|shape| shape.is_call());
     let mut claiming = calls.filter_map(|shape| Some((shape, claim(shape, text, tape)?)));
@@ -136,11 +140,12 @@ fn take_synonyms(
     attempt.id = found.id.and_then(|node| tape.string(text, node)).map(Cow::into_owned);
     attempt.id.take_if(|id| id.trim().is_empty());
     attempt.strangers = found.strangers;
-    let node = tape.nodes()[found.name].start() + attempt.body_start.unwrap_or(0);
+    let start = tape.nodes()[found.name].start() + attempt.body_start.unwrap_or(0);
+    let place = attempt.place_of(text, tape, found.name, None);
     attempt.repairs.push(Repair {
         code: RepairCode::ForeignMembers,
         safety: Safety::Lossless,
-        span: Span::new(node, node),
+        span: place.unwrap_or_else(|| Span::new(start, start)),
         late: false,
         count: 1,
     });

@@ -75,7 +75,7 @@ positions! {
     echo_report echo Echo::Report "A call that repeats untrusted text is reported.";
     echo_reject echo Echo::Reject "A call that repeats untrusted text is rejected.";
     duplicate_keys_reject duplicate_keys DuplicateKeys::Reject "A key that stands twice rejects the call.";
-    duplicate_keys_keep_last duplicate_keys DuplicateKeys::KeepLast "Its last value wins, as a guess.";
+    duplicate_keys_keep_last duplicate_keys DuplicateKeys::KeepLast "Its last value wins, as a guess, whatever else may be repaired.";
     untyped_json untyped Untyped::Json "Text of which no schema says the type is JSON if it reads as such, else text.";
     untyped_text untyped Untyped::Text "It is text, whatever it looks like.";
     untyped_python untyped Untyped::Python "It is JSON or a Python literal if it reads as such, else text.";
