@@ -1,7 +1,6 @@
 //! Detection: which dialects read a text, those included that listen only by name, the best first. Nothing that is read
 //! here is a call: it only says which dialect to ask for.
 
-use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock, OnceLock};
 
@@ -16,7 +15,7 @@ use crate::profile::Profile;
 use crate::registry::Registry;
 use crate::response::Response;
 use crate::rules::ActiveDialect;
-use crate::trial::{Quality, Trial, trials};
+use crate::trial::{Quality, Trial, claimed, left, rank, trials};
 
 /// Tries all built-in dialects, each by itself, compiled once for all texts and all tools. Cheap to make.
 #[derive(Clone, Debug)]
@@ -103,8 +102,8 @@ impl Detector {
             return None;
         }
         let (text, reason) = (&response.text, FinishReason::Unknown);
-        let is_heard = |record: &Record| record.heads().iter().all(|(_, is_heard)| *is_heard);
-        let candidates = self.ranked(text, reason, |record| !is_heard(record)).into_iter();
+        // What is heard without being asked for may be ignored by a policy, so that all are tried.
+        let candidates = self.ranked(text, reason, |_| true).into_iter();
         candidates.filter(|one| one.calls > 0).find(|one| self.holds(one, text, reason))
     }
 
@@ -114,7 +113,7 @@ impl Detector {
         for trial in trials {
             let Some(candidate) = self.candidate(&trial, text) else { continue };
             match candidates.iter_mut().find(|other| other.reads_the_same(&candidate)) {
-                Some(other) => other.also.push(candidate.dialect),
+                Some(other) => other.add(candidate),
                 None => candidates.push(candidate),
             }
         }
@@ -128,13 +127,12 @@ impl Detector {
         let heard: Vec<_> = heard.map(|call| (call.name, call.arguments, call.span)).collect();
         for candidate in &mut candidates {
             candidate.heard = candidate.calls > 0 && candidate.read.iter().all(|read| heard.contains(read));
-            candidate.left = claims.iter().map(|span| uncovered(*span, &candidate.claimed)).sum();
+            candidate.left = left(&claims, &candidate.claimed);
             candidate.why = candidate.in_words(self.tools.is_some());
         }
         // The sort is stable, so equals keep the order of the dialects, which is their rank.
         candidates.sort_by_key(|one| {
-            let read = one.quality.map(|(calls, rejected, ..)| (calls, rejected));
-            (Reverse(read), one.left, Reverse(one.quality))
+            one.quality.map_or((true, None), |quality| (false, Some(rank(quality, one.left))))
         });
         candidates
     }
@@ -189,6 +187,15 @@ impl Detector {
 }
 
 impl Candidate {
+    /// Another dialect reads the same. The one that reads it best stands for all, the first of equals.
+    fn add(&mut self, mut other: Candidate) {
+        if other.quality > self.quality {
+            std::mem::swap(self, &mut other);
+            self.also = std::mem::take(&mut other.also);
+        }
+        self.also.push(other.dialect);
+    }
+
     fn reads_the_same(&self, other: &Candidate) -> bool {
         self.read == other.read && self.claimed == other.claimed
     }
@@ -240,21 +247,9 @@ fn calls(gate: &Gate, text: &str, reason: FinishReason) -> Vec<Call> {
     calls
 }
 
-/// The places that a response takes for calls.
-fn claimed(response: &Response) -> BTreeSet<Span> {
-    let calls = response.calls.iter().filter_map(|call| call.span);
-    calls.chain(response.rejected.iter().filter_map(|one| one.span)).collect()
-}
-
-/// How many bytes of a place are in none of these, which do not overlap.
-fn uncovered(place: Span, covering: &BTreeSet<Span>) -> usize {
-    let shared = |span: &Span| span.end.min(place.end).saturating_sub(span.start.max(place.start));
-    (place.end - place.start).saturating_sub(covering.iter().map(shared).sum())
-}
-
 #[cfg(test)]
 mod tests {
-    use super::Detector;
+    use super::{Detector, Profile};
     use crate::registry::Registry;
 
     fn detector() -> Detector {
@@ -286,6 +281,61 @@ mod tests {
                 assert_eq!((hint.calls, hint.heard), (1, false), "{}: {hint:?}", record.name);
             }
         }
+    }
+
+    #[test]
+    fn the_finding_the_hint_and_the_detection_name_one_dialect() {
+        let detector = detector();
+        let tools = detector.tools.clone().unwrap();
+        let gates: Vec<crate::Gate> =
+            ["standard", "action", "structured", "fenced", "labelled", "strict-xml"]
+                .into_iter()
+                .filter_map(Profile::named)
+                .map(|profile| {
+                    let policy = profile.policy().foreign_ignore();
+                    crate::Gate::builder()
+                        .profile(profile)
+                        .policy(policy)
+                        .tools(tools.clone())
+                        .build()
+                        .unwrap()
+                })
+                .collect();
+        let (mut said, mut faults) = (0, Vec::new());
+        for record in crate::Record::builtin() {
+            let call = |id| crate::RenderCall { id, name: "lend", arguments: r#"{"book": "Emma"}"# };
+            let written =
+                [None, Some("c1")].into_iter().find_map(|id| record.render(&[call(id)], None, None).ok());
+            let Some(written) = written else { continue };
+            let detected = &detector.detect(&written)[0];
+            for gate in &gates {
+                let response = gate.parse(&written);
+                let mut found = response.findings.iter().filter_map(|finding| {
+                    Some(finding.message.strip_prefix("looks like a call of ")?.split_once(',')?.0)
+                });
+                let Some(named) = found.next() else { continue };
+                // A hint is for responses of which nothing came, and tags may be calls of any name to a profile.
+                if !response.rejected.is_empty() {
+                    continue;
+                }
+                let hint = detector.hint(&response).map_or_else(String::new, |hint| hint.dialect);
+                let all = (named, hint.as_str(), detected.dialect.as_str());
+                if all != (named, named, named) {
+                    faults.push(format!("{} {:?}: {all:?}", record.name, gate.profile()));
+                }
+                // A marker names its dialect, or one that is read alike.
+                let alike = detected.also.iter().any(|also| *also == *record.name);
+                if record.auto && !alike && *named != *record.name {
+                    faults.push(format!("{} is named {named}", record.name));
+                }
+                said += 1;
+            }
+        }
+        assert!(faults.is_empty(), "{} of {said}:\n{}", faults.len(), faults.join("\n"));
+        assert!(said > 300, "{said}");
+        // The fourth gate listens to no dialect with a marker.
+        let response = gates[3].parse(r#"[TOOL_CALLS][{"name": "lend", "arguments": {"book": "Emma"}}]"#);
+        assert_eq!(detector.hint(&response).unwrap().dialect, "mistral");
     }
 
     #[test]

@@ -250,8 +250,14 @@ impl Session {
         let reason = if out.has_stopped() { FinishReason::Length } else { reason };
         self.machine.finish(gate, reason, &mut out);
         let unread = self.machine.unread().filter(|unread| !out.gave_up_before(unread.span));
-        if let Some(finding) = unread.and_then(|unread| trial::finding(&gate.rules, &unread)) {
-            out.finding(finding);
+        if let Some(unread) = unread {
+            let reader = trial::reader(&gate.rules, &unread);
+            if reader.is_some() {
+                out.note_foreign();
+            }
+            if let Some(finding) = trial::finding(&gate.rules, &unread, reader) {
+                out.finding(finding);
+            }
         }
         if let Some(finding) = self.thought.take().and_then(|thought| calls_in_thought(*thought)) {
             out.finding(finding);

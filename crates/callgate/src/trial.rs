@@ -2,6 +2,7 @@
 //! with every dialect that was not asked, to say which one would read it; and a dialect that is added reads what it writes.
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock, OnceLock};
 
 use serde_json::json;
@@ -9,7 +10,7 @@ use serde_json::json;
 use crate::dialect::{Record, RenderCall};
 use crate::ending::FinishReason;
 use crate::event::{Event, Rejected};
-use crate::finding::{Code, Finding};
+use crate::finding::{Code, Finding, Span};
 use crate::frame::Compiled;
 use crate::frame::machine::{Unread, UnreadPlace};
 use crate::frame::openers::Openers;
@@ -34,13 +35,13 @@ static COMPILED: LazyLock<Vec<(&Record, OnceLock<Alone>)>> =
 
 /// What is said about text that looks like a call. What stands in a code fence is one to a dialect that reads it there, or if
 /// the fence begins with it.
-pub(crate) fn finding(rules: &Rules, unread: &Unread) -> Option<Finding> {
+pub(crate) fn finding(rules: &Rules, unread: &Unread, reader: Option<&str>) -> Option<Finding> {
     let finding = Finding::new(Code::LooksLikeACall).at(unread.span);
     let finding = Finding { count: unread.names, ..finding };
     if unread.place == UnreadPlace::Dead {
         return Some(finding.message("looks like a call in a quotation or in code, where none is read"));
     }
-    match reader(rules, &unread.text) {
+    match reader {
         Some(name) => Some(
             finding
                 .message(format!("looks like a call of {name}, a dialect that does not listen"))
@@ -86,17 +87,50 @@ pub(crate) fn unread_writing(record: &Record) -> Option<String> {
     })
 }
 
-/// The dialect that reads a text best, among those that were not asked.
-fn reader(rules: &Rules, text: &str) -> Option<&'static str> {
+/// The dialect that reads best what was read as no call, among those that were not asked. In a quotation or in code there is
+/// nothing to read.
+pub(crate) fn reader(rules: &Rules, unread: &Unread) -> Option<&'static str> {
+    if unread.place == UnreadPlace::Dead {
+        return None;
+    }
     let is_asked = |record: &Record| {
         let mut chosen = rules.dialects.iter().filter(|active| active.chosen);
         chosen.any(|active| active.record.name == record.name)
     };
+    let text = &unread.text;
     let trials = trials(rules.registry.as_ref(), text, FinishReason::Unknown, |record| !is_asked(record));
-    let readings = trials.filter_map(|trial| Some((trial.quality(text)?, trial.record)));
+    let readings: Vec<_> = trials
+        .filter_map(|trial| Some((trial.quality(text)?, claimed(&trial.response), trial.record)))
+        .collect();
+    let is_call = |reading: &&(Quality, BTreeSet<Span>, _)| reading.0.0 > 0;
+    let claims: BTreeSet<Span> =
+        readings.iter().filter(is_call).flat_map(|(_, claimed, _)| claimed.iter().copied()).collect();
+    let ranked =
+        readings.iter().map(|(quality, claimed, record)| (rank(*quality, left(&claims, claimed)), record));
     // The first of equals is taken: the order of the files is the rank.
-    let best = readings.reduce(|best, next| if next.0 > best.0 { next } else { best });
+    let best = ranked.reduce(|best, next| if next.0 < best.0 { next } else { best });
     best.map(|(_, record)| &*record.name)
+}
+
+/// By what readings of a text are put in order, the best having the least: by what they read, then by what they leave of what
+/// others take for calls. So a marker names its dialect: who reads the call without it leaves it over.
+pub(crate) fn rank(quality: Quality, left: usize) -> (Reverse<(usize, usize)>, usize, Reverse<Quality>) {
+    (Reverse((quality.0, quality.1)), left, Reverse(quality))
+}
+
+/// The places that a response takes for calls.
+pub(crate) fn claimed(response: &Response) -> BTreeSet<Span> {
+    let calls = response.calls.iter().filter_map(|call| call.span);
+    calls.chain(response.rejected.iter().filter_map(|one| one.span)).collect()
+}
+
+/// How many bytes of these places are in none of those that are covered, which do not overlap.
+pub(crate) fn left(places: &BTreeSet<Span>, covered: &BTreeSet<Span>) -> usize {
+    let uncovered = |place: &Span| {
+        let shared = |span: &Span| span.end.min(place.end).saturating_sub(span.start.max(place.start));
+        (place.end - place.start).saturating_sub(covered.iter().map(shared).sum())
+    };
+    places.iter().map(uncovered).sum()
 }
 
 /// What a dialect by itself has read of a text.
@@ -105,9 +139,9 @@ pub(crate) struct Trial {
     pub(crate) response: Response,
 }
 
-/// How well a dialect has read a text: by its calls, then by those it had to reject, by whether it writes them so itself,
-/// by whether it is that of certain models, and by what was left over.
-pub(crate) type Quality = (usize, usize, bool, bool, Reverse<usize>);
+/// How well a dialect has read a text: by its calls, then by those it had to reject, by what was left over, by whether it
+/// writes them so itself, and by whether it is that of certain models.
+pub(crate) type Quality = (usize, usize, Reverse<usize>, bool, bool);
 
 /// What every dialect for which the test holds reads of a text that ended like this.
 pub(crate) fn trials(
@@ -148,9 +182,9 @@ impl Trial {
         Some((
             response.calls.len(),
             rejected,
+            Reverse(left),
             is_own && rejected == 0,
             record.models.is_empty(),
-            Reverse(left),
         ))
     }
 }

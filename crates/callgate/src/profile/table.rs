@@ -263,6 +263,7 @@ pub(super) const PROFILES: &[Row] = &[
         summary: "<tool>…</tool> with a JSON body or parameter tags; fail fast, three strikes",
         dialects: &["tool-xml"],
         teaches: Some("tool-xml"),
+        listens: false,
         policy: || Policy {
             partial: Partial::AllOrNothing,
             extra_args: ExtraArgs::Allow,
