@@ -442,7 +442,10 @@ fn unknown_tool(rules: &Rules, name: &str, effort: &mut Effort) -> Finding {
             message.push_str(&format!("; the nearest is {}", nearest.join(", ")));
         }
         let names: Vec<&str> = registry.names().take(24).collect();
-        help.push_str(&format!(" Available tools: {}.", names.join(", ")));
+        match names.is_empty() {
+            true => help = "Call no tool: the list of tools is empty.".to_owned(),
+            false => help.push_str(&format!(" Available tools: {}.", names.join(", "))),
+        }
     }
     Finding::new(Code::UnknownTool).message(message).help(help)
 }

@@ -13,8 +13,10 @@ use serde_json::{Map, Value, json};
 use crate::schema::CompiledTool;
 
 use crate::bytes::ByteSet;
+use crate::json::Tape;
 use crate::nearest::letters;
 pub use crate::nearest::nearest;
+pub(crate) use tolerant::meant_type;
 
 /// The namespaces in which models put tools that have none.
 pub(crate) const NAMESPACES: &[&str] = &["functions.", "default.", "default_api."];
@@ -173,7 +175,11 @@ impl Registry {
 
     /// The tools of a list in JSON text; see [`Registry::from_value`].
     pub fn from_json(text: &str) -> Result<Self, RegistryError> {
-        Registry::from_value(&parse(text)?)
+        let list = parse(text)?;
+        match repeated_key(text) {
+            Some(error) => Err(error),
+            None => Registry::from_value(&list),
+        }
     }
 
     /// The tools of a list: an array, or an object with the array `tools`, as a request or an answer of a server may have it.
@@ -325,6 +331,15 @@ fn parse(text: &str) -> Result<Value, RegistryError> {
         rejection.line_column = Some((error.line(), error.column()));
         rejection
     })
+}
+
+/// The rejection of a list in which a key stands twice in one object: readers differ in which of the two counts.
+fn repeated_key(text: &str) -> Option<RegistryError> {
+    let tape = Tape::parse(text)?;
+    let node = tape.duplicate(text)?;
+    let key: String = tape.key(text, node)?.chars().take(64).flat_map(char::escape_debug).collect();
+    let message = format!("the key `{key}` stands twice in one object");
+    Some(RegistryError::new(RegistryErrorCode::BadShape, message).at(tape.pointer(text, node)))
 }
 
 /// Why a tool or a tool list was rejected: what, where, and the way out.

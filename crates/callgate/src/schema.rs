@@ -23,13 +23,14 @@ use serde_json::Value;
 use crate::effort::Effort;
 use crate::finding::Finding;
 use crate::policy::ExtraArgs;
-use crate::registry::{RegistryError, RegistryErrorCode, Tool};
+use crate::registry::{RegistryError, RegistryErrorCode, Tool, meant_type};
 use exact::Exact;
 use graph::{Depths, Extras, Graph};
 use outline::Outline;
 use quick::Quick;
 
 pub use coerce::Fit;
+pub(crate) use problem::place_in_words;
 pub use problem::{ProblemKind, SchemaProblem};
 pub use text::type_text;
 pub use types::TypeSet;
@@ -358,12 +359,32 @@ fn explain(error: &ValidationError<'_>, keyword: &str) -> RegistryError {
         return RegistryError::new(RegistryErrorCode::BadReference, message).at(place);
     }
     let message = match (keyword, rejected.as_ref()) {
-        ("type", Value::String(name)) => format!("there is no type {}", problem::shown_text(name)),
+        ("type", Value::String(name)) => no_type(name),
+        ("type", Value::Array(names)) if unknown_type(names).is_some() => {
+            unknown_type(names).map_or_else(String::new, no_type)
+        }
         ("type", _) => "`type` must be a type name or a list of type names".to_owned(),
         ("", _) => "the schema is not a valid JSON Schema".to_owned(),
         _ => format!("{} is not what JSON Schema allows here", problem::shown(rejected)),
     };
     bad_schema(message).at(place)
+}
+
+/// The first of these names of types that JSON Schema does not have.
+fn unknown_type(names: &[Value]) -> Option<&str> {
+    let known = ["string", "integer", "number", "boolean", "null", "array", "object"];
+    names.iter().filter_map(Value::as_str).find(|name| !known.contains(name))
+}
+
+/// What is said of the name of a type that other languages may have.
+fn no_type(name: &str) -> String {
+    let shown = problem::shown_text(name);
+    match meant_type(name) {
+        Some(meant) => {
+            format!("there is no type {shown}, it is called `{meant}`; tolerant loading reads it so")
+        }
+        None => format!("there is no type {shown}"),
+    }
 }
 
 fn needs_backtracking(pattern: &str) -> bool {

@@ -43,6 +43,17 @@ fn findings_point_at_the_value() {
 fn values_in_tags_are_pointed_at_once() {
     let text = "<tool_call>\n<function=lend>\n<parameter=book>\nEmma\n</parameter>\n<parameter=days>\nten\n</parameter>\n</function>\n</tool_call>";
     assert_pointed(text, &[("wrong-type", "ten")]);
+    let response = gate().parse(text);
+    let message = &response.rejected[0].findings[0].message;
+    assert!(message.starts_with("invalid value for days: expected integer"), "{message}");
+}
+
+#[test]
+fn an_empty_list_of_tools_is_said_to_be_empty() {
+    let gate = Gate::builder().tools(Registry::from_json("[]").unwrap()).build().unwrap();
+    let response = gate.parse("<tool_call>{\"name\": \"lend\", \"arguments\": {}}</tool_call>");
+    let help = &response.rejected[0].findings[0].help;
+    assert!(help.contains("the list of tools is empty") && !help.contains("Available"), "{help}");
 }
 
 #[test]

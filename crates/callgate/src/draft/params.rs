@@ -9,6 +9,7 @@ use crate::finding::{Code, Finding, Span};
 use crate::json::{Kind, Tape, escape_into, escape_pointer, make_room};
 use crate::policy::Untyped;
 use crate::schema::outline::OutlinePlace;
+use crate::schema::place_in_words;
 use crate::schema::{CompiledTool, TypeSet, type_text};
 
 /// The types of a value that its header says is no string.
@@ -246,7 +247,7 @@ impl Params {
         } else if let Err(finding) = type_text(&mut self.json, text, place.types(), self.untyped) {
             // The text stays what it is, so that the rejection shows it.
             write_string(&mut self.json, text);
-            found.push(finding.at(span).path(pointer));
+            found.push(told(finding, span, pointer));
         }
         self.written(start);
         found
@@ -415,7 +416,7 @@ impl Params {
         let finding = result.err().map(|finding| {
             // The text stays what it is, so that the rejection shows it.
             write_string(json, &plain);
-            finding.at(span).path(value.pointer)
+            told(finding, span, value.pointer)
         });
         self.written(start);
         ValueEnd { is_late: false, is_text, finding }
@@ -565,4 +566,13 @@ fn unescape_xml(text: &str) -> String {
     }
     out.push_str(rest);
     out
+}
+
+/// What is said of a text that is of no type that its parameter may have: which parameter, and where it stands.
+fn told(finding: Finding, span: Span, pointer: String) -> Finding {
+    let message = match finding.message.strip_prefix("invalid value") {
+        Some(rest) => format!("invalid value for {}{rest}", place_in_words(&pointer)),
+        None => finding.message.to_string(),
+    };
+    finding.at(span).path(pointer).message(message)
 }

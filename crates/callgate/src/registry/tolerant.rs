@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::{Registry, RegistryError, RegistryErrorCode, Tool, forms, parse};
+use super::{Registry, RegistryError, RegistryErrorCode, Tool, forms, parse, repeated_key};
 use crate::json::escape_pointer;
 use crate::schema::CompiledTool;
 
@@ -85,13 +85,24 @@ impl Registry {
 
     /// The same for a list in JSON text.
     pub fn tolerant_json(text: &str) -> Result<Self, RegistryError> {
-        Registry::tolerant(&parse(text)?)
+        let mut registry = Registry::tolerant(&parse(text)?)?;
+        if let Some(error) = repeated_key(text) {
+            let note = format!("{} at {}; the last one counts", error.message, error.pointer);
+            Arc::make_mut(&mut registry.shared).notes.insert(0, note);
+        }
+        Ok(registry)
     }
 
     /// What was forgiven when the tools were loaded, each in one sentence.
     pub fn notes(&self) -> &[String] {
         &self.shared.notes
     }
+}
+
+/// What JSON Schema calls a type that has this name elsewhere.
+pub(crate) fn meant_type(name: &str) -> Option<&'static str> {
+    let row = TYPES.iter().find(|(other, _)| name.trim().eq_ignore_ascii_case(other));
+    row.and_then(|(_, meant)| *meant)
 }
 
 /// Compiles a tool, and forgives what stands in the way.
@@ -255,4 +266,31 @@ fn loosen(schema: &mut Value, pointer: &str) -> bool {
         }
     }
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_strict_list_says_what_a_type_is_called_and_that_a_key_stands_twice() {
+        let list = |properties: &str| {
+            format!(
+                r#"[{{"name": "f", "parameters": {{"type": "object", "properties": {{{properties}}}}}}}]"#
+            )
+        };
+        let said = |properties: &str| Registry::from_json(&list(properties)).unwrap_err().to_string();
+        for kind in [r#""INTEGER""#, r#""INTEGER", "nullable": true"#, r#"["null", "int"]"#] {
+            let said = said(&format!(r#""a": {{"type": {kind}}}"#));
+            assert!(said.contains("`integer`") && said.contains("tolerant loading"), "{kind}: {said}");
+        }
+        let twice = r#""a": {"type": "integer"}, "a": {"type": "string"}"#;
+        let strict = said(twice);
+        assert!(
+            strict.contains("`a` stands twice") && strict.contains("/0/parameters/properties/a"),
+            "{strict}"
+        );
+        let tolerant = Registry::tolerant_json(&list(twice)).unwrap();
+        assert!(tolerant.notes()[0].contains("`a` stands twice"), "{:?}", tolerant.notes());
+    }
 }

@@ -45,22 +45,27 @@ pub enum ProblemKind {
     Rule,
 }
 
+/// A JSON pointer in the way people write places: `hunks[0].from`.
+pub(crate) fn place_in_words(pointer: &str) -> String {
+    let mut place = String::new();
+    for step in pointer.split('/').skip(1) {
+        let is_index = !step.is_empty() && step.bytes().all(|byte| byte.is_ascii_digit());
+        if is_index && !place.is_empty() {
+            place.push_str(&format!("[{step}]"));
+            continue;
+        }
+        if !place.is_empty() {
+            place.push('.');
+        }
+        place.push_str(&shortened(&unescape_pointer(step)));
+    }
+    if place.is_empty() { "the arguments".to_owned() } else { place }
+}
+
 impl SchemaProblem {
     /// The place in the way people write it: `hunks[0].from`.
     pub fn place(&self) -> String {
-        let mut place = String::new();
-        for step in self.path.split('/').skip(1) {
-            let is_index = !step.is_empty() && step.bytes().all(|byte| byte.is_ascii_digit());
-            if is_index && !place.is_empty() {
-                place.push_str(&format!("[{step}]"));
-                continue;
-            }
-            if !place.is_empty() {
-                place.push('.');
-            }
-            place.push_str(&shortened(&unescape_pointer(step)));
-        }
-        if place.is_empty() { "the arguments".to_owned() } else { place }
+        place_in_words(&self.path)
     }
 
     /// The problem as a finding, in the general wording.
