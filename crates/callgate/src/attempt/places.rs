@@ -64,7 +64,8 @@ impl Attempt {
 
     fn is_in_body(&self, found: &Span) -> bool {
         let length = self.tape.nodes().first().map_or(0, |root| root.end());
-        self.body().is_some_and(|body| (body..body + length).contains(&found.start))
+        // What has not ended goes on for ever.
+        self.body().is_some_and(|body| (body..body.saturating_add(length)).contains(&found.start))
     }
 
     fn in_input(&self, found: Span) -> Span {
