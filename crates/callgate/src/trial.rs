@@ -139,9 +139,9 @@ pub(crate) struct Trial {
     pub(crate) response: Response,
 }
 
-/// How well a dialect has read a text: by its calls, then by those it had to reject, by what was left over, by whether it
-/// writes them so itself, and by whether it is that of certain models.
-pub(crate) type Quality = (usize, usize, Reverse<usize>, bool, bool);
+/// How well a dialect has read a text: by its calls, then by those it had to reject, by what was left over, by whether a
+/// marker of the text says that it is the one, by whether it writes them so itself, and by whether it is that of certain models.
+pub(crate) type Quality = (usize, usize, Reverse<usize>, bool, bool, bool);
 
 /// What every dialect for which the test holds reads of a text that ended like this.
 pub(crate) fn trials(
@@ -178,11 +178,15 @@ impl Trial {
         let bare = |text: &str| text.split_whitespace().collect::<String>();
         let source = bare(text);
         let is_own = written.map(|written| bare(&written)).all(|written| source.contains(&written));
+        let openers = record.openers();
+        let mut markers = openers.iter().filter(|opener| Record::is_unmistakable(opener));
+        let is_marked = record.auto && markers.any(|marker| text.contains(marker.head().trim()));
         let left = response.text.bytes().filter(|byte| !byte.is_ascii_whitespace()).count();
         Some((
             response.calls.len(),
             rejected,
             Reverse(left),
+            is_marked,
             is_own && rejected == 0,
             record.models.is_empty(),
         ))
