@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 
 use callgate::FinishReason;
-use callgate_agent::model::{Body, BodyKind, BodyStream, FaultCode, ModelChunk, ModelFault};
+use callgate_agent::model::{Beginning, Body, BodyKind, BodyStream, FaultCode, ModelChunk, ModelFault};
 use serde_json::Value;
 
 use crate::args::ParseArgs;
@@ -56,19 +56,22 @@ impl Answer {
             args.stream && input::is_stdin(file) && args.chunk.is_none() && args.input.field.is_none();
         let mut bytes = Vec::new();
         if is_live {
-            let mut beginning = if args.text { Beginning::Text } else { Beginning::Unknown };
-            while matches!(beginning, Beginning::Unknown) && read_some(&mut reader, &mut bytes, file)? > 0 {
-                beginning = Beginning::of(&bytes);
+            let mut so_far = if args.text { SoFar::Text } else { SoFar::Unknown };
+            while matches!(so_far, SoFar::Unknown) && read_some(&mut reader, &mut bytes, file)? > 0 {
+                so_far = SoFar::of(&bytes);
             }
-            match beginning {
-                Beginning::Text => {
+            match so_far {
+                SoFar::Text => {
+                    if !args.text {
+                        note_likeness(&String::from_utf8_lossy(&bytes));
+                    }
                     return Ok(Answer::Live(Box::new(Live { reader, start: bytes, stream: None })));
                 }
-                Beginning::Stream(stream) => {
+                SoFar::Stream(stream) => {
                     let stream = Some(*stream);
                     return Ok(Answer::Live(Box::new(Live { reader, start: bytes, stream })));
                 }
-                Beginning::Value | Beginning::Unknown => {}
+                SoFar::Whole | SoFar::Unknown => {}
             }
         }
         reader.read_to_end(&mut bytes).map_err(|error| input::unreadable(file, &error))?;
@@ -216,45 +219,39 @@ fn hand_out(
 /// The mark that some programs write before text.
 const MARK: &[u8] = "\u{feff}".as_bytes();
 
-/// What the beginning of something that is still coming says about it.
-enum Beginning {
+/// How much of a stream is held until an event says whose it is.
+const HELD: usize = 1 << 20;
+
+/// What of something that is still coming has come says about it.
+enum SoFar {
     /// Too little has come.
     Unknown,
     Text,
     Stream(Box<BodyStream>),
-    /// A value that goes over lines, which only its end tells from text.
-    Value,
+    /// What only its end tells from text: a value that goes over lines, a stream that begins with an error.
+    Whole,
 }
 
-impl Beginning {
+impl SoFar {
     fn of(bytes: &[u8]) -> Self {
         if MARK.starts_with(bytes) {
-            return Beginning::Unknown;
+            return SoFar::Unknown;
         }
         let text = String::from_utf8_lossy(bytes.strip_prefix(MARK).unwrap_or(bytes));
-        for line in text.split_inclusive('\n') {
-            let is_whole = line.ends_with('\n');
-            let line = line.trim();
-            let fields = ["data:", "event:", "id:", "retry:", ":"];
-            let is_field = fields.iter().any(|field| line.starts_with(field));
-            let may_be_field = !is_whole && fields.iter().any(|field| field.starts_with(line));
-            let is_data = line.starts_with("data:") || line.starts_with('{');
-            if line.is_empty() || is_field && !line.starts_with("data:") || may_be_field {
-                continue;
-            }
-            return match (is_data, is_whole) {
-                (false, _) => Beginning::Text,
-                (true, false) => Beginning::Unknown,
-                (true, true) => match BodyStream::of(&text) {
-                    Some(stream) => Beginning::Stream(Box::new(stream)),
-                    None if line.starts_with('{') => Beginning::Value,
-                    // The data of an event may go over several lines, and ends with an empty one.
-                    None if !text.contains("\n\n") && !text.contains("\n\r\n") => Beginning::Unknown,
-                    None => Beginning::Text,
-                },
-            };
+        let (lines, rest) = text.split_at(text.rfind('\n').map_or(0, |end| end + 1));
+        if lines.trim().is_empty() {
+            let rest = rest.trim_start();
+            let may_begin = |field: &&str| field.starts_with(rest) || rest.starts_with(*field);
+            let may_be_stream = ["data:", "event:", "id:", "retry:", ":", "{"].iter().any(may_begin);
+            return if may_be_stream { SoFar::Unknown } else { SoFar::Text };
         }
-        Beginning::Unknown
+        match Beginning::of(lines, false) {
+            Beginning::Stream(stream) => SoFar::Stream(stream),
+            Beginning::Failed(_) => SoFar::Whole,
+            Beginning::Open if bytes.len() < HELD => SoFar::Unknown,
+            Beginning::Text if lines.trim_start().starts_with('{') => SoFar::Whole,
+            Beginning::Open | Beginning::Text => SoFar::Text,
+        }
     }
 }
 
@@ -320,10 +317,29 @@ fn note_likeness(text: &str) {
         Err(_) if text.starts_with(['{', '[']) && start.contains("\"role\"") => {
             "this looks like the body of a server that cannot be read as JSON, and is read as the model's own text"
         }
+        _ if is_like_stream(text) => {
+            "this looks like the stream of a server whose form is not known, and is read as the model's own text"
+        }
         _ => return,
     };
     // A remark only: nothing is lost if it cannot be written.
     let _ = writeln!(io::stderr(), "callgate: {note} (--text says that it is)");
+}
+
+/// The members of which values of a stream have at least one, whoever sends it.
+const EVENTS: &[&str] =
+    &["delta", "event", "done", "object", "finish_reason", "is_finished", "token", "chunk", "error"];
+
+/// Whether a text is a stream of no known form: events of which none says whose they are, or values in lines that look like
+/// parts of an answer. A model may write values in lines too.
+fn is_like_stream(text: &str) -> bool {
+    let is_event = |line: &str| {
+        let value: Value = serde_json::from_str(line).unwrap_or_default();
+        EVENTS.iter().any(|key| value.get(key).is_some())
+    };
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty()).take(2).map(is_event);
+    matches!(Beginning::of(text, true), Beginning::Open)
+        || lines.next() == Some(true) && lines.next() == Some(true)
 }
 
 /// A body that cannot be read.

@@ -9,13 +9,11 @@ use super::json::Json;
 use super::ollama::OllamaFormat;
 use super::openai::OpenAiFormat;
 use super::place::{self, Place};
-use super::reading::{Format, Framing, Parser, Part};
+use super::reading::{Format, Framing, Part};
 use super::responses::ResponsesFormat;
 use super::results::{beside, is_history, results_beside};
+use super::stream::{Beginning, BodyStream};
 use super::{FaultCode, ModelChunk, ModelFault};
-
-/// The most lines that the first event of a stream may have.
-const EVENT_LINES: usize = 1024;
 
 /// How much of a stream is taken at a time.
 const STRETCH: usize = 64 << 10;
@@ -83,7 +81,7 @@ impl BodyKind {
     }
 
     /// Whether a value is not a whole body but one event of a stream.
-    fn is_event(self, value: &Value) -> bool {
+    pub(super) fn is_event(self, value: &Value) -> bool {
         match self {
             BodyKind::ChatCompletion => {
                 let choices = value["choices"].as_array().into_iter().flatten();
@@ -97,7 +95,7 @@ impl BodyKind {
         }
     }
 
-    fn format(self, choice: u64) -> Box<dyn Format> {
+    pub(super) fn format(self, choice: u64) -> Box<dyn Format> {
         match self {
             BodyKind::ChatCompletion => Box::new(OpenAiFormat::of_choice(choice)),
             BodyKind::Responses => Box::new(ResponsesFormat::default()),
@@ -126,7 +124,7 @@ pub struct Body {
     /// What tools gave in the conversation before.
     pub untrusted: Vec<String>,
     /// Whether it is a turn out of a conversation, and not an answer that stands beside one.
-    is_turn: bool,
+    pub(super) is_turn: bool,
 }
 
 impl Body {
@@ -144,7 +142,11 @@ impl Body {
         // Lines of events may end as those of old computers did.
         let lines = if text.contains('\n') { None } else { Some(text.replace('\r', "\n")) };
         let text = lines.as_deref().unwrap_or(text);
-        let Some(stream) = BodyStream::of(text) else { return not_a_stream(text).map(|()| None) };
+        let stream = match Beginning::of(text, true) {
+            Beginning::Stream(stream) => *stream,
+            Beginning::Failed(fault) => return Err(fault),
+            Beginning::Text | Beginning::Open => return Ok(None),
+        };
         let (kind, framing) = (stream.kind, stream.framing);
         let each = |choice: u64| {
             let mut stream = BodyStream::new(kind, framing, choice);
@@ -247,22 +249,6 @@ impl Body {
     }
 }
 
-/// A fault if the first of several lines is a whole body, since nobody says which of them is meant, or if the first event of
-/// a stream is an error.
-fn not_a_stream(text: &str) -> Result<(), ModelFault> {
-    let first = text.trim_start().lines().next().unwrap_or_default();
-    let parsed = serde_json::from_str(first.strip_prefix("data:").unwrap_or(first)).ok();
-    if let Some(kind) = parsed.as_ref().and_then(BodyKind::of) {
-        let message = format!(
-            "the first line is a whole {}, and more follow; `callgate scan` reads lines",
-            kind.name()
-        );
-        return Err(ModelFault::new(FaultCode::BadLine, message));
-    }
-    let error = parsed.as_ref().filter(|_| first.starts_with("data:")).and_then(place::server_error);
-    error.map_or(Ok(()), Err)
-}
-
 /// Reads the first choice, and then the others that were seen on the way.
 fn every_choice(
     each: impl Fn(u64) -> Result<(Body, BodyStream), ModelFault>,
@@ -297,127 +283,4 @@ fn pointer(value: &Value, path: &str) -> Result<String, String> {
         pointer.push_str(&place);
     }
     Ok(pointer)
-}
-
-/// A body that comes as a stream: server-sent events, or a value in each line.
-pub struct BodyStream {
-    kind: BodyKind,
-    framing: Framing,
-    parser: Parser<Box<dyn Format>>,
-    model: Option<String>,
-    tools: Option<Value>,
-    end: Option<FinishReason>,
-}
-
-impl BodyStream {
-    /// The stream that a text begins, if its first event or line says whose it is.
-    pub fn of(start: &str) -> Option<BodyStream> {
-        let start = start.trim_start_matches('\u{feff}');
-        let mut lines =
-            start.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with(':'));
-        let field = |line: &str| ["event:", "id:", "retry:"].iter().any(|field| line.starts_with(field));
-        let first = lines.find(|line| !field(line))?;
-        let (framing, data) = match first.strip_prefix("data:") {
-            Some(data) => (Framing::Events, data),
-            None => (Framing::Lines, first),
-        };
-        let value = serde_json::from_str(data).ok();
-        // The data of an event may go over several lines.
-        let value: Value = match value {
-            None if framing == Framing::Events => {
-                let behind = start.lines().skip_while(|line| !line.starts_with("data:")).skip(1);
-                let more = behind.map_while(|line| line.strip_prefix("data:"));
-                let data: Vec<&str> = std::iter::once(data).chain(more.take(EVENT_LINES)).collect();
-                serde_json::from_str(&data.join("\n")).ok()?
-            }
-            value => value?,
-        };
-        // A whole body in a line by itself is followed by others, not by its rest.
-        let begins = |kind: &BodyKind| framing == Framing::Events || kind.is_event(&value);
-        let kind = BodyKind::of(&value).filter(begins)?;
-        let mut stream = BodyStream::new(kind, framing, 0);
-        stream.about(&value);
-        Some(stream)
-    }
-
-    fn new(kind: BodyKind, framing: Framing, choice: u64) -> Self {
-        let parser = Parser::of_kept(framing, kind.format(choice));
-        BodyStream { kind, framing, parser, model: None, tools: None, end: None }
-    }
-
-    /// Whose form it has.
-    pub fn kind(&self) -> BodyKind {
-        self.kind
-    }
-
-    /// The model that its first event names.
-    pub fn model(&self) -> Option<&str> {
-        self.model.as_deref()
-    }
-
-    /// The tools that its first event lists.
-    pub fn tools(&self) -> Option<&Value> {
-        self.tools.as_ref()
-    }
-
-    /// The choices that it has had so far. Only the first is read here.
-    pub fn choices(&self) -> impl Iterator<Item = u64> + '_ {
-        self.parser.format.choices().into_iter().flatten().copied()
-    }
-
-    /// Takes the next bytes, and gives what they hold.
-    pub fn take(&mut self, bytes: &[u8]) -> Result<Vec<ModelChunk>, ModelFault> {
-        self.parser.take(bytes)?;
-        Ok(self.drain())
-    }
-
-    /// The stream is at its end: what was left of it, and what is known of it as a whole, without its chunks.
-    pub fn close(&mut self) -> Result<(Vec<ModelChunk>, Body), ModelFault> {
-        match self.parser.close() {
-            Err(fault) if fault.code != FaultCode::EndedEarly => Err(fault),
-            _ => Ok(self.ended(FinishReason::Failed)),
-        }
-    }
-
-    /// What is left, and what the body is as a whole; `otherwise` is how it ended if it does not say.
-    fn ended(&mut self, otherwise: FinishReason) -> (Vec<ModelChunk>, Body) {
-        let rest = self.drain();
-        let body = Body {
-            kind: self.kind,
-            chunks: Vec::new(),
-            model: self.model.clone(),
-            tools: self.tools.clone(),
-            reason: self.end.unwrap_or(otherwise),
-            word: self.parser.format.word().map(str::to_owned),
-            untrusted: self.parser.format.take_untrusted(),
-            is_turn: false,
-        };
-        (rest, body)
-    }
-
-    fn drain(&mut self) -> Vec<ModelChunk> {
-        let mut chunks = Vec::new();
-        while let Some(chunk) = self.parser.next() {
-            match chunk {
-                ModelChunk::End { reason, .. } => self.end = Some(reason),
-                // A body says what it has to say in members of its own.
-                ModelChunk::Served(_) => {}
-                chunk => chunks.push(chunk),
-            }
-        }
-        chunks
-    }
-
-    /// Notes what a body says of its model and tools: at its root, or in what it wraps.
-    fn about(&mut self, value: &Value) {
-        let inner = ["", "/response", "/message"].iter().filter_map(|pointer| value.pointer(pointer));
-        // Servers of responses list no tools where none were given: that forbids nothing.
-        let may_be_empty = self.kind != BodyKind::Responses;
-        let lists_any =
-            |tools: &&Value| tools.as_array().is_some_and(|tools| may_be_empty || !tools.is_empty());
-        for object in inner {
-            self.model = self.model.take().or(object["model"].as_str().map(str::to_owned));
-            self.tools = self.tools.take().or(object.get("tools").filter(lists_any).cloned());
-        }
-    }
 }

@@ -19,6 +19,7 @@ mod results;
 mod rules;
 mod scripted;
 mod served;
+mod stream;
 mod turn;
 
 use std::future::Future;
@@ -30,7 +31,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 pub use address::Address;
-pub use body::{Body, BodyKind, BodyStream};
+pub use body::{Body, BodyKind};
 pub use fault::{FaultCode, ModelFault};
 use http::Http;
 pub use http::{Connect, Connection, Network, Secret, Timeouts};
@@ -41,6 +42,7 @@ pub use results::results_beside;
 pub use rules::RuleModel;
 pub use scripted::{Scripted, ScriptedChunk, ScriptedTurn};
 pub use served::Served;
+pub use stream::{Beginning, BodyStream};
 pub use turn::{Collected, Heard, Turn, Until, respond, respond_until};
 
 use crate::history::{CallStyle, Message};

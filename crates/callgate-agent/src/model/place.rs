@@ -2,9 +2,10 @@
 
 use serde_json::Value;
 
-use super::body::{BodyKind, BodyStream};
+use super::body::BodyKind;
 use super::conversation::{ANSWERS, LISTS};
 use super::http::plain;
+use super::stream::BodyStream;
 use super::{FaultCode, ModelFault};
 
 /// What stands around an answer in a record of a request and its response.
