@@ -3,6 +3,8 @@
 mod knobs;
 mod setting;
 
+pub use setting::{bytes, flag};
+
 use serde::{Deserialize, Serialize};
 
 /// Which repairs may be made to read a broken attempt, from none to all.

@@ -36,7 +36,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use callgate::Profile;
-use callgate::internal::nearest;
+use callgate::internal::{nearest, policy::bytes};
 
 use crate::approval::{EveryNth, Rule};
 use crate::model::Address;
@@ -425,7 +425,8 @@ fn read(given: &Given) -> Result<Option<(String, Value)>, ConfigError> {
         help,
     };
     if given.key == STRICT_SWITCH {
-        let value = typed(Kind::Flag, &given.content, &given.origin).map_err(|(c, m, h)| fault(c, m, h))?;
+        let value =
+            typed("", Kind::Flag, &given.content, &given.origin).map_err(|(c, m, h)| fault(c, m, h))?;
         let strict = ("profile".to_owned(), Value::Text("strict-xml".to_owned()));
         return Ok((value == Value::Flag(true)).then_some(strict));
     }
@@ -435,7 +436,8 @@ fn read(given: &Given) -> Result<Option<(String, Value)>, ConfigError> {
         let message = if is_section { "this is a section, not a value" } else { "there is no such key" };
         return Err(fault(ConfigErrorCode::UnknownKey, message.to_owned(), suggestion(&key)));
     };
-    let value = typed(row.kind, &given.content, &given.origin).map_err(|(c, m, h)| fault(c, m, h))?;
+    let value =
+        typed(row.key, row.kind, &given.content, &given.origin).map_err(|(c, m, h)| fault(c, m, h))?;
     Ok(Some((key, value)))
 }
 
@@ -490,7 +492,7 @@ fn suggestion(key: &str) -> String {
 type Misfit = (ConfigErrorCode, String, String);
 
 /// A value as the type of its key.
-fn typed(kind: Kind, content: &Content, origin: &Origin) -> Result<Value, Misfit> {
+fn typed(key: &str, kind: Kind, content: &Content, origin: &Origin) -> Result<Value, Misfit> {
     let from_file = matches!(origin, Origin::File { .. } | Origin::Folder { .. });
     let (text, quoted) = match (kind, content) {
         (Kind::List | Kind::Rules | Kind::EveryNth, Content::List(items)) => {
@@ -520,7 +522,7 @@ fn typed(kind: Kind, content: &Content, origin: &Origin) -> Result<Value, Misfit
         },
         Kind::Count(least, most) => {
             let bounds = format!("allowed is {least} to {most}");
-            match text.parse::<u64>() {
+            match bytes(key, text).map_or_else(|| text.parse::<u64>(), Ok) {
                 Ok(_) if quoted => Err(wrong("a whole number", "text", unquote)),
                 Ok(count) if (least..=most).contains(&count) => Ok(Value::Count(count)),
                 Ok(_) => Err(out_of_range(bounds)),

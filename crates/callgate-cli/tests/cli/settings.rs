@@ -150,6 +150,26 @@ fn knobs_can_be_set_wherever_a_profile_can() {
     }
     assert_usage_error(&callgate(&["parse", "--set", "repair=of"], ""), &["did you mean off?"]);
     assert_usage_error(&callgate(&["parse", "--set", "repair"], ""), &["KNOB=VALUE"]);
+    // What counts bytes is said as the tables print it, wherever a knob is set.
+    for (size, code) in [("20", 1), ("1 KiB", 0), ("1MiB", 0)] {
+        assert_eq!(parse(&["--set", &format!("limits.arguments={size}")]).code, code, "{size}");
+        let line = json!({"text": comma, "policy": {"limits": {"arguments": size}}});
+        let scanned = callgate(&["scan", "-q", "--tools", tools.path()], &line.to_string());
+        assert_eq!(scanned.stdout.contains("\"name\":\"look\""), code == 0, "{size}: {}", scanned.stdout);
+    }
+    let file = Scratch::new("config.yml", "policy:\n  limits:\n    held: 4 KiB\n");
+    let shown =
+        ["config", "show", "--config", file.path(), "--set", "policy.limits.arguments=2MiB", "--json"];
+    let config: Value = serde_json::from_str(&callgate(&shown, "").stdout).unwrap();
+    let value = |key: &str| config["settings"][key]["value"].clone();
+    assert_eq!(
+        (value("policy.limits.held"), value("policy.limits.arguments")),
+        (json!(4 << 10), json!(2 << 20))
+    );
+    assert_usage_error(
+        &callgate(&["config", "show", "--set", "limits.depth=1KiB"], ""),
+        &["policy.limits.depth", "allowed is 1 to 128"],
+    );
     let shown = callgate(&["config", "show", "--set", "repair=off", "--set", "limits.depth=7", "--json"], "");
     let config: Value = serde_json::from_str(&shown.stdout).unwrap();
     let settings = &config["settings"];

@@ -20,6 +20,32 @@ const BOUNDS: &[(&str, u64, u64)] = &[
     ("limits.untrusted", 0, 1 << 30),
 ];
 
+/// The knobs that count bytes: they may also be said as their tables print them, in KiB or MiB.
+const IN_BYTES: &[&str] = &["limits.arguments", "limits.held", "limits.raw", "limits.untrusted"];
+
+/// A number of bytes as the tables print it for this knob, as in `16 MiB`.
+pub fn bytes(knob: &str, text: &str) -> Option<u64> {
+    let text = text.trim();
+    let units = [("KiB", 1_u64 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
+    let (count, unit) = units.iter().find_map(|(unit, size)| Some((text.strip_suffix(unit)?, size)))?;
+    let count: u64 = count.trim_end().parse().ok()?;
+    let knob = knob.strip_prefix("policy.").unwrap_or(knob);
+    count.checked_mul(*unit).filter(|_| IN_BYTES.contains(&knob))
+}
+
+/// The knob and the value of a flag: `KNOB=VALUE`.
+pub fn flag(flag: &str) -> Result<(&str, Value), String> {
+    let Some((knob, value)) = flag.split_once('=') else {
+        return Err(format!("`{flag}` sets nothing; write KNOB=VALUE"));
+    };
+    let knob = knob.trim();
+    let knob = knob.strip_prefix("policy.").unwrap_or(knob);
+    let is_count = BOUNDS.iter().any(|(name, ..)| *name == knob);
+    let count = value.trim().parse::<u64>().ok().filter(|_| is_count).map(Value::from);
+    let text = if knob == "name_rule.extra" { value } else { value.trim() };
+    Ok((knob, count.unwrap_or_else(|| Value::from(text))))
+}
+
 impl Policy {
     /// The names of all knobs, those of limits and names with a dot.
     pub fn knobs() -> Vec<String> {
@@ -58,10 +84,13 @@ impl Policy {
             };
             return Err(format!("there is no knob `{shown}`; {help}"));
         }
+        let count = value.as_str().and_then(|text| bytes(knob, text)).map(Value::from);
+        let value = count.as_ref().unwrap_or(value);
         if let Some((_, least, most)) = BOUNDS.iter().find(|(name, ..)| *name == knob)
             && !value.as_u64().is_some_and(|count| (*least..=*most).contains(&count))
         {
-            return Err(format!("`{knob}` is a whole number from {least} to {most}, not {value}"));
+            let unit = if IN_BYTES.contains(&knob) { " of bytes, or of KiB or MiB as in 64KiB" } else { "" };
+            return Err(format!("`{knob}` is a whole number from {least} to {most}{unit}, not {value}"));
         }
         let mut data = serde_json::to_value(&*self).map_err(|error| error.to_string())?;
         let place = knob.split('.').try_fold(&mut data, |value, key| value.get_mut(key));
@@ -87,14 +116,8 @@ impl Policy {
 
     /// Sets a knob as a flag does: `KNOB=VALUE`.
     pub fn set_flag(&mut self, flag: &str) -> Result<(), String> {
-        let Some((knob, value)) = flag.split_once('=') else {
-            return Err(format!("`{flag}` sets nothing; write KNOB=VALUE"));
-        };
-        let knob = knob.trim();
-        let is_count = BOUNDS.iter().any(|(name, ..)| *name == knob.strip_prefix("policy.").unwrap_or(knob));
-        let count = value.trim().parse::<u64>().ok().filter(|_| is_count).map(Value::from);
-        let text = if knob.ends_with("name_rule.extra") { value } else { value.trim() };
-        self.set(knob, &count.unwrap_or_else(|| Value::from(text)))
+        let (knob, value) = self::flag(flag)?;
+        self.set(knob, &value)
     }
 
     /// Sets the knobs of an object: by their names, or by objects for `limits` and `name_rule`.
@@ -128,7 +151,7 @@ fn words(knob: &str) -> Vec<String> {
 mod tests {
     use serde_json::json;
 
-    use super::{BOUNDS, words};
+    use super::{BOUNDS, IN_BYTES, words};
     use crate::policy::Policy;
 
     #[test]
@@ -161,6 +184,25 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn what_counts_bytes_may_be_said_as_the_tables_print_it() {
+        for knob in IN_BYTES {
+            for (text, wanted) in [("1KiB", 1 << 10), ("4 KiB", 4 << 10), ("1MiB", 1 << 20)] {
+                let (mut by_flag, mut by_value, mut by_count) =
+                    (Policy::default(), Policy::default(), Policy::default());
+                by_flag.set_flag(&format!("{knob}= {text} ")).unwrap();
+                by_value.set_all(&json!({*knob: text})).unwrap();
+                by_count.set(knob, &json!(wanted)).unwrap();
+                assert_eq!((&by_flag, &by_value), (&by_count, &by_count), "{knob}={text}");
+            }
+            for wrong in ["1MB", "MiB", "-1KiB", "1.5MiB", "99999999999GiB", "1 M", "2GiB"] {
+                let error = Policy::default().set_flag(&format!("{knob}={wrong}")).unwrap_err();
+                assert!(error.contains("as in 64KiB"), "{error}");
+            }
+        }
+        assert!(Policy::default().set_flag("limits.depth=1KiB").is_err());
     }
 
     #[test]
