@@ -194,9 +194,7 @@ pub(crate) fn gate(args: &GateArgs, about: About<'_>, loading: ToolLoading) -> R
     let profile = args.profile.as_deref().map_or_else(|| Ok(Profile::standard()), profile)?;
     let mut policy = profile.policy();
     for flag in &args.set {
-        policy
-            .set_flag(flag)
-            .map_err(|problem| Stop::usage(problem, "docs/policy.md explains every knob"))?;
+        policy.set_flag(flag).map_err(no_knob)?;
     }
     let mut builder = Gate::builder().profile(profile).policy(policy);
     match (&args.tools, about.tools) {
@@ -223,6 +221,11 @@ pub(crate) fn gate(args: &GateArgs, about: About<'_>, loading: ToolLoading) -> R
         }
     }
     builder.build().map_err(|error| Stop::usage(error.message, error.help))
+}
+
+/// A flag that sets no knob.
+pub(crate) fn no_knob(problem: String) -> Stop {
+    Stop::usage(problem, "docs/policy.md explains every knob")
 }
 
 /// The gates of many lines, of which this is the one that the flags describe.

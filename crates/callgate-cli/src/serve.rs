@@ -12,6 +12,7 @@ use callgate_gateway::{Found, Gateway, Settings, SettingsError, probe};
 
 use crate::args::{LogForm, LogWorth, ServeArgs, Way};
 use crate::exit::{Outcome, Stop};
+use crate::input;
 use crate::paint::{Breaks, Paint, Tone, visible};
 use crate::serve_lines::Lines;
 use crate::serve_log::ServeLog;
@@ -44,7 +45,7 @@ pub(crate) fn run(args: &ServeArgs, paint: Paint) -> Result<Outcome, Stop> {
 async fn serve(args: &ServeArgs, paint: Paint, log: &Arc<ServeLog>) -> Result<Outcome, Stop> {
     let gateway = match &args.config {
         Some(path) => Gateway::from_file(path.clone()).await,
-        None => Gateway::new(settings(args)).await,
+        None => Gateway::new(settings(args)?).await,
     };
     let gateway = gateway.map_err(|error| stop(&error))?;
     let to = log.clone();
@@ -129,7 +130,7 @@ fn way(calls: CallsBy) -> &'static str {
 }
 
 /// The settings of the flags.
-fn settings(args: &ServeArgs) -> Settings {
+fn settings(args: &ServeArgs) -> Result<Settings, Stop> {
     let mut settings = Settings::default();
     settings.upstreams = args.upstream.iter().map(|url| upstream(args, url)).collect();
     if let Some(listen) = &args.listen {
@@ -141,7 +142,7 @@ fn settings(args: &ServeArgs) -> Settings {
     settings.probe = !args.upstream.is_empty();
     settings.audit = args.audit.as_ref().map(RecordSettings::new);
     settings.traces = args.traces.as_ref().map(TraceSettings::at);
-    if args.calls.is_some() || args.dialect.is_some() {
+    if args.calls.is_some() || args.dialect.is_some() || !args.set.is_empty() {
         let mut every = ModelSettings::named("*");
         every.calls = args.calls.map(|way| match way {
             Way::Native => CallsBy::Native,
@@ -151,9 +152,12 @@ fn settings(args: &ServeArgs) -> Settings {
             Way::TextSglang => CallsBy::TextSglang,
         });
         every.dialect.clone_from(&args.dialect);
+        for flag in &args.set {
+            every.set(flag).map_err(input::no_knob)?;
+        }
         settings.models.push(every);
     }
-    settings
+    Ok(settings)
 }
 
 fn upstream(args: &ServeArgs, url: &str) -> UpstreamSettings {

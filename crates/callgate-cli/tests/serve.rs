@@ -283,3 +283,51 @@ fn numbers_that_ask_nothing_are_mistakes() {
         assert!(output.stdout.is_empty() && said(&output).contains("value"), "{given}: {}", said(&output));
     }
 }
+
+#[test]
+fn knobs_are_set_by_a_flag_and_by_the_settings_and_mistakes_are_told_with_the_nearest() {
+    let desk = Desk::new("knobs");
+    let settings = |policy: &str| {
+        let text = format!("listen: 127.0.0.1:0\nmodels:\n  - name: '*'\n    profile: standard\n{policy}");
+        fs::write(desk.0.join("gateway.yaml"), text).unwrap();
+    };
+    let listen = &["--listen", "127.0.0.1:0"][..];
+    let config = &["--config", "gateway.yaml"][..];
+    let comma = question("call get_weather {\"city\": \"Oslo\",}");
+    for (args, policy, wanted) in [
+        (listen.to_vec(), "", "repaired"),
+        ([listen, &["--set", "repair=off"]].concat(), "", "corrected"),
+        ([listen, &["--set", "policy.repair=off", "--set", "limits.depth=7"]].concat(), "", "corrected"),
+        (config.to_vec(), "", "repaired"),
+        (config.to_vec(), "    policy: {repair: off, limits: {held: 4 KiB}}\n", "corrected"),
+        (config.to_vec(), "    policy:\n      limits.depth: 7\n", "repaired"),
+    ] {
+        settings(policy);
+        let server = Server::start(&desk, &args);
+        let answer = server.post("/v1/chat/completions", &comma);
+        assert!(answer.contains(&format!("x-callgate-verdict: {wanted}")), "{args:?} {policy}: {answer}");
+    }
+    // Whoever sends no tools asks for no call.
+    let server = Server::start(&desk, &[listen, &["--set", "require_call=always"]].concat());
+    let plain = json!({"model": "scripted", "messages": [{"role": "user", "content": "Hello"}]});
+    let answer = server.post("/v1/chat/completions", &plain);
+    assert!(answer.contains("200 OK") && !answer.contains("\"callgate\":"), "{answer}");
+    let stopped = |args: &[&str], parts: &[&str]| {
+        let output = desk.command(&[&["serve"], args].concat()).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {}", said(&output));
+        parts.iter().for_each(|part| assert!(said(&output).contains(part), "{part}: {}", said(&output)));
+    };
+    stopped(&["--set", "repiar=off"], &["there is no knob `repiar`", "did you mean repair?"]);
+    stopped(&["--set", "repair=of"], &["did you mean off?"]);
+    stopped(&["--set", "repair"], &["KNOB=VALUE"]);
+    stopped(&["--set", "limits.depth=0"], &["from 1 to 128"]);
+    stopped(&["--config", "gateway.yaml", "--set", "repair=off"], &["--config"]);
+    for (policy, parts) in [
+        ("    policy: {repiar: off}\n", ["models[0].policy", "did you mean repair?"]),
+        ("    policy: {limits: {depth: 0}}\n", ["models[0].policy", "from 1 to 128"]),
+        ("    policy: off\n", ["models[0].policy", "knobs are an object"]),
+    ] {
+        settings(policy);
+        stopped(config, &parts);
+    }
+}

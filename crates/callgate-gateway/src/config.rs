@@ -4,12 +4,12 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use callgate::{Profile, Record};
 use callgate_agent::model::{Address, Timeouts};
 use callgate_agent::yaml::from_yaml;
 use serde::Deserialize;
 
 pub use crate::audit::{RecordSettings, SyncAt};
+pub use crate::known::{CallsBy, ModelSettings};
 pub use crate::log::{LogFormat, LogLevel, LogSettings};
 pub use crate::spans::TraceSettings;
 
@@ -158,79 +158,6 @@ pub enum Api {
     Openai,
     /// Ollama's own.
     Ollama,
-}
-
-/// What is known of a model.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[non_exhaustive]
-pub struct ModelSettings {
-    /// Its name, with `*` for any letters.
-    pub name: String,
-    /// How it comes by its tools and writes its calls; found out without it where `probe` is set, else `native`.
-    #[serde(default)]
-    pub calls: Option<CallsBy>,
-    /// The format in which it writes calls as text; by its name without one.
-    #[serde(default)]
-    pub dialect: Option<String>,
-    /// What is allowed: `standard`, `strict` or `lenient`.
-    #[serde(default)]
-    pub profile: Option<String>,
-    /// What its prompt ends with, where that begins the answer: `<think>\n`.
-    #[serde(default)]
-    pub prompt_tail: Option<String>,
-    /// What the server calls it, if that is another name.
-    #[serde(default)]
-    pub upstream_name: Option<String>,
-}
-
-impl ModelSettings {
-    /// Models of this name, and nothing else known of them.
-    pub fn named(name: impl Into<String>) -> Self {
-        ModelSettings {
-            name: name.into(),
-            calls: None,
-            dialect: None,
-            profile: None,
-            prompt_tail: None,
-            upstream_name: None,
-        }
-    }
-}
-
-/// How a model comes by its tools and writes its calls.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum CallsBy {
-    /// The server is given the tools and may read the calls; text is read here as well.
-    #[default]
-    Native,
-    /// The server writes the tools into the prompt and leaves the calls alone, as llama-server does.
-    TextLlamaServer,
-    /// The same, as vLLM does without a parser.
-    TextVllm,
-    /// The same, as SGLang does without a parser.
-    TextSglang,
-    /// The server knows nothing of tools: they are written into the prompt here, and results too.
-    Prompt,
-}
-
-impl CallsBy {
-    /// Whether only servers with OpenAI's API can be asked so.
-    pub(crate) fn is_recipe(self) -> bool {
-        matches!(self, CallsBy::TextLlamaServer | CallsBy::TextVllm | CallsBy::TextSglang)
-    }
-
-    /// The stable word.
-    pub fn word(self) -> &'static str {
-        match self {
-            CallsBy::Native => "native",
-            CallsBy::TextLlamaServer => "text-llama-server",
-            CallsBy::TextVllm => "text-vllm",
-            CallsBy::TextSglang => "text-sglang",
-            CallsBy::Prompt => "prompt",
-        }
-    }
 }
 
 /// When calls leave.
@@ -417,18 +344,7 @@ impl Settings {
             }
         }
         for (at, model) in self.models.iter().enumerate() {
-            if let Some(name) = &model.dialect
-                && Record::named(name).is_none()
-            {
-                faults.push(format!(
-                    "models[{at}].dialect: there is no dialect {name:?}; `callgate dialects` lists them"
-                ));
-            }
-            if let Some(name) = &model.profile
-                && Profile::named(name).is_none()
-            {
-                faults.push(format!("models[{at}].profile: there is no profile {name:?}"));
-            }
+            faults.extend(model.faults().map(|(key, why)| format!("models[{at}].{key}: {why}")));
         }
         for (at, key) in self.keys.iter().enumerate() {
             if key.sha256.len() != 64 || !key.sha256.bytes().all(|byte| byte.is_ascii_hexdigit()) {

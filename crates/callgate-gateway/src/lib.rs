@@ -14,6 +14,7 @@ mod fault;
 mod form;
 mod guard;
 mod handlers;
+mod known;
 mod log;
 mod metrics;
 mod models;

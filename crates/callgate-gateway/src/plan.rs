@@ -6,10 +6,12 @@ use std::sync::Mutex;
 use callgate::internal::policy::{ExtraArgs, Foreign, RequireCall};
 use callgate::{Gate, Profile, Record, Registry};
 use callgate_agent::written::Written;
+use serde_json::Value;
 
 use crate::asked::{Asked, ToolChoice, name_of};
 use crate::config::{CallsBy, Settings};
 use crate::fault::Fault;
+use crate::known::policy_of;
 
 /// How many gates are kept: a client sends the same tools with every request.
 const KEPT: usize = 64;
@@ -44,6 +46,7 @@ pub(crate) struct Planner {
 #[derive(Clone, PartialEq, Eq)]
 struct BaseKey {
     profile: &'static str,
+    knobs: Value,
     dialect: Option<&'static str>,
     is_required: bool,
     parallel: bool,
@@ -102,7 +105,8 @@ impl Planner {
         let has_tools = !asked.tools.is_empty();
         let calls = if has_tools || calls == CallsBy::Prompt { calls } else { CallsBy::Native };
         let dialect = if has_tools { named.map(|record| &*record.name) } else { Some(NO_TEXT) };
-        let gate = self.gate(asked, &profile, dialect)?;
+        let knobs = known.map_or(Value::Null, |row| row.policy.clone());
+        let gate = self.gate(asked, &profile, knobs, dialect)?;
         Ok(Plan {
             gate,
             calls,
@@ -113,9 +117,16 @@ impl Planner {
         })
     }
 
-    fn gate(&self, asked: &Asked, profile: &Profile, dialect: Option<&'static str>) -> Result<Gate, Fault> {
+    fn gate(
+        &self,
+        asked: &Asked,
+        profile: &Profile,
+        knobs: Value,
+        dialect: Option<&'static str>,
+    ) -> Result<Gate, Fault> {
         let base = BaseKey {
             profile: profile.name(),
+            knobs,
             dialect,
             is_required: matches!(asked.choice, ToolChoice::Required | ToolChoice::Named(_)),
             parallel: asked.parallel,
@@ -161,7 +172,8 @@ fn meant(asked: &Asked) -> Result<Vec<Written>, Fault> {
 }
 
 fn build(key: &BaseKey, profile: &Profile) -> Result<Gate, Fault> {
-    let mut policy = profile.policy();
+    let mut policy =
+        policy_of(profile, &key.knobs).map_err(|why| Fault::new(500, "no-gate", why).at("policy"))?;
     if key.is_required {
         policy.require_call = RequireCall::Always;
     }
@@ -174,6 +186,8 @@ fn build(key: &BaseKey, profile: &Profile) -> Result<Gate, Fault> {
     let reads_text = key.dialect != Some(NO_TEXT);
     if !reads_text {
         policy.foreign = Foreign::Ignore;
+        // Nothing can be called, so nothing is missing.
+        policy.require_call = RequireCall::Never;
     }
     let mut builder = Gate::builder().profile(*profile).policy(policy);
     for dialect in key.dialect.into_iter().chain(reads_text.then_some("auto")) {

@@ -33,6 +33,9 @@ pub(crate) struct ServeArgs {
     /// The dialect in which models write calls as text [default: by the name of the model]
     #[arg(long, value_name = "NAME", conflicts_with = "config")]
     pub(crate) dialect: Option<String>,
+    /// A knob of the policy to set, as in repair=off; may be given more than once
+    #[arg(long, value_name = "KNOB=VALUE", conflicts_with = "config")]
+    pub(crate) set: Vec<String>,
     /// Show calls to clients while they are written, before they are judged
     #[arg(long, conflicts_with = "config")]
     pub(crate) eager: bool,

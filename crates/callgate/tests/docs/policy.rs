@@ -23,8 +23,9 @@ let gate = Gate::builder().policy(policy).build()?;
 Each value of a knob has a method, named by both: `repair` = `off` is `repair_off()`, and a limit is `limit_depth(16)`. As data, a policy is an object
 of those knobs that differ from `standard`; a key that is no knob is an error.
 
-By name, a knob is set wherever a profile can be chosen, by the same rule: `Policy::set`, `--set KNOB=VALUE` on `callgate parse`, `scan` and `chat`, `policy` in a line of
-`scan`, and `policy.KNOB` in the [configuration](configuration.md). A name or a word that there is not is an error with the nearest ones.
+By name, a knob is set wherever a profile can be chosen, by the same rule: `Policy::set`, `--set KNOB=VALUE` on `callgate parse`, `scan`, `chat` and `serve`, `policy` in a line of
+`scan` and beside `profile` in the [settings of the gateway](gateway.md#settings), and `policy.KNOB` in the [configuration](configuration.md). A name or a word that there is not is an error with the nearest ones.
+A number of bytes may be said as the table below prints it: `64KiB`, `1 MiB`.
 
 `callgate config show --profile NAME` prints the same values at the terminal.
 
