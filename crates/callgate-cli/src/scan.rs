@@ -181,9 +181,9 @@ impl ScanLines {
         match bodies {
             Ok(Some(bodies)) => {
                 let several = bodies.len() > 1;
-                let each = bodies.iter().enumerate();
-                each.map(|(choice, body)| self.judge_body(&line, body, several.then_some(choice), gates))
-                    .collect()
+                let choice =
+                    |body: &Body| usize::try_from(body.choice).ok().filter(|choice| several || *choice > 0);
+                bodies.iter().map(|body| self.judge_body(&line, body, choice(body), gates)).collect()
             }
             Ok(None) => {
                 let problem = "the line has none of `text`, `chunks`, `tool_calls`, `messages`, `choices`, `content`, \

@@ -1,7 +1,7 @@
 //! Bodies: answers of servers that somebody kept, whole or as the stream they came in, read by the formats of live ones.
 
 use callgate::FinishReason;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::anthropic::AnthropicFormat;
 use super::conversation::{ConversationFormat, LISTS, is_assistant, is_conversation, is_list, last_turn};
@@ -111,6 +111,8 @@ impl BodyKind {
 pub struct Body {
     /// Whose form it had.
     pub kind: BodyKind,
+    /// Which of the body's choices it is, by the server's number.
+    pub choice: u64,
     /// What it holds, in order, without its end.
     pub chunks: Vec<ModelChunk>,
     /// The model that it names.
@@ -132,7 +134,8 @@ impl Body {
     pub fn read(text: &str) -> Result<Option<Vec<Body>>, ModelFault> {
         let text = text.trim_start_matches('\u{feff}');
         if let Ok(value @ Value::Object(_)) = serde_json::from_str::<Value>(text) {
-            if BodyKind::of(&value).is_some_and(|kind| !kind.is_event(&value)) {
+            let is_whole = BodyKind::of(&value).map(|kind| !kind.is_event(&value));
+            if is_whole.unwrap_or(value["choices"] == json!([])) {
                 return Body::of_line(&value, text.trim());
             }
             if let Some(fault) = place::server_error(&value) {
@@ -229,6 +232,10 @@ impl Body {
             let message = format!("this is one event of a stream, not a whole {name}");
             return fault(format!("{message}; `callgate parse` reads the file as one answer"));
         }
+        let has_choice = value["choices"].as_array().is_some_and(|list| list.iter().any(Value::is_object));
+        if kind == BodyKind::ChatCompletion && !has_choice {
+            return fault("its `choices` are empty, so the server gave no answer".to_owned());
+        }
         let part = Part::parse(text)?;
         let is_turn = kind == BodyKind::Conversation && ConversationFormat::is_turn(&part.value);
         if let Some(key) = LISTS.iter().find(|key| matches!(part.value[**key], Json::Array(_)))
@@ -249,14 +256,16 @@ impl Body {
     }
 }
 
-/// Reads the first choice, and then the others that were seen on the way.
+/// Reads the first choice, and then the others that were seen on the way. A body without any is an answer by itself.
 fn every_choice(
     each: impl Fn(u64) -> Result<(Body, BodyStream), ModelFault>,
 ) -> Result<Vec<Body>, ModelFault> {
     let (first, stream) = each(0)?;
-    let others = stream.choices().filter(|choice| *choice > 0).take(CHOICES);
-    let others = others.map(|choice| each(choice).map(|(body, _)| body));
-    std::iter::once(Ok(first)).chain(others).collect()
+    let seen: Vec<u64> = stream.choices().take(CHOICES).collect();
+    let is_first = seen.is_empty() || seen.contains(&0);
+    let others = seen.into_iter().filter(|choice| *choice > 0);
+    let others = others.map(|choice| Ok(Body { choice, ..each(choice)?.0 }));
+    is_first.then_some(Ok(first)).into_iter().chain(others).collect()
 }
 
 /// The most choices that are read out of one body.

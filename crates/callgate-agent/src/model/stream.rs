@@ -192,6 +192,7 @@ impl BodyStream {
         let rest = self.drain();
         let body = Body {
             kind: self.kind,
+            choice: 0,
             chunks: Vec::new(),
             model: self.model.clone(),
             tools: self.tools.clone(),

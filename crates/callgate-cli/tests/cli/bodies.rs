@@ -168,6 +168,41 @@ fn every_choice_of_a_body_is_judged() {
 }
 
 #[test]
+fn choices_keep_the_numbers_that_the_server_gave_them() {
+    let choice = |index: u32| json!({"index": index, "message": {"content": format!("It is {index}.")}});
+    for numbers in [&[0, 1][..], &[1, 0], &[2, 0], &[1, 3], &[5]] {
+        let body = json!({"choices": numbers.iter().map(|index| choice(*index)).collect::<Vec<_>>()});
+        let mut sorted = numbers.to_vec();
+        sorted.sort_unstable();
+        let lines = json_lines(&scanned(&["--output-format", "openai"], &format!("{body}\n")).stdout);
+        let found: Vec<_> =
+            lines.iter().map(|line| (line["index"].clone(), line["message"]["content"].clone())).collect();
+        let wanted: Vec<_> =
+            sorted.iter().map(|index| (json!(index), json!(format!("It is {index}.")))).collect();
+        assert_eq!(found, wanted, "{numbers:?}");
+        let lines = json_lines(&scanned(&[], &format!("{body}\n")).stdout);
+        assert!(lines.iter().zip(&sorted).all(|(line, index)| line["text"] == format!("It is {index}.")));
+        assert_eq!(parsed(&[], &body.to_string())["text"], format!("It is {}.", sorted[0]));
+    }
+}
+
+#[test]
+fn a_body_without_choices_is_no_answer() {
+    for body in [
+        json!({"choices": []}),
+        json!({"id": "a", "object": "chat.completion", "choices": [], "usage": {"prompt_tokens": 1}}),
+    ] {
+        let problem = "`choices` are empty";
+        assert_usage_error(&callgate(&["parse"], &body.to_string()), &[problem]);
+        for line in [body.clone(), json!({"response": body}), json!({"body": body.to_string()})] {
+            let run = scanned(&[], &format!("{line}\n"));
+            assert_eq!(run.code, 1, "{line}: {}", run.stdout);
+            assert!(run.stdout.contains(problem), "{line}: {}", run.stdout);
+        }
+    }
+}
+
+#[test]
 fn a_path_says_where_the_answer_is() {
     let call = r#"<tool_call>{"name": "berth", "arguments": {"boat": "Ida"}}</tool_call>"#;
     let object = json!({"run": {"turns": [{"by": "me"}, {"said": call}]}, "log": {"messages": [{"role": "assistant", "content": call}]}});

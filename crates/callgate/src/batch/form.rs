@@ -22,8 +22,11 @@ impl Form {
     /// A result as JSON text in one line, of a response to this `input`. What names it leads, so that it can be recognised
     /// without parsing.
     pub fn write(self, names: &[(&str, &Value)], gate: &Gate, response: &Response, input: &str) -> String {
+        // Of several answers in one body each is the choice that it is named.
+        let choice =
+            names.iter().find(|(name, _)| *name == "choice").map_or(Value::from(0), |(_, it)| (*it).clone());
         let body = match self.openai {
-            true => openai_choice(response).to_string(),
+            true => openai_choice(response, &choice).to_string(),
             false => serde_json::to_string(response).unwrap_or_default(),
         };
         let mut line = String::from("{");
@@ -47,7 +50,7 @@ impl Form {
 
 /// A response as a choice of OpenAI's chat completions: arguments are text there, the model's own. What that form has no
 /// place for stands under `callgate`, if there is anything.
-fn openai_choice(response: &Response) -> Value {
+fn openai_choice(response: &Response, index: &Value) -> Value {
     let calls = response.calls.iter().map(|call| {
         let function = json!({"name": call.name, "arguments": call.arguments});
         json!({"id": call.id, "type": "function", "function": function})
@@ -61,7 +64,8 @@ fn openai_choice(response: &Response) -> Value {
     if !calls.is_empty() {
         message["tool_calls"] = Value::Array(calls);
     }
-    let mut choice = json!({"index": 0, "message": message, "finish_reason": response.finish_reason.word()});
+    let mut choice =
+        json!({"index": index, "message": message, "finish_reason": response.finish_reason.word()});
     let mut besides = json!({});
     let about: Vec<Value> = response.calls.iter().filter_map(about_call).collect();
     if !about.is_empty() {
