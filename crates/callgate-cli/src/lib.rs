@@ -46,6 +46,7 @@ mod verify;
 #[cfg(feature = "gateway")]
 mod verify_page;
 mod view;
+mod whole;
 #[cfg(not(feature = "chat"))]
 mod without_chat;
 #[cfg(not(feature = "gateway"))]

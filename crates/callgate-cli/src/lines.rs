@@ -30,7 +30,12 @@ pub(crate) fn run<W: LineWork<Tally = Tally>>(
     // A file that is not there is found before any work is done.
     files.iter().skip(1).try_for_each(|file| input::check(file))?;
     let [first, rest @ ..] = files else { return Ok(Tally::default()) };
-    let (reader, size) = input::open(first)?;
+    let open = |file: &Path| {
+        let (reader, size) = input::open(file)?;
+        let (reader, is_changed) = W::lines(reader).map_err(|error| input::unreadable(file, &error))?;
+        Ok::<_, Stop>((reader, size.filter(|_| !is_changed)))
+    };
+    let (reader, size) = open(first)?;
     let mut reader = Some(reader);
     let inputs: Vec<&Path> = files.iter().map(PathBuf::as_path).chain(others.iter().copied()).collect();
     let mut output_file = args.output.as_deref().map(|path| create(path, &inputs)).transpose()?;
@@ -43,7 +48,7 @@ pub(crate) fn run<W: LineWork<Tally = Tally>>(
     for file in files {
         let reader = match reader.take() {
             Some(reader) => reader,
-            None => input::open(file)?.0,
+            None => open(file)?.0,
         };
         let work = work((files.len() > 1).then(|| input::name_of(file)));
         let write = |output: &[u8], tally: Tally, bytes: u64| {

@@ -19,6 +19,9 @@ const BLOCK: usize = 256 << 10;
 /// How many bytes may be read ahead of the writer (a single larger block is let through alone).
 const IN_FLIGHT: usize = 64 << 20;
 
+/// What lines are read from.
+pub(crate) type Input = Box<dyn Read + Send>;
+
 /// A line of the input, without its line break.
 pub(crate) enum Line<'a> {
     /// Its bytes.
@@ -33,6 +36,11 @@ pub(crate) trait LineWork: Send + Sync + 'static {
     type State;
     /// What a block adds to the summary.
     type Tally: Default + Send + 'static;
+
+    /// The lines of an input, and whether they are others than it came with.
+    fn lines(input: Input) -> io::Result<(Input, bool)> {
+        Ok((input, false))
+    }
 
     fn state(&self) -> Self::State;
     /// Works on line `number` (from 1) and appends what it becomes to `out`, line break included.

@@ -14,9 +14,10 @@ use crate::exit::{Outcome, Stop};
 use crate::input::{self, About};
 use crate::lines::{self, Place};
 use crate::paint::Paint;
-use crate::pipeline::{Line, LineWork};
+use crate::pipeline::{Input, Line, LineWork};
 use crate::progress::{Counting, Tally};
 use crate::scan_report::{self, Heading, Judged};
+use crate::whole;
 
 pub(crate) fn run(args: &ScanArgs, paint: Paint, out: &mut dyn Write) -> Result<Outcome, Stop> {
     // Build the gate of the flags first: a mistake in them is reported once, not on every line.
@@ -89,8 +90,7 @@ impl Destination {
 }
 
 /// The way out for a line that is no JSON.
-const ONE_LINE: &str =
-    "Write one JSON object per line; one answer that goes over lines is read by `callgate parse`.";
+const ONE_LINE: &str = "Write one JSON object per line; one answer that goes over lines is a file of its own, here and for `callgate parse`.";
 
 /// The most notes about the tools of one line that are shown.
 const NOTES: usize = 16;
@@ -121,6 +121,10 @@ impl LineWork for ScanLines {
     /// Each thread compiles the other gates it meets; they are few.
     type State = Gates;
     type Tally = Tally;
+
+    fn lines(input: Input) -> io::Result<(Input, bool)> {
+        whole::as_lines(input)
+    }
 
     fn state(&self) -> Gates {
         self.gates.clone()
@@ -155,7 +159,7 @@ impl ScanLines {
         let line = match batch::BatchLine::parse(text) {
             Ok(line) => line,
             Err(_) if ["data:", "event:"].iter().any(|field| text.starts_with(field)) => {
-                let problem = "this is a line of a recorded stream, not a whole answer; give the file to `callgate parse`";
+                let problem = "this is a line of a recorded stream, not a whole answer; give the stream as a file of its own, here or to `callgate parse`";
                 return vec![Read::failed(batch::failed(&Value::Null, &batch::bad(problem.to_owned())))];
             }
             Err(finding) => {

@@ -410,8 +410,10 @@ fn what_is_wrong_with_a_line_is_named() {
         let message = judged["error"]["message"].as_str().unwrap_or_default();
         assert!(message.contains(part), "{record}: {judged}");
     }
-    let pretty = callgate(&["scan", "-q"], "{\n  \"text\": \"a\"\n}\n").stdout;
-    assert!(pretty.contains("callgate parse"), "{pretty}");
+    let pretty = "{\n  \"text\": \"a\"\n}\n";
+    assert_eq!(json_lines(&callgate(&["scan", "-q"], pretty).stdout)[0]["text"], "a");
+    let several = callgate(&["scan", "-q"], &pretty.repeat(2)).stdout;
+    assert!(several.contains("a file of its own"), "{several}");
     let judged = line(&[], &json!({"response": {"body": kept_stream()}}));
     assert_eq!(judged["text"], "Hi", "{judged}");
     for text in [

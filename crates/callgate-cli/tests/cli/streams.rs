@@ -1,8 +1,10 @@
 //! Recorded streams: told by the first event that says whose they are, and never taken for the model's own text in silence.
 
-use serde_json::Value;
+use std::io::{BufRead, BufReader, Write};
 
-use super::{Scratch, assert_usage_error, callgate};
+use serde_json::{Value, json};
+
+use super::{Scratch, assert_usage_error, callgate, command, json_lines};
 
 /// The stream of each form.
 const STREAMS: &[&str] = &[
@@ -116,4 +118,96 @@ fn streams_of_no_known_form_are_said() {
         let run = callgate(&["parse", "--json"], text);
         assert_eq!(run.stderr, "", "{text}");
     }
+}
+
+/// One body in each form, written over many lines.
+const BODIES: &[&str] = &[
+    include_str!("../bodies/openai.json"),
+    include_str!("../bodies/anthropic.json"),
+    include_str!("../bodies/responses.json"),
+    include_str!("../bodies/ollama.json"),
+    include_str!("../bodies/generate.json"),
+];
+
+fn scanned(args: &[&str], input: &str) -> Vec<Value> {
+    let run = callgate(&[&["scan", "-q"], args].concat(), input);
+    assert_eq!(run.stderr, "", "{}", &input[..40.min(input.len())]);
+    json_lines(&run.stdout)
+}
+
+#[test]
+fn scan_judges_a_file_that_is_one_answer_as_parse_does() {
+    let pretty = |body: &&str| format!("{:#}", serde_json::from_str::<Value>(body).unwrap());
+    for whole in BODIES.iter().map(pretty).chain(STREAMS.iter().map(|stream| (*stream).to_owned())) {
+        for input in [whole.clone(), whole.replace('\n', "\r\n"), format!("\u{feff}\n{whole}\n\n")] {
+            let wanted = parsed(&[], &input);
+            let file = Scratch::new("whole", &input);
+            for mut lines in [scanned(&[], &input), scanned(&[file.path()], "")] {
+                assert_eq!(lines.len(), 1, "{input}");
+                lines[0].as_object_mut().unwrap().remove("id");
+                assert_eq!(lines[0], wanted, "{input}");
+            }
+        }
+        // Among several files each is what it is.
+        let (one, two) =
+            (Scratch::new("one", &whole), Scratch::new("two.jsonl", "{\"id\": 7, \"text\": \"a\"}\nx\n"));
+        let lines = scanned(&[one.path(), two.path(), one.path()], "");
+        assert_eq!((lines.len(), &lines[1]["id"], &lines[2]["line"]), (4, &json!(7), &json!(2)));
+        assert_eq!((&lines[0], lines[0].get("error")), (&lines[3], None));
+    }
+}
+
+#[test]
+fn scan_judges_every_choice_of_a_recorded_stream() {
+    let chunk = |index: u32, text: &str| {
+        let delta = json!({"index": index, "delta": {"content": text}, "finish_reason": "stop"});
+        format!("data: {}\n\n", json!({"object": "chat.completion.chunk", "choices": [delta]}))
+    };
+    let stream = format!("{}{}data: [DONE]\n\n", chunk(1, "One."), chunk(0, "Naught."));
+    assert!(callgate(&["parse"], &stream).stderr.contains("2 choices"));
+    let lines = scanned(&[], &stream);
+    let found: Vec<_> = lines.iter().map(|line| (&line["choice"], &line["text"])).collect();
+    assert_eq!(found, [(&json!(0), &json!("Naught.")), (&json!(1), &json!("One."))]);
+}
+
+#[test]
+fn lines_stay_lines_whatever_the_first_one_is() {
+    let event = r#"{"model":"m","message":{"role":"assistant","content":"a"},"done":false}"#;
+    let good = r#"{"id": 9, "text": "a"}"#;
+    for (first, problem) in [
+        (event, "one event of a stream"),
+        (r#"{"text": "cut off"#, "not JSON"),
+        (r#"{"id": 1,"#, "not JSON"),
+        ("{", "not JSON"),
+        ("[", "not JSON"),
+        ("[1, 2]", "not a JSON object"),
+        (r#"{"choices": []}"#, "`choices` are empty"),
+        (r#"{"type": "ping"}"#, "--field"),
+        ("data: {}", "line of a recorded stream"),
+    ] {
+        let lines = scanned(&[], &format!("{first}\n{good}\n{good}"));
+        let message = lines[0]["error"]["message"].as_str().unwrap().to_owned()
+            + &lines[0]["error"]["help"].to_string();
+        assert!(message.contains(problem), "{first}: {message}");
+        assert_eq!((lines.len(), &lines[1]["id"], &lines[2]["text"]), (3, &json!(9), &json!("a")), "{first}");
+    }
+    for line in [good, r#"{"messages":[{"role":"assistant","content":"a"}]}"#, BODIES[0].trim()] {
+        let line = line.replace('\n', " ");
+        assert_eq!(scanned(&[], &format!("{line}\n{line}\n{line}\n")).len(), 3, "{line}");
+    }
+}
+
+#[test]
+fn the_first_line_of_a_pipe_is_answered_before_the_second_comes() {
+    let mut child = command(&["scan", "-q"]).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let mut output = BufReader::new(child.stdout.take().unwrap()).lines();
+    for id in 1..4 {
+        writeln!(input, "{}", json!({"id": id, "text": "a"})).unwrap();
+        input.flush().unwrap();
+        let line: Value = serde_json::from_str(&output.next().unwrap().unwrap()).unwrap();
+        assert_eq!(line["id"], id);
+    }
+    drop(input);
+    child.wait().unwrap();
 }
