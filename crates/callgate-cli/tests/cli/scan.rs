@@ -141,3 +141,32 @@ fn an_output_that_cannot_be_written_is_code_3() {
         assert!(run.stderr.starts_with("callgate: cannot write the output"), "{}", run.stderr);
     }
 }
+
+#[test]
+fn the_way_out_of_a_bad_line_is_that_of_its_fault() {
+    for (line, path, help) in [
+        (json!({"text": "a", "policy": {"fencs": "live"}}), "/policy/fencs", "Did you mean fences?"),
+        (
+            json!({"text": "a", "policy": {"limits": {"depht": 3}}}),
+            "/policy/limits/depht",
+            "Did you mean limits.depth?",
+        ),
+        (json!({"text": "a", "policy": {"repair": "of"}}), "/policy/repair", "Did you mean off?"),
+        (json!({"text": "a", "finish_reason": "lenght"}), "/finish_reason", "Did you mean length?"),
+        (json!({"text": "a", "finish_reason": "zzzzzz"}), "/finish_reason", "tool_calls, length"),
+        (json!({"text": "a", "finish_reason": 7}), "/finish_reason", "Correct `finish_reason`"),
+        (json!({"text": "a", "profile": "strikt"}), "/profile", "strict"),
+        (json!({"text": "a", "profile": "zzzzzz"}), "/profile", "Known are"),
+        (json!({"text": "a", "prompt_tail": []}), "/prompt_tail", "Correct `prompt_tail`"),
+        (json!({"text": "a", "untrusted": 1}), "/untrusted", "Correct `untrusted`"),
+        (json!({"text": 5}), "/text", "Correct `text`"),
+        (json!({"chunks": [5]}), "/chunks", "Correct `chunks`"),
+        (json!({"of": 5}), "", "--field"),
+    ] {
+        let run = callgate(&["scan", "-q"], &line.to_string());
+        let error = json_lines(&run.stdout)[0]["error"].clone();
+        let said = error["help"].as_str().unwrap();
+        assert!(said.contains(help), "{line}: {error}");
+        assert_eq!(error["path"].as_str().unwrap_or_default(), path, "{line}: {error}");
+    }
+}

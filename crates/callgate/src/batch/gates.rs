@@ -2,15 +2,17 @@
 
 use std::collections::HashMap;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Form, bad};
 use crate::detect::{Candidate, Detector};
 use crate::dialect::Record;
 use crate::finding::{Code, Finding};
 use crate::gate::Gate;
+use crate::policy::Policy;
 use crate::profile::Profile;
 use crate::registry::Registry;
+use crate::registry::nearest;
 use crate::response::Response;
 
 /// How many compiled gates are kept.
@@ -202,14 +204,18 @@ impl Gates {
         let profile = match asked.profile {
             None => self.profile,
             Some(name) => name.as_str().and_then(Profile::named).ok_or_else(|| {
-                bad(format!("there is no profile {name}; known are {}", Profile::NAMES.join(", ")))
-                    .path("/profile")
+                let near = nearest(name.as_str().unwrap_or_default(), Profile::NAMES.iter().copied());
+                let help = match near.as_slice() {
+                    [] => format!("known are {}", Profile::NAMES.join(", ")),
+                    near => format!("did you mean {}?", near.join(" or ")),
+                };
+                bad(format!("there is no profile {name}; {help}")).path("/profile")
             })?,
         };
         let mut policy = profile.policy();
         self.knobs.iter().try_for_each(|flag| policy.set_flag(flag)).map_err(bad)?;
         if let Some(knobs) = asked.policy {
-            policy.set_all(knobs).map_err(|problem| bad(format!("`policy`: {problem}")).path("/policy"))?;
+            set(&mut policy, knobs)?;
         }
         let mut builder = Gate::builder().profile(profile).policy(policy);
         for record in &self.records {
@@ -229,6 +235,32 @@ impl Gates {
         // All that is left to be wrong is what listens.
         builder.build().map_err(|error| bad(error.to_string()).path("/dialect"))
     }
+}
+
+/// Sets the knobs of a line, one after the other, so that a fault has the place of its own.
+fn set(policy: &mut Policy, knobs: &Value) -> Result<(), Finding> {
+    let all = |policy: &mut Policy, knobs: &Value, path: String| {
+        policy.set_all(knobs).map_err(|problem| bad(format!("`policy`: {problem}")).path(path))
+    };
+    let Value::Object(members) = knobs else { return all(policy, knobs, "/policy".to_owned()) };
+    for (name, value) in members {
+        let path = format!("/policy/{}", pointer_key(name));
+        match value {
+            Value::Object(inner) => {
+                for (key, value) in inner {
+                    let one = json!({name.as_str(): {key.as_str(): value}});
+                    all(policy, &one, format!("{path}/{}", pointer_key(key)))?;
+                }
+            }
+            value => all(policy, &json!({name.as_str(): value}), path)?,
+        }
+    }
+    Ok(())
+}
+
+/// A key as a step of a JSON pointer.
+fn pointer_key(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
 }
 
 fn dialect_of(model: &str) -> Option<String> {

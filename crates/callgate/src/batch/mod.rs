@@ -131,7 +131,7 @@ impl<'t> BatchLine<'t> {
         match self.get(key) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
-            Some(other) => Err(bad(format!("`{key}` must be a string, not {other}")).path(format!("/{key}"))),
+            Some(other) => Err(bad_member(key, format!("`{key}` must be a string, not {other}"))),
         }
     }
 
@@ -154,10 +154,12 @@ impl<'t> BatchLine<'t> {
         // A server names its model whatever that writes; who writes a line names it so that its dialect is known.
         let unknown = answer.model.filter(|_| self.is_plain() && gates.has_unknown_model(asked));
         let (word, reason) = match self.get("finish_reason") {
-            Some(Value::String(word)) => (word.as_str(), finish_reason(word).map_err(bad)?),
+            Some(Value::String(word)) => {
+                (word.as_str(), finish_reason(word).map_err(|problem| bad_member("finish_reason", problem))?)
+            }
             Some(other) => {
                 let message = format!("`finish_reason` must be a string, not {other}");
-                return Err(bad(message).path("/finish_reason"));
+                return Err(bad_member("finish_reason", message));
             }
             None => {
                 let word = answer.word.unwrap_or_default();
@@ -213,13 +215,19 @@ impl<'t> BatchLine<'t> {
             Some(Value::String(text)) => session.untrusted(text),
             Some(Value::Array(texts)) => {
                 for text in texts {
-                    let text =
-                        text.as_str().ok_or_else(|| bad("`untrusted` must hold strings".to_owned()))?;
+                    let text = text
+                        .as_str()
+                        .ok_or_else(|| bad_member("untrusted", "`untrusted` must hold strings".to_owned()))?;
                     session.untrusted(text);
                 }
             }
             // What is left out would be trusted.
-            Some(other) => return Err(bad(format!("`untrusted` must be a string or a list, not {other}"))),
+            Some(other) => {
+                return Err(bad_member(
+                    "untrusted",
+                    format!("`untrusted` must be a string or a list, not {other}"),
+                ));
+            }
         }
         Ok(())
     }
@@ -233,17 +241,19 @@ impl<'t> BatchLine<'t> {
         match self.get("text") {
             None => {}
             Some(Value::String(text)) => session.push(text, &mut sink),
-            Some(other) => return Err(bad(format!("`text` must be a string, not {other}"))),
+            Some(other) => return Err(bad_member("text", format!("`text` must be a string, not {other}"))),
         }
         match self.get("chunks") {
             None => {}
             Some(Value::Array(chunks)) => {
                 for chunk in chunks {
-                    let chunk = chunk.as_str().ok_or_else(|| bad("`chunks` must hold strings".to_owned()))?;
+                    let chunk = chunk
+                        .as_str()
+                        .ok_or_else(|| bad_member("chunks", "`chunks` must hold strings".to_owned()))?;
                     session.push(chunk, &mut sink);
                 }
             }
-            Some(_) => return Err(bad("`chunks` must be a list of strings".to_owned())),
+            Some(_) => return Err(bad_member("chunks", "`chunks` must be a list of strings".to_owned())),
         }
         match calls {
             None | Some(Value::Null) => {}
@@ -254,7 +264,7 @@ impl<'t> BatchLine<'t> {
                     .and_then(|tape| Some(tape.raw(text, tape.member(text, 0, "tool_calls")?)));
                 session.native_list((calls, written), &mut sink);
             }
-            Some(_) => return Err(bad("`tool_calls` must be a list".to_owned())),
+            Some(_) => return Err(bad_member("tool_calls", "`tool_calls` must be a list".to_owned())),
         }
         Ok(())
     }
@@ -355,9 +365,25 @@ pub fn about_rejected(findings: &[Finding]) -> String {
     members
 }
 
-/// The finding about a line that cannot be used.
+/// The finding about a line that cannot be used. Problems say behind a semicolon what to do about them; that is the way out,
+/// where they do.
 pub fn bad(message: String) -> Finding {
-    Finding::new(Code::BadLine).message(message)
+    let way_out = message.rsplit_once("; ").map(|(_, way_out)| {
+        let mut letters = way_out.chars();
+        let first = letters.next().into_iter().flat_map(char::to_uppercase);
+        let end = if way_out.ends_with(['?', '.', '`']) { "" } else { "." };
+        first.chain(letters).collect::<String>() + end
+    });
+    let finding = Finding::new(Code::BadLine).message(message);
+    way_out.into_iter().fold(finding, Finding::help)
+}
+
+/// The finding about a member of a line.
+fn bad_member(key: &str, message: String) -> Finding {
+    let finding = bad(message);
+    let is_told = finding.message.contains("; ");
+    let finding = finding.path(format!("/{key}"));
+    if is_told { finding } else { finding.help(format!("Correct `{key}`, or leave it out.")) }
 }
 
 /// The outcome of a line that gives no result.
