@@ -296,8 +296,16 @@ const LIKENESS: &[&str] = &[
     "body",
 ];
 
-/// Says of JSON that looks like a body and was read as the model's own text that it was, and what else can be done.
+/// Says of what looks like a body and was read as the model's own text that it was, and what else can be done.
 fn note_likeness(text: &str) {
+    if let Some(note) = likeness(text) {
+        // A remark only: nothing is lost if it cannot be written.
+        let _ = writeln!(io::stderr(), "callgate: {note} (--text says that it is)");
+    }
+}
+
+/// What there is to say of text that looks like what a server sent, in no known form.
+pub(crate) fn likeness(text: &str) -> Option<&'static str> {
     let text = text.trim_start_matches('\u{feff}').trim();
     let start: String = text.chars().take(4096).collect();
     let has = |value: &Value, keys: &[&str]| keys.iter().any(|key| value.get(key).is_some());
@@ -307,7 +315,7 @@ fn note_likeness(text: &str) {
         let is_message = value.get("role").is_some_and(Value::is_string) && has(value, &["content", "parts"]);
         is_message || LIKENESS.iter().any(holds) || value.get("generated_text").is_some()
     };
-    let note = match serde_json::from_str::<Value>(text).or_else(|_| serde_json::from_str(first)) {
+    Some(match serde_json::from_str::<Value>(text).or_else(|_| serde_json::from_str(first)) {
         Ok(value) if has(&value, &["text", "chunks", "tool_calls"]) => {
             "lines of JSON are read by `callgate scan`; here they are the model's own text"
         }
@@ -320,10 +328,8 @@ fn note_likeness(text: &str) {
         _ if is_like_stream(text) => {
             "this looks like the stream of a server whose form is not known, and is read as the model's own text"
         }
-        _ => return,
-    };
-    // A remark only: nothing is lost if it cannot be written.
-    let _ = writeln!(io::stderr(), "callgate: {note} (--text says that it is)");
+        _ => return None,
+    })
 }
 
 /// The members of which values of a stream have at least one, whoever sends it.

@@ -1,16 +1,17 @@
 //! `callgate detect`: which dialect a text is written in, and the flag that reads it.
 
-use std::io::Write;
+use std::io::{self, Write};
 
 use callgate::internal::detect::{Candidate, Detector};
 use callgate::{FinishReason, Record};
-use callgate_agent::model::{Body, ModelChunk};
+use callgate_agent::model::{Body, FaultCode, ModelChunk};
 use serde_json::{Value, json};
 
+use crate::answer::likeness;
 use crate::args::DetectArgs;
 use crate::exit::{Outcome, Stop};
 use crate::input;
-use crate::paint::{Paint, Tone, padded};
+use crate::paint::{Breaks, Paint, Tone, padded, visible};
 
 /// How many of the dialects that read the same are named.
 const ALSO: usize = 6;
@@ -19,7 +20,20 @@ pub(crate) fn run(args: &DetectArgs, paint: Paint, out: &mut dyn Write) -> Resul
     let tools = args.tools.as_deref().map(input::tools).transpose()?;
     let bytes = input::read_bytes(&args.file)?;
     let input = String::from_utf8_lossy(&bytes);
-    let body = Body::read(&input).ok().flatten().and_then(|bodies| bodies.into_iter().next());
+    let read = Body::read(&input);
+    // What holds no answer, or none that can be read, is looked at as text, and that is said.
+    let note = match &read {
+        Err(fault) if fault.code == FaultCode::ServerError => {
+            Some(format!("this is an error of the server and no answer: {}", fault.message))
+        }
+        Ok(None) if !is_lines(&input) => likeness(&input).map(str::to_owned),
+        _ => None,
+    };
+    if let Some(note) = note {
+        // A remark only: the result is the same.
+        let _ = writeln!(io::stderr(), "callgate: {}", visible(&note, Breaks::Show));
+    }
+    let body = read.ok().flatten().and_then(|bodies| bodies.into_iter().next());
     let given =
         body.map_or_else(|| Given { text: input.clone().into_owned(), ..Given::default() }, Given::of);
     let mut candidates = Detector::new(tools).detect_ended(&given.text, given.reason);
@@ -34,7 +48,7 @@ pub(crate) fn run(args: &DetectArgs, paint: Paint, out: &mut dyn Write) -> Resul
             writeln!(out)?;
             table(&candidates, by_model, paint, out)?;
         }
-    } else if candidates.is_empty() && is_lines(&input) {
+    } else if is_lines(&input) && !candidates.iter().any(|candidate| candidate.calls > 0) {
         writeln!(
             out,
             "These are lines of JSON with an answer in each; `callgate scan` reads them and says which dialect would."

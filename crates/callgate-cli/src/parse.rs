@@ -6,7 +6,7 @@ use std::path::Path;
 use callgate::internal::batch::{self, Form, event_line, finish_event, join};
 use callgate::internal::detect::{Candidate, Detector};
 use callgate::internal::profile::ProfileView;
-use callgate::{Choice, Event, FinishReason, Gate, Response, Session};
+use callgate::{Choice, Code, Event, Finding, FinishReason, Gate, Response, Session};
 use callgate_agent::model::{BodyKind, ModelChunk};
 use serde_json::{Value, json};
 
@@ -152,8 +152,17 @@ fn result(
     if let Some(hint) = &hint {
         let flag = paint.tone(Tone::Good, flag(&hint.dialect));
         writeln!(out, "This looks like {} ({}); read it with {flag}", hint.dialect, hint.why)?;
+    } else if gate.registry().is_none() && is_like_a_call(response) {
+        let flag = paint.tone(Tone::Good, "--tools FILE");
+        writeln!(out, "Which dialect reads it can be told with the list of tools: {flag}")?;
     }
     Ok(())
+}
+
+/// Whether nothing was read and something of it looks like a call.
+fn is_like_a_call(response: &Response) -> bool {
+    let is_like = |finding: &Finding| finding.code == Code::LooksLikeACall;
+    response.calls.is_empty() && response.rejected.is_empty() && response.findings.iter().any(is_like)
 }
 
 /// What kind of body it is, and whose.

@@ -211,3 +211,42 @@ fn the_first_line_of_a_pipe_is_answered_before_the_second_comes() {
     drop(input);
     child.wait().unwrap();
 }
+
+#[test]
+fn detect_says_what_it_was_given_where_that_is_no_answer() {
+    for (input, part) in [
+        ("{\"error\": {\"message\": \"out of tar\"}}", "an error of the server"),
+        ("data: {\"error\": {\"message\": \"out of tar\"}}\n\n", "an error of the server"),
+        ("{\"candidates\": [{\"content\": {\"parts\": []}}]}", "looks like the body of a server"),
+        ("data: {\"candidates\": []}\n\n", "looks like the stream of a server"),
+    ] {
+        let run = callgate(&["detect"], input);
+        assert!(run.code == 1 && run.stderr.contains(part), "{input}: {}", run.stderr);
+    }
+    let lines = "{\"text\": \"<tool_call>{\\\"name\\\": 5}</tool_call>\"}\n{\"text\": \"a\"}\n";
+    let run = callgate(&["detect"], lines);
+    assert!(run.stdout.contains("lines of JSON"), "{}", run.stdout);
+    assert_eq!(callgate(&["detect"], "No call.").stderr, "");
+}
+
+#[test]
+fn a_call_that_only_a_list_of_tools_can_tell_names_the_flag() {
+    let text = "get_weather(city=\"Oslo\")";
+    let run = callgate(&["parse"], text);
+    assert!(
+        run.stdout.contains("looks-like-a-call") && run.stdout.contains("--tools FILE"),
+        "{}",
+        run.stdout
+    );
+    let tools = Scratch::new(
+        "tools.json",
+        r#"[{"name": "get_weather", "description": "It.", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}]"#,
+    );
+    let run = callgate(&["parse", "--tools", tools.path()], text);
+    assert!(
+        run.stdout.contains("read it with --dialect") && !run.stdout.contains("--tools FILE"),
+        "{}",
+        run.stdout
+    );
+    assert!(!callgate(&["parse"], "No call.").stdout.contains("--tools"));
+}
