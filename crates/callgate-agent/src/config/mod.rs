@@ -21,6 +21,7 @@
 mod editor;
 mod error;
 mod folder;
+mod near;
 mod places;
 mod row;
 mod secrets;
@@ -43,6 +44,7 @@ use crate::model::Address;
 
 pub use error::{ConfigError, ConfigErrorCode, ConfigErrors, Origin};
 pub use folder::{FILE, FolderFile, check_way};
+use near::{keys_near, suggestion};
 pub use places::Places;
 pub use row::{Class, Fallback, Kind, Order, PROVIDERS, Row, Value};
 pub use state::StateFolder;
@@ -389,14 +391,6 @@ fn all_keys() -> impl Iterator<Item = String> {
     rows().flat_map(Row::keys)
 }
 
-/// Every key that could be meant: where a name is the user's own, with the one that stands there.
-fn keys_near(key: &str) -> Vec<String> {
-    let own = key.split('.').nth(2).filter(|own| !own.is_empty()).unwrap_or("NAME");
-    let open = rows().filter(|row| row.is_open());
-    let open = open.map(|row| row.key.replacen('*', own, 1).replace('*', "NAME"));
-    all_keys().chain(open).collect()
-}
-
 /// The address in Ollama's variable: scheme, host and port may each be missing, and a server that listens everywhere is
 /// reached on this machine.
 fn ollama_host(text: &str) -> String {
@@ -455,38 +449,6 @@ fn canonical(key: &str) -> String {
         }
     }
     key.to_owned()
-}
-
-/// The nearest known key: the first part that is wrong is compared with what could stand in its place.
-fn suggestion(key: &str) -> String {
-    let keys = keys_near(key);
-    let mut prefix = String::new();
-    for part in key.split('.') {
-        let below = keys.iter().filter_map(|known| known.strip_prefix(&prefix));
-        let mut places: Vec<&str> = below.filter_map(|rest| rest.split('.').next()).collect();
-        places.dedup();
-        if places.contains(&part) {
-            prefix = format!("{prefix}{part}.");
-            continue;
-        }
-        let Some(near) = nearest(part, places.iter().copied()).first().map(|near| (*near).to_owned()) else {
-            // Perhaps the last part is right and stands in the wrong section.
-            let last = key.rsplit('.').next().unwrap_or(key);
-            let elsewhere = keys.iter().find(|known| known.rsplit('.').next() == Some(last));
-            return match elsewhere {
-                Some(known) => format!("did you mean `{known}`?"),
-                None if prefix.is_empty() => "`callgate config show` lists every key".to_owned(),
-                None => format!("`{}` has {}", prefix.trim_end_matches('.'), places.join(", ")),
-            };
-        };
-        let rest = key.strip_prefix(&prefix).and_then(|rest| rest.strip_prefix(part)).unwrap_or_default();
-        let whole = format!("{prefix}{near}{rest}");
-        let known = keys.iter().any(|known| *known == whole || known.starts_with(&format!("{whole}.")));
-        let shown = if known { whole } else { format!("{prefix}{near}") };
-        return format!("did you mean `{shown}`?");
-    }
-    let below: Vec<&str> = keys.iter().filter_map(|known| known.strip_prefix(&prefix)).collect();
-    format!("it has {}", below.join(", "))
 }
 
 type Misfit = (ConfigErrorCode, String, String);
