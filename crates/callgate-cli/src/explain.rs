@@ -5,6 +5,8 @@ use std::io::Write;
 use callgate::{
     Code, CoercionCode, FinishReason, Gate, Profile, Registry, RegistryErrorCode, RepairCode, repair,
 };
+use callgate_agent::config::ConfigErrorCode;
+use callgate_agent::model::FaultCode;
 
 use crate::exit::{Outcome, Stop};
 use crate::input;
@@ -36,6 +38,42 @@ const OF_TOOLS: &[(RegistryErrorCode, &str)] = &[
         "a schema is too large, too deep or too entangled to be checked in bounded time",
     ),
 ];
+
+/// What can be wrong with a configuration; the way out depends on the key, and is printed with the fault.
+const OF_SETTINGS: &[(ConfigErrorCode, &str)] = &[
+    (ConfigErrorCode::Unreadable, "the file cannot be opened, or is no YAML of the shape that is expected"),
+    (ConfigErrorCode::UnknownKey, "there is no such key"),
+    (ConfigErrorCode::WrongType, "the value is of another type than its key"),
+    (ConfigErrorCode::OutOfRange, "the value is of the right type and not allowed"),
+    (ConfigErrorCode::Conflict, "two spellings of one key disagree"),
+    (
+        ConfigErrorCode::OwnKey,
+        "the key is for the user alone, and stands in a file that came with the folder",
+    ),
+    (ConfigErrorCode::Untrusted, "the key needs a yes of the user, and there is none for this file as it is"),
+    (ConfigErrorCode::UnboundSecret, "a secret would go where the user did not send it"),
+    (ConfigErrorCode::NotYours, "the folder or a file in it belongs to somebody else, or is a link"),
+];
+
+/// What can go wrong between here and the server of a model.
+const OF_SERVERS: &[(FaultCode, &str)] = &[
+    (FaultCode::BadRequest, "the request cannot be sent as it is"),
+    (FaultCode::ConnectFailed, "nobody answers at the address"),
+    (FaultCode::ConnectTimeout, "connecting took too long"),
+    (FaultCode::FirstByteTimeout, "the answer did not begin in time"),
+    (FaultCode::IdleTimeout, "the answer stopped coming"),
+    (FaultCode::TotalTimeout, "the answer took too long as a whole"),
+    (FaultCode::Disconnected, "the connection broke inside the answer"),
+    (FaultCode::EndedEarly, "the answer stopped without saying that it was over"),
+    (FaultCode::Rejected, "the server rejected the request"),
+    (FaultCode::ServerError, "the server reported an error instead of an answer, or inside it"),
+];
+
+/// Words that begin what a model is told.
+const TOLD: &[(&str, &str)] = &[(
+    "TOOL_CALL_PARSE_ERROR",
+    "the profile labelled begins its message to the model with it: a call was rejected and not executed; the findings follow",
+)];
 
 /// What is changed to fit a value to its schema.
 const COERCIONS: &[(CoercionCode, &str)] = &[
@@ -72,7 +110,9 @@ pub(crate) fn run(code: Option<&str>, paint: Paint, out: &mut dyn Write) -> Resu
         let all =
             Code::ALL.iter().map(|code| code.word()).chain(RepairCode::ALL.iter().map(|code| code.word()));
         let all = all.chain(OF_TOOLS.iter().map(|(code, _)| code.word()));
-        let all = all.chain(coercions.iter().map(String::as_str));
+        let all = all.chain(coercions.iter().map(String::as_str)).chain(TOLD.iter().map(|(word, _)| *word));
+        let all = all.chain(OF_SETTINGS.iter().map(|(code, _)| code.word()));
+        let all = all.chain(OF_SERVERS.iter().map(|(code, _)| code.word()));
         return Err(input::unknown("code", word, all, "`callgate explain` lists all codes"));
     }
     if let Some(code) = found {
@@ -92,6 +132,21 @@ fn other(word: &str, paint: Paint, out: &mut dyn Write) -> Result<bool, Stop> {
     if let Some((code, message)) = OF_TOOLS.iter().find(|(code, _)| code.word() == word) {
         writeln!(out, "{}  error of a list of tools", paint.tone(Tone::Strong, word))?;
         writeln!(out, "  {message}\n  {}", code.help())?;
+        return Ok(true);
+    }
+    if let Some((_, message)) = OF_SETTINGS.iter().find(|(code, _)| code.word() == word) {
+        let strong = paint.tone(Tone::Strong, word);
+        writeln!(out, "{strong}  error of a configuration\n  {message}")?;
+        writeln!(out, "  `callgate config show --all` lists every key with what may stand there.")?;
+        return Ok(true);
+    }
+    if let Some((code, message)) = OF_SERVERS.iter().find(|(code, _)| code.word() == word) {
+        let strong = paint.tone(Tone::Strong, word);
+        writeln!(out, "{strong}  error of the server of a model\n  {message}\n  {}", code.help())?;
+        return Ok(true);
+    }
+    if let Some((word, message)) = TOLD.iter().find(|(told, _)| told.eq_ignore_ascii_case(word)) {
+        writeln!(out, "{}  told to the model\n  {message}", paint.tone(Tone::Strong, word))?;
         return Ok(true);
     }
     let coercion = COERCIONS.iter().find(|(code, _)| code.to_string() == word);
@@ -148,6 +203,14 @@ fn list(paint: Paint, out: &mut dyn Write) -> Result<Outcome, Stop> {
     }
     writeln!(out, "\n{}", paint.tone(Tone::Strong, "lists of tools"))?;
     for (code, message) in OF_TOOLS {
+        writeln!(out, "  {}{message}", paint.tone(Tone::Accent, padded(code.word(), 33)))?;
+    }
+    writeln!(out, "\n{}", paint.tone(Tone::Strong, "configurations"))?;
+    for (code, message) in OF_SETTINGS {
+        writeln!(out, "  {}{message}", paint.tone(Tone::Accent, padded(code.word(), 33)))?;
+    }
+    writeln!(out, "\n{}", paint.tone(Tone::Strong, "servers of models"))?;
+    for (code, message) in OF_SERVERS {
         writeln!(out, "  {}{message}", paint.tone(Tone::Accent, padded(code.word(), 33)))?;
     }
     Ok(Outcome::Fine)

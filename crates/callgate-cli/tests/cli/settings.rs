@@ -39,6 +39,20 @@ fn a_wrong_configuration_is_rejected_with_file_line_key_and_nearest_key() {
         &[&said, "policy.repare", "`policy.repair`"],
     );
     assert_usage_error(&callgate(&["config", "show", "--set", "nothing"], ""), &["--set KEY=VALUE"]);
+    // A knob has a name of its own, and a mistake in it the same way out as for `parse`.
+    for (set, near) in [
+        ("fencs=live", "`policy.fences`"),
+        ("policy.fencs=live", "`policy.fences`"),
+        ("limit.dept=3", "`policy.limits.depth`"),
+        ("temperatur=1", "temperature`"),
+    ] {
+        for command in [&["chat", "--once", "list"][..], &["config", "show"]] {
+            assert_usage_error(
+                &callgate(&[command, &["--set", set]].concat(), ""),
+                &["unknown-key", "did you mean", near],
+            );
+        }
+    }
 }
 
 #[test]
@@ -239,5 +253,16 @@ fn the_words_of_the_documents_are_explained() {
         assert!(run.stdout.contains(code), "{code}: {}", run.stdout);
     }
     assert!(callgate(&["explain", "tool_not_found"], "").stdout.contains("unknown-tool"));
+    for (word, part) in [
+        ("TOOL_CALL_PARSE_ERROR", "labelled"),
+        ("out-of-range", "configuration"),
+        ("unknown-key", "configuration"),
+        ("untrusted", "configuration"),
+        ("first-byte-timeout", "server"),
+    ] {
+        let run = callgate(&["explain", word], "");
+        assert!(run.code == 0 && run.stdout.starts_with(word), "{word}: {}{}", run.stdout, run.stderr);
+        assert!(run.stdout.contains(part), "{word}: {}", run.stdout);
+    }
     assert_usage_error(&callgate(&["explain", "ACODE-TLP-999"], ""), &["there is no code"]);
 }
