@@ -24,7 +24,8 @@ const SILENT: &[&str] = &[
 
 fn parsed(args: &[&str], input: &str) -> Value {
     let run = callgate(&[&["parse", "--output-format", "callgate"], args].concat(), input);
-    serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{}{}", run.stdout, run.stderr))
+    assert!(run.code < 2, "{}{}", run.stdout, run.stderr);
+    serde_json::from_str(&run.stdout).unwrap()
 }
 
 #[test]
