@@ -8,14 +8,13 @@ const LONGEST_TAG: usize = 64;
 const LONGEST_SLIP: usize = 16;
 
 /// Whether the value's own closer stands in it before anything was opened, and the frame seems to go on behind that: with a
-/// tag, on a new line, with a word right behind it, or with the value's tag once more, if only its name. Then it may be two values, with a slip between them.
+/// tag, on a new line, or with the value's tag once more, if only its name. Then it may be two values, with a slip between them.
 pub(crate) fn reopens(value: &str, closer: &str) -> bool {
     let tag = tag_of(closer);
     unopened(value, closer).is_some_and(|rest| {
         let behind = rest.trim_start_matches([' ', '\t']);
         // A line break of a value that is being written is escaped.
-        rest.starts_with(char::is_alphanumeric)
-            || behind.starts_with(['<', '\n', '\r'])
+        behind.starts_with(['<', '\n', '\r'])
             || behind.starts_with("\\n")
             || behind.starts_with("\\r")
             || behind.starts_with(if tag.is_empty() { "|" } else { tag })
@@ -118,7 +117,7 @@ mod tests {
         assert!(!reopens("grep '</parameter>' *.xml"));
         assert!(reopens("ls</parameter>\n<paraeter=timeout>5"));
         assert!(reopens("ls</parameter>\nparameter=timeout>5"));
-        assert!(reopens("ls</parameter>5"));
+        assert!(!reopens("ls</parameter>5"));
         assert!(!reopens("</parameters><parameters>"));
     }
 

@@ -279,7 +279,10 @@ pub(super) fn is_labelled(before: &str, after: &str) -> bool {
     let after = after.trim_start_matches(['"', '\'', '`', ']']);
     let Some(label) = label_of(line) else { return false };
     let Some(rest) = after.trim_start_matches([' ', '\t', '\r', '*']).strip_prefix('\n') else {
-        return after.trim_start().starts_with('{') || label == LAST_LABEL && after.trim().is_empty();
+        let is_bracketed = || after.starts_with('[') && label == LAST_LABEL;
+        return after.trim_start().starts_with('{')
+            || is_bracketed()
+            || label == LAST_LABEL && after.trim().is_empty();
     };
     let next = rest.trim_start();
     next.starts_with('{')
@@ -469,6 +472,7 @@ mod tests {
             ("functions.look:0{\"q\": 1}", true),
             ("look: {\"q\": 1}", false),
             ("Action: look\nThen go.", false),
+            ("Action: look[a book]", true),
             ("Note: look\n{\"q\": 1}", false),
             ("TOOL: look\nq: 1", true),
             ("TOOL: look\nThen: 1", false),

@@ -69,7 +69,7 @@ fn a_call_to_the_recipient_of_a_message_is_none() {
 }
 
 /// A slip in the tags of a value makes no part of them a part of it: a closer in another spelling, one that a tag in the value
-/// may have, an opener that stands twice or was lost.
+/// may have, an opener that stands twice. Where an opener was lost, the closer before it may be data, and is said.
 #[test]
 fn tags_beside_a_value_are_no_part_of_it() {
     let (mut tried, mut faults) = (0, Vec::new());
@@ -110,7 +110,8 @@ fn tags_beside_a_value_are_no_part_of_it() {
                     let path = call.value()["path"].as_str().unwrap_or_default().trim().to_owned();
                     path == "Chez Ana" || path == own.trim()
                 };
-                if !response.calls.iter().all(is_meant) {
+                let is_said = *text == damaged[5] && !response.findings.is_empty();
+                if !is_said && !response.calls.iter().all(is_meant) {
                     let calls: Vec<Value> = response.calls.iter().map(callgate::Call::value).collect();
                     faults.push(format!("{}, {name}: {text}: {calls:?}", record.name));
                 }

@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use super::super::Compiled;
+use super::super::argued::is_argued;
 use super::super::call_markers::is_call_marker;
 use super::super::expression::{AskedFormats, bared, begins_application};
 use super::super::likeness::{
@@ -524,8 +525,12 @@ impl Watch {
         let begin = character_start(&self.text, start.saturating_sub(LOOK_BACK));
         let ahead = character_start(&self.text, end + LOOK_AHEAD);
         let (before, after) = (&self.text[begin.min(before)..before], &self.text[end..ahead]);
+        let tool = registry.compiled(&self.text[start..end]);
         let is_called = match self.place {
-            UnreadPlace::Text | UnreadPlace::Fence => is_called(before, after, alone),
+            UnreadPlace::Text => {
+                is_called(before, after, alone) || tool.is_some_and(|tool| is_argued(tool, before, after))
+            }
+            UnreadPlace::Fence => is_called(before, after, alone),
             UnreadPlace::Dead => is_called(&bared(before), &bared(after), alone),
         };
         // A name that is the first line of a response heads a call, and so does one that is all of it.
