@@ -47,7 +47,9 @@ impl Draft {
         }
         if closers.iter().any(|closer| balance::unopened(&value, closer).is_some()) {
             let message = "a value holds the tag that ends it, and may be two values";
-            self.notes.push(Finding::new(Code::StrayMarker).at(span).message(message));
+            let mut note = Finding::new(Code::StrayMarker).at(span).message(message);
+            note.help = "If it is one value, nothing need be done; otherwise write each parameter between its own tags.".into();
+            self.notes.push(note);
         }
         false
     }

@@ -374,7 +374,12 @@ impl AroundFrames {
         self.look_for_closers(token, start, true, out);
         let span = Span::new(start, start + token.len());
         out.markup(span);
-        out.finding_once(Finding::new(Code::ControlToken).at(span));
+        let mut finding = Finding::new(Code::ControlToken).at(span);
+        if token.contains("</") && !token.starts_with("</") {
+            finding = finding.message("the tags of a call with nothing between them");
+            finding.help = "Write the call between the tags, or leave them out.".into();
+        }
+        out.finding_once(finding);
     }
 
     /// From here on the model says nothing, unless its format writes this itself.
