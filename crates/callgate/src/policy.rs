@@ -25,7 +25,7 @@ pub enum RepairPolicy {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Coerce {
-    /// Never.
+    /// Never. The text of a tag has the type that its schema gives all the same.
     Off,
     /// Only values of a format that cannot say a type: text in tags, or lines.
     Untyped,
@@ -363,7 +363,7 @@ pub enum Untyped {
     Json,
     /// Text.
     Text,
-    /// JSON or a Python literal if it reads as such, else text.
+    /// JSON or a Python literal if it reads as such and is no string, else text.
     Python,
 }
 

@@ -78,7 +78,7 @@ positions! {
     duplicate_keys_keep_last duplicate_keys DuplicateKeys::KeepLast "Its last value wins, as a guess, whatever else may be repaired.";
     untyped_json untyped Untyped::Json "Text of which no schema says the type is JSON if it reads as such, else text.";
     untyped_text untyped Untyped::Text "It is text, whatever it looks like.";
-    untyped_python untyped Untyped::Python "It is JSON or a Python literal if it reads as such, else text.";
+    untyped_python untyped Untyped::Python "It is JSON or a Python literal if it reads as such and is no string, else text.";
     special_either special Special::Either "A marker that is a special token counts however it came.";
     special_required special Special::Required "It counts only if it came as a special token, by `push_special`.";
 }
