@@ -96,8 +96,9 @@ impl Detector {
     pub fn hint(&self, response: &Response) -> Option<Candidate> {
         let is_silent =
             response.calls.is_empty() && response.rejected.is_empty() && response.model_error.is_none();
-        // Every call has the name of a tool, so a text without any of them needs no reading.
-        let may_call = |tools: &Registry| tools.names().any(|name| response.text.contains(name));
+        // Every call has the name of a tool beside its punctuation, so a text without that needs no reading.
+        let may_call =
+            |tools: &Registry| tools.names().any(|name| is_beside_punctuation(&response.text, name));
         if !is_silent || !self.tools.as_ref().is_none_or(may_call) {
             return None;
         }
@@ -223,6 +224,24 @@ impl Candidate {
         }
         parts.join(", ")
     }
+}
+
+/// Whether a name stands in a text as a word beside what calls have around names: quotes, brackets, tags, labels.
+fn is_beside_punctuation(text: &str, name: &str) -> bool {
+    // More white space stands beside no name, and names in nothing else cost no more than this.
+    const NEAR: usize = 16;
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let is_sign = |c: Option<char>, also: &str| {
+        c.is_some_and(|c| "\"'“”`<>[{:=|｜▁#*✿◁▷".contains(c) || also.contains(c))
+    };
+    text.match_indices(name).any(|(at, _)| {
+        let (before, after) = (&text[..at], &text[at + name.len()..]);
+        let ends = |c: Option<char>| !c.is_some_and(is_word);
+        ends(before.chars().next_back())
+            && ends(after.chars().next())
+            && (is_sign(before.chars().rev().take(NEAR).find(|c| !c.is_whitespace()), "")
+                || is_sign(after.chars().take(NEAR).find(|c| !c.is_whitespace()), "("))
+    })
 }
 
 /// The gate of a dialect that is asked for. Where the names of tools are the markers, there is none without a list, which

@@ -42,13 +42,10 @@ impl Rules {
         registry.compiled(name).or_else(|| registry.respelled(name))
     }
 
-    /// The tool that a call of this name in a text is judged by: of this name, or of the one that was mangled to it.
-    pub(crate) fn tool_in_text(&self, name: &str, record: &Record) -> Option<&CompiledTool> {
-        let unmangled = || {
-            let repairs = self.registry.is_some() && self.policy.repair >= RepairPolicy::Lossless;
-            self.tool(repairs.then(|| self.unmangled(without_layout(name), Some(record))).flatten()?)
-        };
-        self.tool(name).or_else(unmangled)
+    /// The one registered name that the name of a call in a text was mangled from, if such names are repaired.
+    pub(crate) fn unmangled_in_text(&self, name: &str, record: &Record) -> Option<&str> {
+        let repairs = self.policy.repair >= RepairPolicy::Lossless;
+        repairs.then(|| self.unmangled(without_layout(name), Some(record))).flatten()
     }
 
     /// The one registered name that a mangled one stands for: in a namespace, doubled, or glued to words of its format and a

@@ -90,6 +90,8 @@ pub(super) struct OpenAiFormat {
     word: Option<String>,
     /// Whether it was said in so many words, or by the form of a whole message, that nothing is missing.
     is_whole: bool,
+    /// Whether a call of a stream came in the old form as well as in the new one.
+    is_twice: bool,
     /// Whether more came of the choice after its end.
     went_on: bool,
     usage: Usage,
@@ -141,8 +143,17 @@ impl Format for OpenAiFormat {
                 chunks.extend(calls.map(|(call_number, call)| one(call, format!("{list}/{call_number}"))));
                 // The forms that came before lists of calls, and before messages. A server may write a call in both.
                 let function = &said["function_call"];
-                let is_both = |call: &Json<'_>| is_same(&call["function"], function);
-                if function.is_object() && !said["tool_calls"].items().iter().any(is_both) {
+                let is_both = |call: &Json<'_>| {
+                    let call = &call["function"];
+                    let text = |function: &Json<'_>, key: &str| function[key].as_str().map(str::to_owned);
+                    let is_piece = self.is_twice
+                        && [call, function].iter().all(|one| one["name"].as_str().is_none())
+                        && text(call, "arguments") == text(function, "arguments");
+                    is_same(call, function) || is_piece
+                };
+                let is_twice = function.is_object() && said["tool_calls"].items().iter().any(is_both);
+                self.is_twice |= is_twice;
+                if function.is_object() && !is_twice {
                     let arguments = format!("/choices/{number}/delta/function_call/arguments");
                     chunks.push_back(delta(&Json::Null, function, || part.written(&arguments)));
                 }

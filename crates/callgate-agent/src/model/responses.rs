@@ -1,6 +1,6 @@
 //! OpenAI's Responses, as they are kept: a whole response, or server-sent events with items by index.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::http::plain;
 use super::json::Json;
@@ -19,6 +19,9 @@ pub(super) struct ResponsesFormat {
     has_items: bool,
     /// The arguments of the calls that have begun, as far as they have come.
     calls: BTreeMap<u64, String>,
+    /// Whether any call has begun, and the ids of those that have.
+    has_calls: bool,
+    ids: BTreeSet<String>,
 }
 
 impl Format for ResponsesFormat {
@@ -51,7 +54,11 @@ impl Format for ResponsesFormat {
             "response.custom_tool_call_input.done" => self.whole(index, &value["input"], chunks)?,
             "response.output_item.done" => {
                 if let Some(content) = content_of_call(&value["item"]) {
-                    self.whole(index, &value["item"][content], chunks)?;
+                    match self.has_begun(index, &value["item"]) {
+                        true => self.whole(index, &value["item"][content], chunks)?,
+                        // Its start was not told.
+                        false => self.begin(part, index, chunks),
+                    }
                 }
             }
             _ => {}
@@ -83,15 +90,16 @@ impl ResponsesFormat {
     ) -> Result<(), ModelFault> {
         let Some(response) = part.value.pointer(pointer) else { return Ok(()) };
         let items = response["output"].items();
-        if self.has_items {
-            for (index, item) in (0..).zip(items) {
-                if let Some(content) = content_of_call(item) {
+        for (index, (item, written)) in (0..).zip(items.iter().zip(part.items(&format!("{pointer}/output"))))
+        {
+            match content_of_call(item) {
+                Some(content) if self.has_items && self.has_begun(Some(index), item) => {
                     self.compare(index, &item[content])?;
                 }
-            }
-        } else {
-            for (item, written) in items.iter().zip(part.items(&format!("{pointer}/output"))) {
-                whole(item, written, chunks);
+                // What was not told while it came.
+                Some(_) => whole(item, written, chunks),
+                None if self.has_items => {}
+                None => whole(item, written, chunks),
             }
         }
         let why = ["incomplete_details/reason", "status"].iter();
@@ -100,6 +108,14 @@ impl ResponsesFormat {
         self.usage = Usage { prompt: count("input_tokens"), completion: count("output_tokens") };
         self.is_over = true;
         Ok(())
+    }
+
+    /// Whether the call of this item, which stands at this place, has begun. Servers count places each in their own way, so
+    /// that a call with its id is the same one wherever it stands, and nobody can tell one without an id from those that have
+    /// begun.
+    fn has_begun(&self, index: Option<u64>, item: &Json<'_>) -> bool {
+        let is_known = index.is_some_and(|index| self.calls.contains_key(&index));
+        is_known || self.has_calls && item["call_id"].as_str().is_none_or(|id| self.ids.contains(id))
     }
 
     /// An item of a stream begins; its text comes in deltas.
@@ -111,6 +127,8 @@ impl ResponsesFormat {
         if let Some(index) = index {
             self.calls.insert(index, arguments.clone().unwrap_or_default());
         }
+        self.has_calls = true;
+        self.ids.extend(text("call_id"));
         let (id, name) = (text("call_id"), text("name"));
         chunks.push_back(ModelChunk::Delta { index: place(index), id, name, arguments });
     }

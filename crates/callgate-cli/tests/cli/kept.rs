@@ -222,6 +222,50 @@ fn a_call_in_both_forms_is_one_call() {
 }
 
 #[test]
+fn pieces_of_a_call_in_both_forms_are_one_call() {
+    let pieces = [Some("berth"), None, None].into_iter().zip(["", "{\"boat\": ", "\"Ida\"}"]);
+    let deltas: Vec<Value> = pieces
+        .map(|(name, arguments)| {
+            let function = match name {
+                Some(name) => json!({"name": name, "arguments": arguments}),
+                None => json!({"arguments": arguments}),
+            };
+            json!({"function_call": function, "tool_calls": [{"index": 0, "id": name.map(|_| "a"), "function": function}]})
+        })
+        .collect();
+    let response = body(&stream(&deltas, "tool_calls")).unwrap();
+    assert_eq!(response["calls"].as_array().map(Vec::len), Some(1), "{response}");
+    assert_eq!(response["calls"][0]["arguments"], json!({"boat": "Ida"}), "{response}");
+    assert_eq!(response["rejected"], json!([]), "{response}");
+}
+
+#[test]
+fn a_call_of_a_stream_of_responses_is_read_wherever_it_is_told() {
+    let call =
+        json!({"type": "function_call", "call_id": "a", "name": "berth", "arguments": "{\"boat\": \"Ida\"}"});
+    let text = json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "On it."}]});
+    let done = json!({"type": "response.output_item.done", "output_index": 1, "item": call});
+    for (told, output) in [
+        (vec![done.clone()], json!([text, call])),
+        (vec![done], json!([call])),
+        (vec![], json!([text, call])),
+    ] {
+        let mut events = vec![
+            json!({"type": "response.created", "response": {"object": "response", "status": "in_progress", "output": []}}),
+            json!({"type": "response.output_item.added", "output_index": 0, "item": text}),
+            json!({"type": "response.output_text.delta", "output_index": 0, "delta": "On it."}),
+        ];
+        events.extend(told);
+        let response = json!({"object": "response", "status": "completed", "output": output});
+        events.push(json!({"type": "response.completed", "response": response}));
+        let text: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+        let response = body(&text).unwrap();
+        assert_eq!(response["calls"].as_array().map(Vec::len), Some(1), "{text}: {response}");
+        assert_eq!(response["calls"][0]["arguments"], json!({"boat": "Ida"}), "{text}");
+    }
+}
+
+#[test]
 fn a_stream_that_contradicts_itself_is_not_run() {
     let said = |done: &str, item: &str, last: &str| {
         let call = |arguments: &str| json!({"type": "function_call", "call_id": "a", "name": "berth", "arguments": arguments});

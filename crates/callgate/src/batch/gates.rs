@@ -125,7 +125,8 @@ impl Gates {
 
     /// The dialect to ask for, if nothing came of a response.
     pub(super) fn hint(&self, gate: &Gate, response: &Response) -> Option<Candidate> {
-        // What looks like a call, or names a tool, has been seen by then, so that plain text is not read again.
+        // Without a list, what looks like a call has been said by then. With one, only a text that has the name of a tool beside
+        // punctuation is read again: a policy may ignore the formats that it does not ask for, without a word.
         let is_like = response.findings.iter().any(|finding| finding.code == Code::LooksLikeACall);
         if !self.hints || !is_like && gate.registry().is_none() {
             return None;

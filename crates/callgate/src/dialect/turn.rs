@@ -225,10 +225,17 @@ pub(crate) fn closes_call(text: &str) -> Option<bool> {
         let goes_on = inner.chars().all(is_name) && text.len() < LONGEST_CLOSER;
         return goes_on.then_some(false);
     };
-    let name = name.trim_matches(['|', '｜', ' ']);
-    let name = name.rsplit([':', '|', '｜']).next()?.trim();
-    let name: String = name.chars().map(|c| if matches!(c, '-' | '▁') { '_' } else { c }).collect();
-    CALLS.iter().any(|call| call.eq_ignore_ascii_case(&name)).then_some(true)
+    names_call(name.trim_matches(['|', '｜', ' '])).then_some(true)
+}
+
+/// Whether a tag of this name stands around calls or their parts, in some family.
+pub(crate) fn names_call(name: &str) -> bool {
+    let name = name.rsplit([':', '|', '｜']).next().unwrap_or_default().trim();
+    let same = |a: char, b: char| a.eq_ignore_ascii_case(&b) || b == '_' && matches!(a, '-' | '▁');
+    let is_name = |call: &&str| {
+        name.chars().count() == call.len() && name.chars().zip(call.chars()).all(|(a, b)| same(a, b))
+    };
+    CALLS.iter().any(is_name)
 }
 
 /// The token that a turn ends with, if this text ends in one.

@@ -62,6 +62,8 @@ pub(crate) struct Draft {
     members: Option<(usize, usize)>,
     /// Whether its end is a guess, and where that was made.
     guessed_end: Option<usize>,
+    /// The tool whose name was mangled to that of the call, if any: it takes a look at all tools, so it is asked for once.
+    unmangled: Option<Option<String>>,
 }
 
 /// What has been read of the body.
@@ -99,7 +101,18 @@ impl Draft {
             searched: (0, 0, false),
             members: None,
             guessed_end: None,
+            unmangled: None,
         }
+    }
+
+    /// The tool that the call is judged by: of its name, or of the one that was mangled to it.
+    pub(crate) fn tool<'r>(&mut self, rules: &'r Rules, record: &Record) -> Option<&'r CompiledTool> {
+        let name = self.name.as_deref()?;
+        if let Some(tool) = rules.tool(name) {
+            return Some(tool);
+        }
+        let unmangled = || rules.unmangled_in_text(name, record).map(str::to_owned);
+        rules.tool(self.unmangled.get_or_insert_with(unmangled).as_deref()?)
     }
 
     /// Makes a draft that is over the draft of the next call. It keeps the memory for the text of its frame.
@@ -493,8 +506,9 @@ impl Draft {
         if matches!(self.body, DraftBody::None) && !record.param.is_empty() && self.findings.is_empty() {
             self.body = DraftBody::Params(Box::new(Params::new(None, self.untyped)));
         }
+        let is_code = matches!(self.body, DraftBody::Code(_));
+        let tool = is_code.then(|| self.tool(rules, record)).flatten();
         if let DraftBody::Code(code) = &self.body {
-            let tool = self.name.as_deref().and_then(|name| rules.tool_in_text(name, record));
             let at = self.body_start.unwrap_or(self.start);
             let fault = code::fault(record, code, tool.is_some());
             self.findings.extend(fault.map(|fault| fault.at(Span::new(at, at + code.len()))));

@@ -98,6 +98,8 @@ pub(crate) enum Mark {
 pub(crate) struct WordPattern {
     /// The slots, each with the literal that follows it inside the word.
     pub(crate) slots: Vec<(Slot, String)>,
+    /// Whether it is read only where it is the name of a tag around calls or their parts.
+    pub(crate) of_calls: bool,
 }
 
 /// A part of a frame that is not matched byte by byte.

@@ -186,9 +186,29 @@ pub(crate) const CLASSES: &[Class] = &[
         name: "a closing tag of another format behind the object",
         want: Want::Said,
         by_tools: None,
-        damage: Base::foreign_closers,
+        damage: |base| base.closers_behind_object(&["</invoke>", "\n</arguments>\n"]),
+    },
+    Class {
+        name: "the end of a thought behind the object",
+        want: Want::Dead,
+        by_tools: None,
+        // What follows the first call is an answer, in which another one is live.
+        damage: |base| match base.calls[..] {
+            [_] => {
+                base.closers_behind_object(&["</think>", "\n</thinking>\n", "</Reasoning>", "</scratchpad>"])
+            }
+            _ => Vec::new(),
+        },
     },
     Class { name: "a value that is computed", want: Want::Dead, by_tools: None, damage: Base::computed },
+    Class {
+        name: "a word behind a value in quotes",
+        want: Want::Said,
+        by_tools: None,
+        damage: |base| {
+            base.around_quoted(&[("", " x"), ("", "x"), ("", "/x"), ("", " (x)"), ("", " ? x : y")])
+        },
+    },
     Class { name: "the first tag twice", want: Want::Same, by_tools: None, damage: Base::reopened },
     Class {
         name: "attributes in single quotes",

@@ -48,30 +48,48 @@ impl Base {
         vec![first, self.text.replace("}}", "").replace("\"}", "\"")]
     }
 
-    /// With a closer that nothing opened between an object and the closer behind it, by itself and in a line of its own.
-    pub(crate) fn foreign_closers(&self) -> Vec<String> {
+    /// With such a tag, which closes nothing of the call, between an object and the closer behind it.
+    pub(crate) fn closers_behind_object(&self, tags: &[&str]) -> Vec<String> {
         let text = &self.text;
         let is_place = |(start, end): &(usize, usize)| {
             is_closer(&text[*start..*end]) && text[..*start].trim_end().ends_with('}')
         };
         let places = self.markers().into_iter().filter(is_place).map(|(start, _)| text.split_at(start));
         places
-            .flat_map(|(before, after)| {
-                ["</invoke>", "\n</answer>\n"].map(|closer| format!("{before}{closer}{after}"))
-            })
+            .flat_map(|(before, after)| tags.iter().map(move |tag| format!("{before}{tag}{after}")))
             .collect()
     }
 
     /// With a string in quotes that something is computed with, which only a program could do.
     pub(crate) fn computed(&self) -> Vec<String> {
+        const BEHIND: [&str; 13] = [
+            " + path",
+            " + str(1)",
+            " or \"x\"",
+            " if late else \"x\"",
+            "||\"x\"",
+            " + f\"{x}\"",
+            "\n + x\n",
+            " * 3",
+            " - x",
+            " if late else None",
+            " and x",
+            "[0]",
+            " == x",
+        ];
+        let sums = BEHIND.map(|sum| ("", sum));
+        self.around_quoted(&[&sums[..], &[("x + ", ""), ("not ", "")]].concat())
+    }
+
+    /// With such texts before and behind the first string in quotes of a single call.
+    pub(crate) fn around_quoted(&self, texts: &[(&str, &str)]) -> Vec<String> {
         let [(_, arguments)] = &self.calls[..] else { return Vec::new() };
         let strings = arguments.as_object().into_iter().flatten().filter_map(|(_, value)| value.as_str());
         let places =
             strings.filter_map(|value| self.text.split_once(&format!("\"{value}\"")).map(|at| (value, at)));
         places
-            .flat_map(|(value, (before, after))| {
-                [" + path", " + str(1)", " or \"x\"", " if late else \"x\"", "||\"x\""]
-                    .map(|sum| format!("{before}\"{value}\"{sum}{after}"))
+            .flat_map(|(value, (first, last))| {
+                texts.iter().map(move |(before, behind)| format!("{first}{before}\"{value}\"{behind}{last}"))
             })
             .collect()
     }

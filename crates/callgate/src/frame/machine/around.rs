@@ -375,7 +375,7 @@ impl AroundFrames {
         let span = Span::new(start, start + token.len());
         out.markup(span);
         let mut finding = Finding::new(Code::ControlToken).at(span);
-        if token.contains("</") && !token.starts_with("</") {
+        if turn::marked(token).is_none() && token.contains("</") && !token.starts_with("</") {
             finding = finding.message("the tags of a call with nothing between them");
             finding.help = "Write the call between the tags, or leave them out.".into();
         }

@@ -24,6 +24,8 @@ pub(super) struct MoreArguments {
     object: Option<usize>,
     /// Whether the line is over in which the call ended.
     has_left_line: bool,
+    /// Whether a bracket that ends a list of calls stood, so that only more arguments as the format writes them count.
+    is_section_over: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -44,7 +46,7 @@ enum BehindPlace {
 impl MoreArguments {
     /// Whether this text, which stands behind a comma, begins with an argument.
     pub(super) fn are_in(text: &str) -> bool {
-        let mut more = MoreArguments { place: BehindPlace::Comma, object: None, has_left_line: false };
+        let mut more = MoreArguments { place: BehindPlace::Comma, ..MoreArguments::default() };
         text.char_indices().find_map(|(at, c)| more.read(at, c)) == Some(true) && more.object.is_none()
     }
 
@@ -61,8 +63,9 @@ impl MoreArguments {
             BehindPlace::Before if c == ',' => BehindPlace::Comma,
             // What was meant for a string or is computed with the object.
             BehindPlace::Before if matches!(c, '+' | '%' | '&' | '|' | '"') => {
-                return Some(!self.has_left_line);
+                return Some(!self.has_left_line && !self.is_section_over);
             }
+            BehindPlace::Word(_) if self.is_section_over && matches!(c, ':' | ' ') => return Some(false),
             BehindPlace::Before | BehindPlace::Comma if c == '{' && self.object.is_none() => {
                 self.object = Some(at);
                 BehindPlace::Comma
@@ -127,8 +130,13 @@ impl Machine {
         around.apply(change, out);
         around.stands_alone = frame.unmarked && !frame.fence;
         around.behind_call = true;
-        let is_closed = frame.end_marks.iter().any(|mark| self.held.text.trim_end().ends_with(mark.as_str()));
-        around.more_arguments = (!is_closed).then(MoreArguments::default);
+        let written = self.held.text.trim_end();
+        let is_closed = frame.end_marks.iter().any(|mark| written.ends_with(mark.as_str()));
+        let section = &gate.rules.dialects[frame.record].record.close;
+        let mut ends = section.iter().filter_map(|close| close.literals().last().map(str::trim));
+        let is_section_over = ends.any(|end| !end.is_empty() && written.ends_with(end));
+        around.more_arguments =
+            (!is_closed).then(|| MoreArguments { is_section_over, ..MoreArguments::default() });
         let earlier = around.first_valued.filter(|first| *first != frame.record);
         if frame.closers.is_empty() && earlier.is_none() {
             self.around.stray_closers = self.closers_behind_json(gate, frame, is_closed);

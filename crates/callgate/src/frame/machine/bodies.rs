@@ -190,7 +190,7 @@ impl Machine {
         let frame = gate.program.frame_of(&inside.first);
         let record = &gate.rules.dialects[frame.record].record;
         let draft = &mut inside.draft;
-        let tool = draft.name.as_deref().and_then(|name| gate.rules.tool_in_text(name, record));
+        let tool = draft.tool(&gate.rules, record);
         match body {
             Body::Object | Body::Arguments { .. } => {
                 let is_object = *body == Body::Object;
@@ -484,7 +484,7 @@ impl Machine {
                 draft.too_large(position, limits.arguments);
             }
         }
-        let tool = draft.name.as_deref().and_then(|name| gate.rules.tool_in_text(name, record));
+        let tool = draft.tool(&gate.rules, record);
         let (used, progress) =
             draft.read_lines(record, tool, |reading| lines.push(&rest[..room], position, reading));
         draft.keep(&rest[..used], limits.raw);

@@ -470,7 +470,7 @@ impl Machine {
         let end = self.position;
         let record = inside.record(gate);
         let draft = &mut inside.draft;
-        let tool = draft.name.as_deref().and_then(|name| gate.rules.tool_in_text(name, record));
+        let tool = draft.tool(&gate.rules, record);
         let progress = draft.read_lines(record, tool, |reading| lines.finish(end, reading));
         if progress != Progress::Reading {
             return self.lines_came_to(gate, inside, progress, out);

@@ -81,7 +81,7 @@ fn ends_without_closer(
     let is_end = thread.literals >= 2 || at_end_of_input && thread.literals >= 1;
     let is_next_call = thread.calls > inside.first.calls;
     let ends = if begins_value(gate, thread) {
-        is_new_key(gate, &inside.draft, scratch, thread)
+        is_new_key(gate, &mut inside.draft, scratch, thread)
     } else if is_next_call {
         is_end && is_tool(gate, scratch, thread)
     } else {
@@ -99,11 +99,11 @@ fn is_tool(gate: &Compiled, scratch: &Scratch, thread: &Thread) -> bool {
 
 /// Whether this thread has read the key of a parameter that the tool has, and that was not given yet. Of a tool that is
 /// not known, any may be one.
-fn is_new_key(gate: &Compiled, draft: &Draft, scratch: &Scratch, thread: &Thread) -> bool {
+fn is_new_key(gate: &Compiled, draft: &mut Draft, scratch: &Scratch, thread: &Thread) -> bool {
     let record = &gate.rules.dialects[gate.program.frame_of(thread).record].record;
     thread.key.is_some_and(|key| {
         let key = scratch.get(key);
-        let is_declared = match draft.name.as_deref().and_then(|name| gate.rules.tool_in_text(name, record)) {
+        let is_declared = match draft.tool(&gate.rules, record) {
             Some(tool) => tool.has_key(key),
             None => thread.literals > 0,
         };

@@ -267,7 +267,7 @@ impl Watch {
         let line = before.rsplit('\n').next().unwrap_or(before);
         let is_dead = surroundings.is_dead()
             || surroundings.backticks > 0
-            || after.contains('`')
+            || after.contains(['`', '~'])
             || line.trim_ascii_start().starts_with('>');
         if self.registry.is_some() && is_near && !is_dead && !after.contains("\n\n") {
             let paragraph = before.rfind("\n\n").unwrap_or(0);

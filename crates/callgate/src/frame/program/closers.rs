@@ -159,8 +159,8 @@ impl Compiler {
         self.or_absent(absent, |compiler| compiler.read_closer(record, write));
     }
 
-    /// A closer that is there, once or more often. Closers of other formats before it say nothing, but where values are text:
-    /// there they may be the rest of one.
+    /// A closer that is there, once or more often. Closers of calls in other formats before it say nothing, but where values are
+    /// text: there they may be the rest of one. What ends a thought or a turn is never passed over.
     fn read_closer(&mut self, record: &Record, write: impl FnOnce(&mut Self)) {
         let again = self.emit(Op::Space);
         if !record.has_text_values() {
@@ -168,7 +168,7 @@ impl Compiler {
                 for byte in "</".bytes() {
                     compiler.emit(Op::Byte(byte));
                 }
-                compiler.word_of(Slot::Skip);
+                compiler.name_of_calls();
                 compiler.emit(Op::Byte(b'>'));
                 compiler.mark(Mark::Slip(Slip::Doubled));
                 compiler.emit(Op::Jump(again));

@@ -344,17 +344,25 @@ impl Compiler {
 
     /// One word, bound to a slot.
     pub(super) fn word_of(&mut self, slot: Slot) {
-        self.program.patterns.push(WordPattern { slots: vec![(slot, String::new())] });
+        self.read_word(WordPattern { slots: vec![(slot, String::new())], of_calls: false });
+    }
+
+    /// The name of a tag around calls or their parts, of any family.
+    pub(super) fn name_of_calls(&mut self) {
+        self.read_word(WordPattern { slots: vec![(Slot::Skip, String::new())], of_calls: true });
+    }
+
+    fn read_word(&mut self, pattern: WordPattern) {
+        self.program.patterns.push(pattern);
         self.emit(Op::Word((self.program.patterns.len() - 1) as u16));
     }
 
     fn pattern(&mut self, record: &Record, slots: Vec<(Slot, String)>, may_be_quoted: bool) {
-        self.program.patterns.push(WordPattern { slots });
         self.seam(record);
         if may_be_quoted {
             self.quote(false);
         }
-        self.emit(Op::Word((self.program.patterns.len() - 1) as u16));
+        self.read_word(WordPattern { slots, of_calls: false });
         if may_be_quoted {
             self.quote(false);
         }

@@ -4,6 +4,7 @@ use super::super::instructions::{Op, Program};
 use super::super::slips::{Loose, LooseRead, Slip};
 use super::super::thread::{LONGEST_WORD, Thread, WordStart, Words};
 use super::{Fate, Scratch, Threads, follow};
+use crate::dialect::turn::names_call;
 use crate::dialect::{Slot, is_word_character};
 use crate::shortcuts::Shortcut;
 
@@ -229,7 +230,11 @@ fn bind(program: &Program, scratch: &Scratch, thread: &mut Thread, pattern: u16,
     {
         return false;
     }
-    let slots = &program.patterns[pattern as usize].slots;
+    let pattern = &program.patterns[pattern as usize];
+    if pattern.of_calls && !names_call(text) {
+        return false;
+    }
+    let slots = &pattern.slots;
     let whole = run.0 + text.len() as u32;
     let mut from = 0;
     for (i, (slot, literal)) in slots.iter().enumerate() {

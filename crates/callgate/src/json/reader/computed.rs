@@ -2,19 +2,34 @@
 
 use super::probe::{Probe, ProbePhase, ProbeVerdict, Setting, is_bare};
 use super::quotes::Style;
+use crate::json::meter::looked;
 use crate::json::repair::Safety;
 
 /// How far an operand has been looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OperandPlace {
     Before,
-    Inside,
+    /// In the operand, which begins this far from the quote.
+    Inside(usize),
     Behind,
+    /// In a word that may be an operator and begins this far from the quote.
+    Word(usize),
 }
+
+/// The words that compute something, in whatever language.
+const WORDS: [&str; 14] =
+    ["or", "and", "if", "else", "not", "in", "is", "as", "xor", "like", "concat", "unless", "then", "for"];
 
 /// Whether a string is computed with that which follows this byte.
 pub(super) fn is_operator(byte: u8) -> bool {
-    matches!(byte, b'+' | b'%' | b'.')
+    matches!(byte, b'+' | b'%' | b'.' | b'*' | b'-' | b'<' | b'>' | b'=' | b'!' | b'&' | b'|' | b'^' | b'@')
+}
+
+/// The length of the longest of them.
+const LONGEST_WORD: usize = 6;
+
+fn is_word(word: &str) -> bool {
+    WORDS.iter().any(|known| known.eq_ignore_ascii_case(word))
 }
 
 /// Whether the content of a string, as it was written, is two or more strings with operators between them: each second quote in it
@@ -41,16 +56,13 @@ pub(super) fn is_computed(content: &str, style: Style) -> bool {
 /// Whether this is what stands between two strings of an expression. A quotation in a text has no white space inside of its
 /// quotes, and some before it.
 fn joins(before: &str, between: &str, after: &str) -> bool {
-    const WORDS: [&str; 13] =
-        ["or", "and", "if", "else", "not", "in", "is", "as", "xor", "like", "concat", "unless", "then"];
     let is_sign = |c: char| "+-*/%&|^=!<>?:.".contains(c);
     let is_spaced = between.starts_with(char::is_whitespace) && between.ends_with(char::is_whitespace);
     if !is_spaced {
         let touches = before.ends_with(char::is_alphanumeric) && after.starts_with(char::is_alphanumeric);
         return touches && !between.is_empty() && between.chars().all(is_sign);
     }
-    let is_operator =
-        |word: &str| word.chars().all(is_sign) || WORDS.iter().any(|known| known.eq_ignore_ascii_case(word));
+    let is_operator = |word: &str| word.chars().all(is_sign) || is_word(word);
     let mut words = between.split_whitespace();
     let first = words.next();
     first.is_some_and(is_operator) && words.next_back().or(first).is_some_and(is_operator)
@@ -63,22 +75,62 @@ impl Probe {
     }
 
     /// Starts to look at what an operator takes, which begins with this character.
-    pub(super) fn begin_operand(&mut self, character: char) -> Option<ProbeVerdict> {
+    pub(super) fn begin_operand(&mut self, character: char, tail: &str) -> Option<ProbeVerdict> {
         self.phase = ProbePhase::Operand(OperandPlace::Before);
-        self.pass_operand(OperandPlace::Before, character)
+        self.pass_operand(OperandPlace::Before, character, tail)
+    }
+
+    /// Goes on behind a word that computes something, if one begins here: `Some` is what to do about it.
+    pub(super) fn begin_word(&mut self, tail: &str, last: bool) -> Option<Option<ProbeVerdict>> {
+        let rest = &tail[self.at..];
+        let length = rest.bytes().take_while(u8::is_ascii_alphabetic).take(LONGEST_WORD + 1).count();
+        looked(length);
+        if length == rest.len() && !last {
+            let may_be = WORDS
+                .iter()
+                .any(|word| word.get(..length).is_some_and(|start| start.eq_ignore_ascii_case(rest)));
+            return may_be.then_some(Some(ProbeVerdict::More));
+        }
+        let is_apart = rest[length..].starts_with([' ', '\t', '\r', '\n', '(']);
+        if !is_apart || !is_word(&rest[..length]) {
+            return None;
+        }
+        self.phase = ProbePhase::Operand(OperandPlace::Inside(self.at));
+        Some(None)
     }
 
     /// One word is an operand, if what follows it can follow a value, apply it or go on computing.
-    pub(super) fn pass_operand(&mut self, place: OperandPlace, character: char) -> Option<ProbeVerdict> {
-        let next = match (place, character) {
-            (OperandPlace::Before | OperandPlace::Behind, ' ' | '\t') => place,
-            (OperandPlace::Inside, ' ' | '\t') => OperandPlace::Behind,
-            (OperandPlace::Before | OperandPlace::Inside, _) if is_bare(character) => OperandPlace::Inside,
-            (OperandPlace::Before, '(' | '[') => return Some(ProbeVerdict::End),
-            (OperandPlace::Inside | OperandPlace::Behind, ',' | ')' | ']' | '}' | '(' | '[' | '+' | '%') => {
-                return Some(ProbeVerdict::End);
+    pub(super) fn pass_operand(
+        &mut self,
+        place: OperandPlace,
+        character: char,
+        tail: &str,
+    ) -> Option<ProbeVerdict> {
+        let text = Some(ProbeVerdict::Data(Safety::Guess));
+        let is_space = matches!(character, ' ' | '\t' | '\r' | '\n');
+        let is_sign = u8::try_from(character).is_ok_and(is_operator);
+        let ends = is_sign || matches!(character, ',' | ')' | ']' | '}' | '(' | '[');
+        let next = match place {
+            OperandPlace::Before | OperandPlace::Behind if is_space => place,
+            OperandPlace::Before if matches!(character, '(' | '[') => return Some(ProbeVerdict::End),
+            OperandPlace::Before if is_bare(character) => OperandPlace::Inside(self.at),
+            // Operators of two signs, and signs before an operand.
+            OperandPlace::Before if is_sign => place,
+            OperandPlace::Inside(_) | OperandPlace::Word(_) if is_bare(character) => place,
+            OperandPlace::Inside(start) if is_space => match is_word(&tail[start..self.at]) {
+                true => OperandPlace::Before,
+                false => OperandPlace::Behind,
+            },
+            // A string with letters before its quote.
+            OperandPlace::Inside(start) if matches!(character, '"' | '\'') => {
+                let letters = &tail[start..self.at];
+                let is_prefix = letters.len() <= 2 && letters.bytes().all(|byte| b"fFrRbBuU".contains(&byte));
+                return if is_prefix { Some(ProbeVerdict::End) } else { text };
             }
-            _ => return Some(ProbeVerdict::Data(Safety::Guess)),
+            OperandPlace::Inside(_) | OperandPlace::Behind if ends => return Some(ProbeVerdict::End),
+            OperandPlace::Behind if is_bare(character) => OperandPlace::Word(self.at),
+            OperandPlace::Word(start) if is_word(&tail[start..self.at]) => return Some(ProbeVerdict::End),
+            _ => return text,
         };
         self.phase = ProbePhase::Operand(next);
         None

@@ -3,7 +3,7 @@
 use super::quotes::Style;
 use super::structure::Expects;
 use super::{Reader, ReaderState};
-use crate::finding::Span;
+use crate::finding::{Code, Span};
 use crate::json::meter::looked;
 use crate::json::repair::{RepairCode, Safety};
 
@@ -86,6 +86,11 @@ impl Reader {
         if let Some(open) = self.string {
             if open.key {
                 return self.drop_half(end) && self.close_open_value();
+            }
+            if !self.grammar.restores && open.doubts.has_quotes() && open.style != Style::Unquoted {
+                let message = "one of the quotes in this text may have ended it, since none stands behind it: escape those in it";
+                self.fail(Code::RepairRefused, open.begins, message);
+                return false;
             }
             // Half an escape is not part of the string.
             self.window.clear();

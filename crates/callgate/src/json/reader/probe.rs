@@ -3,7 +3,7 @@
 //! A quote ends a string only if what follows can follow a string in that place. In valid JSON it always can, so
 //! the look never changes how valid text is read. It is a small machine of its own, resumed where the input paused.
 
-use super::computed::OperandPlace;
+use super::computed::{OperandPlace, is_operator};
 use super::levels::{Level, LevelKind, OpenBrackets};
 use super::passing::PlusComment;
 use super::quotes::{Opening, Style, looked_behind_quote};
@@ -306,7 +306,7 @@ impl Probe {
             ProbePhase::Item => self.phase = ProbePhase::AfterItem,
             ProbePhase::Stray(side) => return self.pass_stray(side, character, tail, setting),
             ProbePhase::PlusComment(place) => return self.pass_plus_comment(place, character),
-            ProbePhase::Operand(place) => return self.pass_operand(place, character),
+            ProbePhase::Operand(place) => return self.pass_operand(place, character, tail),
             ProbePhase::AfterSlash => {
                 return Some(match character {
                     '/' | '*' => ProbeVerdict::End,
@@ -375,7 +375,7 @@ impl Probe {
             ProbePhase::AfterPlus => match setting.grammar.opening(&tail[self.at..], setting.last) {
                 Opening::Quote(style, _) => Some(ProbeVerdict::Join { at: self.at, style, plus: true }),
                 Opening::More => Some(ProbeVerdict::More),
-                Opening::None if self.may_compute(setting) => self.begin_operand(character),
+                Opening::None if self.may_compute(setting) => self.begin_operand(character, tail),
                 Opening::None => unlikely,
             },
             ProbePhase::AfterStrayCloser => match character {
@@ -445,6 +445,13 @@ impl Probe {
     fn after_value(&mut self, character: char, tail: &str, setting: &Setting<'_>) -> Option<ProbeVerdict> {
         let data = Some(ProbeVerdict::Data(Safety::Lossless));
         let is_open = setting.doubts.is_open();
+        let is_code = setting.grammar.python() && self.may_compute(setting);
+        if is_code
+            && self.spaced
+            && let Some(step) = self.begin_word(tail, setting.last)
+        {
+            return step;
+        }
         match character {
             _ if setting.kind.is_none() && setting.grammar.many && self.newline => {
                 return Some(ProbeVerdict::End);
@@ -475,7 +482,7 @@ impl Probe {
             '/' => self.phase = ProbePhase::AfterSlash,
             '#' if self.spaced && !setting.repairs_freely() => return Some(ProbeVerdict::End),
             '+' => self.phase = ProbePhase::AfterPlus,
-            '%' | '.' if setting.grammar.python() && self.may_compute(setting) => {
+            _ if is_code && u8::try_from(character).is_ok_and(|byte| byte == b'[' || is_operator(byte)) => {
                 self.phase = ProbePhase::Operand(OperandPlace::Before);
             }
             '{' | '[' if self.newline && setting.in_sequence() => return Some(ProbeVerdict::Apart),

@@ -1,7 +1,8 @@
 //! Strings: how they open, what is copied from them, and where they end.
 
 use super::computed::is_computed;
-use super::probe::ProbeVerdict;
+use super::levels::LevelKind;
+use super::probe::{ProbeVerdict, is_bare_byte};
 use super::quotes::Style;
 use super::scalars::{StringPrefix, is_identifier};
 use super::structure::Expects;
@@ -11,6 +12,9 @@ use crate::json::meter::looked;
 use crate::json::repair::{RepairCode, Safety};
 use crate::json::tape::Kind;
 use crate::json::text::{escape_byte, is_special, plain_length};
+
+/// The longest key of an argument that is looked for before a quote.
+const LONGEST_KEY: usize = 128;
 
 /// A string that has been opened.
 #[derive(Clone, Copy, Debug)]
@@ -23,7 +27,7 @@ pub(super) struct OpenString {
     /// Whether backslashes stand for themselves.
     pub(super) raw: bool,
     /// Where it begins in the input.
-    begins: usize,
+    pub(super) begins: usize,
     /// Whether what stands in braces in it is computed.
     formatted: bool,
     /// How many brackets are open in text without quotes.
@@ -358,17 +362,44 @@ impl Reader {
                 if self.make_key(cursor, open, len) {
                     return Advance::Go;
                 }
-                let at = cursor.offset();
-                cursor.at += len;
-                self.fail(
-                    Code::RepairRefused,
-                    at,
-                    "a quote or comma is missing: the string runs into the next key",
-                );
-                self.leave_lost_string();
-                Advance::Go
+                self.run_into_key(cursor, len)
             }
         }
+    }
+
+    /// A quote that should have ended the string did not, and the one here opens or closes what follows it.
+    fn run_into_key(&mut self, cursor: &mut Cursor<'_>, len: usize) -> Advance {
+        let at = cursor.offset();
+        cursor.at += len;
+        let message = "a quote or comma is missing: the string runs into the next key";
+        self.fail(Code::RepairRefused, at, message);
+        self.leave_lost_string();
+        Advance::Go
+    }
+
+    /// Whether the quote here opens the next argument, `, key="…`, and a quote before it was taken for data that should have
+    /// ended the string.
+    fn opens_argument(&self, open: &OpenString) -> bool {
+        let is_kwargs = matches!(self.level_kind(), Some(LevelKind::Kwargs | LevelKind::Members));
+        if !is_kwargs || self.grammar.restores || (open.doubts.quotes + open.doubts.apostrophes) % 2 != 1 {
+            return false;
+        }
+        let content = &self.output.text.as_bytes()[open.start + 1..];
+        let before = |content: &[u8], test: fn(&u8) -> bool| {
+            let most = content.len().min(LONGEST_KEY);
+            let passed = content.iter().rev().take(most).take_while(|byte| test(byte)).count();
+            looked(passed);
+            passed
+        };
+        let is_space = |byte: &u8| matches!(byte, b' ' | b'\t');
+        let [key @ .., b'='] = &content[..content.len() - before(content, is_space)] else { return false };
+        let key = &key[..key.len() - before(key, is_space)];
+        let length = before(key, |byte| is_bare_byte(*byte) || *byte >= 0x80);
+        let rest = &key[..key.len() - length];
+        // A line break is written with its escape.
+        let rest =
+            &rest[..rest.len() - before(rest, |byte| matches!(byte, b' ' | b'\t' | b'\\' | b'n' | b'r'))];
+        length > 0 && rest.ends_with(b",")
     }
 
     /// Decides what a quote is that does not match the one that opened the string: before a sign that goes on with the
@@ -419,6 +450,9 @@ impl Reader {
         len: usize,
         safety: Safety,
     ) -> Advance {
+        if self.opens_argument(open) {
+            return self.run_into_key(cursor, len);
+        }
         if self.drop_doubled_quote(cursor, open, len) || self.drop_doubled_backslash(cursor, open, len) {
             return Advance::Go;
         }

@@ -3,7 +3,7 @@
 use super::probe::ProbeVerdict;
 use super::strings::write_escaped;
 use super::{Advance, Cursor, Reader};
-use crate::finding::Span;
+use crate::finding::{Code, Span};
 use crate::json::meter::looked;
 use crate::json::repair::{RepairCode, Safety};
 use crate::json::tape::Tape;
@@ -123,6 +123,12 @@ impl Reader {
         let start = self.string.map_or(0, |open| open.start);
         let content = &self.output.text[start..];
         looked(content.len());
+        if !self.grammar.restores && content[1..].contains('"') {
+            let message =
+                "the text has no quote before it and some in it: write it in quotes, and escape those in it";
+            self.fail(Code::RepairRefused, quote.start, message);
+            return;
+        }
         if !self.grammar.restores || !content.contains('\\') {
             self.guess(RepairCode::MissingQuote, quote);
             return;
