@@ -61,11 +61,20 @@ impl Response {
 #[derive(Clone, Debug, Default)]
 pub struct Collector {
     response: Response,
+    /// How far the input has come out.
+    end: usize,
 }
 
 impl Collector {
     /// Takes one event.
     pub fn push(&mut self, event: Event<'_>) {
+        let span = match &event {
+            Event::Text { span, .. } | Event::Reasoning { span, .. } | Event::Markup { span } => Some(*span),
+            Event::Call(call) => call.span,
+            Event::Rejected(rejected) => rejected.span,
+            _ => None,
+        };
+        self.end = self.end.max(span.map_or(0, |span| span.end));
         match event {
             Event::Text { text, .. } => self.response.text.push_str(&text),
             Event::Reasoning { text, .. } => self.response.reasoning.push_str(&text),
@@ -84,9 +93,11 @@ impl Collector {
 
     /// The response, once the session is finished. `reason` is what the provider said.
     pub fn finish(mut self, reason: FinishReason) -> Response {
-        let response = &mut self.response;
+        let (response, end) = (&mut self.response, self.end);
         let cut = |rejected: &Rejected| {
-            rejected.findings.iter().any(|finding| finding.code == crate::Code::Truncated)
+            // What goes on behind a call did not end in it.
+            rejected.span.is_none_or(|span| span.end >= end)
+                && rejected.findings.iter().any(|finding| finding.code == crate::Code::Truncated)
         };
         let was_cut =
             (reason.is_cut() || reason == FinishReason::Unknown) && response.rejected.iter().any(cut);
