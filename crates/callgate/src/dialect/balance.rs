@@ -9,9 +9,10 @@ const LONGEST_SLIP: usize = 16;
 
 /// Whether the value's own closer stands in it before anything was opened, and the frame seems to go on behind that: with a
 /// tag, on a new line, or with the value's tag once more, if only its name. Then it may be two values, with a slip between them.
-pub(crate) fn reopens(value: &str, closer: &str) -> bool {
+/// Where values stand between tokens and not in a tag, `heads` are what opens one.
+pub(crate) fn reopens(value: &str, closer: &str, heads: &[String]) -> bool {
     let tag = tag_of(closer);
-    unopened(value, closer).is_some_and(|rest| {
+    unopened(value, closer, heads).is_some_and(|rest| {
         let behind = rest.trim_start_matches([' ', '\t']);
         // A line break of a value that is being written is escaped.
         behind.starts_with(['<', '\n', '\r'])
@@ -19,18 +20,23 @@ pub(crate) fn reopens(value: &str, closer: &str) -> bool {
             || behind.starts_with("\\r")
             || behind.starts_with(if tag.is_empty() { "|" } else { tag })
             || openings(rest, tag) > 0
+            || tag.is_empty() && heads.iter().any(|head| rest.contains(head.as_str()))
     })
 }
 
 /// What stands behind the first of the value's own closers that closes nothing in it.
-pub(crate) fn unopened<'v>(value: &'v str, closer: &str) -> Option<&'v str> {
+pub(crate) fn unopened<'v>(value: &'v str, closer: &str, heads: &[String]) -> Option<&'v str> {
     let tag = tag_of(closer);
+    let opened = |text: &str| match tag {
+        "" => heads.iter().map(|head| text.matches(head.as_str()).count()).max().unwrap_or_default(),
+        tag => openings(text, tag),
+    };
     let mut depth = 0_usize;
     let mut rest = value;
     while !closer.is_empty()
         && let Some(at) = rest.find(closer)
     {
-        depth += openings(&rest[..at], tag);
+        depth += opened(&rest[..at]);
         rest = &rest[at + closer.len()..];
         match depth.checked_sub(1) {
             Some(less) => depth = less,
@@ -90,6 +96,22 @@ fn ends_in_respelled(value: &str, closer: &str) -> bool {
     !tag.is_empty() && end.contains(&format!("/{}", tag.to_lowercase())) && openings(value, tag) == 0
 }
 
+/// Whether what this closer would close is opened in the value before it, at least as often as it is closed.
+pub(crate) fn is_opened(value: &str, closer: &str) -> bool {
+    openings(value, tag_of(closer)) >= value.matches(closer).count()
+}
+
+/// Whether a tag with such a name is opened in a text.
+pub(crate) fn opens_any(text: &str, is_name: impl Fn(&str) -> bool) -> bool {
+    text.match_indices('<').any(|(at, _)| {
+        let inner = &text[at + 1..];
+        let end = inner
+            .find(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '-' | ':'))
+            .unwrap_or(inner.len());
+        end > 0 && inner[end..].starts_with(['>', '=', ' ']) && is_name(&inner[..end])
+    })
+}
+
 /// The name of the tag that a closer closes; nothing if it is a token.
 fn tag_of(closer: &str) -> &str {
     closer.rsplit_once("</").map_or("", |(_, tag)| tag.trim_end_matches('>'))
@@ -110,7 +132,7 @@ mod tests {
 
     #[test]
     fn what_a_value_opens_it_may_close() {
-        let reopens = |value| reopens(value, "</parameter>");
+        let reopens = |value| reopens(value, "</parameter>", &[]);
         assert!(reopens("ls\n</parameter>\n<parameter name=\"timeout\">\n5"));
         assert!(reopens("<parameter=a>1</parameter>2</parameter><parameter=b>"));
         assert!(!reopens("<parameter=a>1</parameter>\n<parameter=b>2</parameter>"));
@@ -119,6 +141,15 @@ mod tests {
         assert!(reopens("ls</parameter>\nparameter=timeout>5"));
         assert!(!reopens("ls</parameter>5"));
         assert!(!reopens("</parameters><parameters>"));
+    }
+
+    #[test]
+    fn what_tokens_open_tokens_close() {
+        let heads = ["<|open|>argument key=\"".to_owned()];
+        let reopens = |value| reopens(value, "<|close|>argument<|sep|>", &heads);
+        assert!(reopens("/<|close|>argument<|sep|>no<|open|>argument key=\"path\"<|sep|>/tmp"));
+        assert!(!reopens("see <|open|>argument key=\"path\"<|sep|>/tmp<|close|>argument<|sep|> there"));
+        assert!(!reopens("/<|close|>argument<|sep|>no"));
     }
 
     #[test]

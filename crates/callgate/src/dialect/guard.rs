@@ -49,7 +49,7 @@ impl Guard {
             GuardKind::Value { closer, followers } => {
                 let value = &rendered[self.range.clone()];
                 let slip = || {
-                    let is_loose = loose_end(record, value) || balance::reopens(value, closer.trim());
+                    let is_loose = loose_end(record, value) || balance::reopens(value, closer.trim(), &[]);
                     is_loose.then_some(self.range.start)
                 };
                 self.early_end(record, rendered, closer, followers).or_else(slip)
@@ -105,6 +105,7 @@ impl Guard {
 /// Whether a value holds what a reader that forgives slips could take for its end: how parameters begin, or how calls
 /// end, in any spelling.
 fn loose_end(record: &Record, value: &str) -> bool {
+    let written = value.trim_end();
     let value = loosely(value);
     let holds = |text: &str| text.len() >= 4 && value.contains(text);
     let mut ends = record.call.iter().chain(&record.close).filter_map(Template::tail).map(loosely);
@@ -124,7 +125,12 @@ fn loose_end(record: &Record, value: &str) -> bool {
         };
         holds(&format!("{closer}{closer}")) || param.tail().is_some_and(|tail| markers(tail).iter().any(ends))
     };
-    ends.any(|end| holds(&end)) || record.param.iter().any(|param| opens(param) || doubles(param))
+    // What closes the call or its section closes nothing in the value.
+    let tails = record.call.iter().chain(&record.close).filter_map(Template::tail);
+    let mut last = tails.flat_map(markers).filter(|mark| mark.len() >= 4 && mark.starts_with(['<', '[']));
+    ends.any(|end| holds(&end))
+        || last.any(|mark| written.ends_with(mark) && !balance::is_opened(written, mark))
+        || record.param.iter().any(|param| opens(param) || doubles(param))
 }
 
 /// A text in the form in which all its spellings are the same.

@@ -183,6 +183,13 @@ impl Record {
             .any(|literal| literal.contains(marker))
     }
 
+    /// Whether this marker opens thoughts of its own: a call ends no thought of another family.
+    pub(crate) fn thinks_behind(&self, marker: &str) -> bool {
+        let mut heads = self.reasoning.iter().map(|template| template.head().trim());
+        // What is repeated in the end of a tag may be absent.
+        heads.any(|head| marker.strip_prefix(head).is_some_and(|rest| matches!(rest, "" | ">")))
+    }
+
     /// Whether something that it reads is plain text, up to a closer that only looking for it finds.
     pub(crate) fn has_text_values(&self) -> bool {
         !self.param.is_empty() || self.call.iter().any(|call| call.has(Slot::Code))

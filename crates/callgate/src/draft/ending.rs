@@ -88,12 +88,16 @@ impl Draft {
     }
 
     /// The frame ends at `at`, with its JSON unfinished: it is closed there, or broken. Before the end of the call itself,
-    /// arguments may have been left out.
-    pub(crate) fn close_json(&mut self, at: usize, is_own_end: bool) {
+    /// arguments may have been left out; where only another call shows that it ends, more of them may have been coming.
+    pub(crate) fn close_json(&mut self, at: usize, is_own_end: bool, is_given_up: bool) {
         let DraftBody::Json { reader, object, .. } = &mut self.body else { return };
         let ended = reader.finish();
         let is_blank = ended == End::Blank && !*object && is_own_end;
-        if matches!(ended, End::Whole | End::Failed) || is_blank || reader.close() {
+        if matches!(ended, End::Whole | End::Failed) || is_blank {
+            return;
+        }
+        if reader.close() {
+            self.guessed_end = is_given_up.then_some(at).or(self.guessed_end);
             return;
         }
         let code = if ended == End::CutOff { Code::Truncated } else { Code::BadJson };

@@ -1,12 +1,13 @@
 //! Drafts: an attempt while it is being read, from its first marker to the arguments as JSON text.
 
+pub(crate) mod attributes;
 mod claims;
 mod code;
 pub(crate) mod ending;
 pub(crate) mod lines;
 pub(crate) mod members;
 pub(crate) mod params;
-mod shown;
+pub(crate) mod shown;
 mod synonyms;
 
 use std::sync::Arc;

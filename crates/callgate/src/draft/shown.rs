@@ -4,6 +4,19 @@ use super::{Draft, DraftBody};
 use crate::dialect::{Repeats, balance, turn};
 use crate::finding::{Code, Finding, Span};
 
+/// What calls and parameters of a format begin with, as text and as strings of JSON show it, where values are text.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Heads {
+    /// Of parameters, up to their key.
+    pub(crate) params: Vec<String>,
+    /// Of sections and calls, up to their parameters.
+    pub(crate) calls: Vec<String>,
+    /// Whether calls begin with a tag that has the name of the tool.
+    pub(crate) named: bool,
+    /// What closes calls and what is around them, one by one.
+    pub(crate) ends: Vec<String>,
+}
+
 impl Draft {
     /// Whether the value that is being read ends with one of these markers, white space aside.
     pub(crate) fn value_ends_with(&self, markers: &[String], repeats: Repeats<'_>) -> bool {
@@ -12,8 +25,64 @@ impl Draft {
         markers.iter().any(|marker| end.ends_with(&self.filled(marker, repeats)))
     }
 
+    /// Whether the value that is being read ends with one of these markers, which close calls, and nothing in it opens what
+    /// that would close.
+    pub(crate) fn value_ends_call(&self, markers: &[String], repeats: Repeats<'_>) -> bool {
+        let DraftBody::Params(params) = &self.body else { return false };
+        let value = params.value_so_far();
+        let mut markers = markers.iter().map(|marker| self.filled(marker, repeats));
+        value.ends_with(['>', ']'])
+            && markers.any(|marker| value.ends_with(&marker) && !balance::is_opened(&value, &marker))
+    }
+
+    /// Whether the value that is being read shows how a call of its own format begins, and opens more parameters than it closes:
+    /// its closer may be one of theirs. Where it only opens a parameter, that is noted.
+    pub(crate) fn value_shows_call(
+        &mut self,
+        heads: &Heads,
+        closers: &[String],
+        repeats: Repeats<'_>,
+        span: Span,
+        knows: impl Fn(&str) -> bool,
+    ) -> bool {
+        let DraftBody::Params(params) = &self.body else { return false };
+        let value = params.value_so_far();
+        let count = |marks: &[String]| {
+            marks.iter().map(|mark| value.matches(mark.as_str()).count()).max().unwrap_or_default()
+        };
+        let closers: Vec<String> = closers.iter().map(|closer| self.filled(closer, repeats)).collect();
+        let leaves_head = count(&heads.params) > count(&closers);
+        if !leaves_head && !closers.iter().any(|closer| balance::leaves_open(&value, closer, true)) {
+            return false;
+        }
+        if heads.calls.iter().any(|head| value.contains(head.as_str()))
+            || heads.named && balance::opens_any(&value, knows)
+        {
+            return true;
+        }
+        if leaves_head {
+            self.note_stray("a value opens a parameter of its own format, and may be two values", span);
+        }
+        false
+    }
+
+    /// Whether the value that is being read, whose closer is missing, holds what a value does not go on behind: the end of
+    /// a turn, or a tag of calls of any family.
+    pub(crate) fn value_swallows(&self) -> bool {
+        let DraftBody::Params(params) = &self.body else { return false };
+        self.value_ends_turn() || balance::opens_any(&params.value_so_far(), turn::names_call)
+    }
+
+    fn note_stray(&mut self, message: &'static str, span: Span) {
+        let mut note = Finding::new(Code::StrayMarker).at(span).message(message);
+        note.help =
+            "If it is one value, nothing need be done; otherwise write each parameter between its own tags."
+                .into();
+        self.notes.push(note);
+    }
+
     /// A closer with what it repeats.
-    pub(super) fn filled(&self, closer: &str, repeats: Repeats<'_>) -> String {
+    pub(crate) fn filled(&self, closer: &str, repeats: Repeats<'_>) -> String {
         repeats.fill(closer, self.name.as_deref().unwrap_or_default())
     }
 
@@ -29,8 +98,8 @@ impl Draft {
         &mut self,
         closers: &[String],
         repeats: Repeats<'_>,
-        lacks_closer: bool,
-        with_slips: bool,
+        (lacks_closer, with_slips): (bool, bool),
+        heads: &Heads,
         span: Span,
     ) -> bool {
         let DraftBody::Params(params) = &self.body else { return false };
@@ -40,16 +109,14 @@ impl Draft {
         }
         let closers: Vec<String> = closers.iter().map(|closer| self.filled(closer, repeats)).collect();
         let is_loose = |closer: &String| {
-            balance::reopens(&value, closer) || balance::leaves_open(&value, closer, with_slips)
+            balance::reopens(&value, closer, &heads.params)
+                || balance::leaves_open(&value, closer, with_slips)
         };
         if closers.iter().any(is_loose) || lacks_closer && balance::ends_in_stray_tag(&value, &closers) {
             return true;
         }
-        if closers.iter().any(|closer| balance::unopened(&value, closer).is_some()) {
-            let message = "a value holds the tag that ends it, and may be two values";
-            let mut note = Finding::new(Code::StrayMarker).at(span).message(message);
-            note.help = "If it is one value, nothing need be done; otherwise write each parameter between its own tags.".into();
-            self.notes.push(note);
+        if closers.iter().any(|closer| balance::unopened(&value, closer, &heads.params).is_some()) {
+            self.note_stray("a value holds the tag that ends it, and may be two values", span);
         }
         false
     }

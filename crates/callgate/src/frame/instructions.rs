@@ -10,6 +10,7 @@ use super::threads::Thread;
 use crate::bytes::ByteSet;
 use crate::dialect::Slot;
 use crate::draft::lines::LineMarks;
+use crate::draft::shown::Heads;
 
 /// The shortest literal that says by itself what it is.
 pub(crate) const SHORTEST_SIGN: usize = 4;
@@ -216,6 +217,8 @@ pub(crate) struct Frame {
     pub(crate) value_marks: Vec<String>,
     /// The closers of values.
     pub(crate) value_closers: Vec<String>,
+    /// What its parameters and calls begin with, which no value goes on behind.
+    pub(crate) heads: Heads,
     /// The markers with which its calls begin, as a string of JSON shows them, where values are text.
     pub(crate) shown_openers: Vec<String>,
     /// How elements inside of values begin, where a value can hold them.

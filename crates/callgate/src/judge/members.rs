@@ -25,11 +25,27 @@ pub(super) fn judge_members(
     let is_dangerous = name.is_some_and(|name| rules.is_dangerous(name));
     if rules.policy.members == Members::Reject || is_dangerous {
         findings.push(say(Code::UnknownMember, "which its format does not have"));
+    } else if defines_tool(attempt) {
+        findings.push(say(Code::Ambiguous, "as the definition of a tool has, which is no call"));
     } else if attempt.strangers.iter().any(|member| may_be_argument(rules, attempt, name, member)) {
         findings.push(say(Code::Ambiguous, "which may belong to its arguments"));
     } else {
         notes.push(say(Code::IgnoredMember, "which its format does not have; the call is read without"));
     }
+}
+
+/// Whether the object looks like the definition of a tool, of which its list has many: it says what the tool does, and in the
+/// place of arguments stands nothing, or a schema.
+fn defines_tool(attempt: &Attempt) -> bool {
+    let is_schema = || match &attempt.arguments {
+        Arguments::Json(text) => {
+            let mut keys =
+                attempt.tape.children(0).filter_map(|child| attempt.tape.key(text, child)).peekable();
+            keys.peek().is_none() || keys.any(|key| key == "properties")
+        }
+        Arguments::Blank | Arguments::Broken => true,
+    };
+    attempt.strangers.iter().any(|member| member == "description") && is_schema()
 }
 
 /// Whether a member beside the arguments may be one of them, or all of them: its name is that of an argument that was not

@@ -19,7 +19,8 @@ impl Emitter<'_, '_> {
     pub(crate) fn finish(&mut self, rules: &Rules, reason: FinishReason) {
         self.flush_markup();
         self.resolve(Pending::Inline, true);
-        self.resolve(Pending::Thought, true);
+        // What was cut off in a thought may have gone on with its end.
+        self.resolve(Pending::Thought, !reason.is_cut());
         let alone = self.only_fence_is_queued();
         self.resolve(Pending::Sole, alone);
         self.ledger.end_rest();

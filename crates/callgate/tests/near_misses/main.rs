@@ -7,6 +7,7 @@
 mod classes;
 mod cut;
 mod damage;
+mod given_up;
 #[path = "../support/mod.rs"]
 mod support;
 mod values;

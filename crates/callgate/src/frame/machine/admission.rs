@@ -173,7 +173,7 @@ impl AroundFrames {
             if policy.reasoning == Quote::Live {
                 return Admission::Live;
             }
-            return if record.ends_thought {
+            return if record.ends_thought && record.thinks_behind(&context.marker) {
                 Admission::Pending(Pending::Thought)
             } else if context.may_lack_closer && context.record == frame.record {
                 Admission::Live

@@ -7,6 +7,7 @@ use super::Machine;
 use super::around::{AroundFrames, StrayClosers};
 use super::literals::Resync;
 use crate::finding::{Code, Finding, Span};
+use crate::json::Syntax;
 use crate::ledger::Emitter;
 
 /// How many closers of earlier calls are looked for behind a call.
@@ -26,6 +27,8 @@ pub(super) struct MoreArguments {
     has_left_line: bool,
     /// Whether a bracket that ends a list of calls stood, so that only more arguments as the format writes them count.
     is_section_over: bool,
+    /// Whether calls are written as code.
+    is_code: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -61,6 +64,10 @@ impl MoreArguments {
             }
             BehindPlace::Before if matches!(c, '}' | ']' | ')') => BehindPlace::Before,
             BehindPlace::Before if c == ',' => BehindPlace::Comma,
+            // In code the call is a part of what goes on.
+            BehindPlace::Before if self.is_code && !matches!(c, ';' | '#' | '<' | '`') => {
+                return Some(!self.has_left_line && !self.is_section_over);
+            }
             // What was meant for a string or is computed with the object.
             BehindPlace::Before if matches!(c, '+' | '%' | '&' | '|' | '"') => {
                 return Some(!self.has_left_line && !self.is_section_over);
@@ -103,7 +110,8 @@ impl AroundFrames {
         self.more_arguments = decided.is_none().then_some(more);
         let (at, _) = decided.filter(|(_, go_on)| *go_on)?;
         if more.object.is_none() {
-            out.revoke_last(more_arguments(start + at));
+            let is_more = !matches!(more.place, BehindPlace::Before);
+            out.revoke_last(if is_more { more_arguments(start + at) } else { goes_on(start + at) });
         }
         more.object.map(|object| (at, nameless(Span::new(object, start + at))))
     }
@@ -112,6 +120,12 @@ impl AroundFrames {
 /// The finding for a call whose arguments go on behind its end, as seen here.
 pub(super) fn more_arguments(at: usize) -> Finding {
     let message = "the arguments go on behind the end of the call, which was closed too early";
+    Finding::new(Code::Malformed).at(Span::new(at, at + 1)).message(message)
+}
+
+/// The finding for a call that is a part of something, which goes on here.
+fn goes_on(at: usize) -> Finding {
+    let message = "what the call stands in goes on behind it, so that it is no call by itself";
     Finding::new(Code::Malformed).at(Span::new(at, at + 1)).message(message)
 }
 
@@ -132,11 +146,12 @@ impl Machine {
         around.behind_call = true;
         let written = self.held.text.trim_end();
         let is_closed = frame.end_marks.iter().any(|mark| written.ends_with(mark.as_str()));
-        let section = &gate.rules.dialects[frame.record].record.close;
-        let mut ends = section.iter().filter_map(|close| close.literals().last().map(str::trim));
+        let record = &gate.rules.dialects[frame.record].record;
+        let mut ends = record.close.iter().filter_map(|close| close.literals().last().map(str::trim));
         let is_section_over = ends.any(|end| !end.is_empty() && written.ends_with(end));
-        around.more_arguments =
-            (!is_closed).then(|| MoreArguments { is_section_over, ..MoreArguments::default() });
+        let is_code = record.syntax == Syntax::Kwargs;
+        let more = MoreArguments { is_section_over, is_code, ..MoreArguments::default() };
+        around.more_arguments = (!is_closed).then_some(more);
         let earlier = around.first_valued.filter(|first| *first != frame.record);
         if frame.closers.is_empty() && earlier.is_none() {
             self.around.stray_closers = self.closers_behind_json(gate, frame, is_closed);

@@ -4,6 +4,7 @@ use super::super::Compiled;
 use crate::attempt::Arguments;
 use crate::bytes::character_start;
 use crate::dialect::{Repeats, turn};
+use crate::draft::attributes::note_attributes;
 use crate::draft::ending::Source;
 use crate::draft::lines::{LineReader, Progress};
 use crate::draft::{Draft, DraftBody};
@@ -109,6 +110,7 @@ impl Machine {
             out.revoke_last(more_arguments(draft.start));
         }
         let (mut attempt, reader) = draft.finish(Source::Frame { record, end, closed, unmarked });
+        note_attributes(&mut attempt, record);
         if let Arguments::Json(arguments) = &attempt.arguments {
             attempt.shows_call = frame.shown_openers.iter().any(|opener| arguments.contains(opener));
         }

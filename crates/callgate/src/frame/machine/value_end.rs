@@ -51,7 +51,9 @@ impl Look {
             }
             if thread.skipped {
                 let ends = ends_without_closer(gate, inside, scratch, thread, at_end_of_input);
-                if ends && is_doubtful(gate, inside, thread) {
+                if ends
+                    && (self.is_given_up(gate, inside, scratch, thread) || is_doubtful(gate, inside, thread))
+                {
                     inside.draft.suspect_end(self.start);
                     return false;
                 }
@@ -62,6 +64,14 @@ impl Look {
                 || thread.literals >= 1 && (thread.is_done(&gate.program) || at_end_of_input)
         };
         self.threads.iter().find(|thread| ends(thread)).copied()
+    }
+
+    /// Whether only another call ends the body, and no closer of its own: it was given up, or shows that call.
+    fn is_given_up(&self, gate: &Compiled, inside: &Inside, scratch: &Scratch, thread: &Thread) -> bool {
+        let repeats = scratch.repeats(&inside.first);
+        let text = self.text.trim_start();
+        let closes = |mark: &String| text.starts_with(&inside.draft.filled(mark, repeats));
+        thread.calls > inside.first.calls && !gate.program.frame_of(thread).end_marks.iter().any(closes)
     }
 }
 
@@ -114,8 +124,10 @@ fn is_new_key(gate: &Compiled, draft: &mut Draft, scratch: &Scratch, thread: &Th
 /// Whether nothing but the place tells that a value without its closer has ended: no list says which tools there are, and
 /// what comes next stands in the middle of a line.
 fn is_doubtful(gate: &Compiled, inside: &Inside, thread: &Thread) -> bool {
-    let begins_more = begins_value(gate, thread) || thread.calls > inside.first.calls;
-    gate.rules.registry.is_none() && thread.unclosed && begins_more && !inside.draft.is_at_line_start()
+    gate.rules.registry.is_none()
+        && thread.unclosed
+        && begins_value(gate, thread)
+        && !inside.draft.is_at_line_start()
 }
 
 /// The threads that look for an element inside the value, where one may begin here.
@@ -343,7 +355,9 @@ impl Machine {
             self.hold_elements(gate, &mut inside, &mut look, &element);
         } else if matches!(draft.body, DraftBody::Json { .. }) {
             let is_own_end = ending.is_some_and(|thread| !thread.skipped && !thread.owes_closer);
-            draft.close_json(start, is_own_end);
+            let is_given_up =
+                ending.is_some_and(|thread| look.is_given_up(gate, &inside, &self.scratch, &thread));
+            inside.draft.close_json(start, is_own_end, is_given_up);
         } else {
             let repeats = self.scratch.repeats(&inside.first);
             let frame = gate.program.frame_of(&inside.first);
@@ -357,12 +371,24 @@ impl Machine {
             let is_data = look.text.starts_with(CDATA_END);
             let span = Span::new(draft.body_start.unwrap_or(start).min(start), start);
             let (closers, with_slips) = (&frame.value_closers, look.forgiving);
-            if !is_data && draft.value_is_unbalanced(closers, repeats, lacks_closer, with_slips, span) {
+            let knows = |name: &str| gate.rules.registry.is_none() || gate.rules.meant(name).is_some();
+            let shows_call = !is_data && draft.value_shows_call(&frame.heads, closers, repeats, span, knows);
+            if shows_call
+                || !is_data
+                    && draft.value_is_unbalanced(
+                        closers,
+                        repeats,
+                        (lacks_closer, with_slips),
+                        &frame.heads,
+                        span,
+                    )
+            {
                 draft.suspect_end(start);
                 out.revoke_unclosed(Finding::new(Code::SuspectValueEnd).at(Span::new(start, start)));
             }
             if !is_data && draft.value_ends_with(&frame.value_marks, repeats)
-                || lacks_closer && draft.value_holds(&frame.closers, repeats)
+                || !is_data && draft.value_ends_call(&frame.heads.ends, repeats)
+                || lacks_closer && (draft.value_holds(&frame.closers, repeats) || draft.value_swallows())
             {
                 draft.suspect_end(start);
             }

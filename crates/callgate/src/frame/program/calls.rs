@@ -1,5 +1,6 @@
 //! Frames of calls: a section around them, the calls themselves, and what stands between two of them.
 
+use super::heads::{heads, in_json};
 use super::starts::first_token;
 use super::template::opens_fence;
 use super::{ActiveDialect, BodyPlace, Compiler, FrameKind, Mark, Nested, Op, Pc, SHORTEST_SIGN, Slip};
@@ -121,8 +122,9 @@ impl Compiler {
             frame.value_marks = value_marks(&frame.closers);
             frame.value_closers = frame.closers.clone();
             frame.closers.extend(frame.call_ends.iter().cloned());
-            let shown = |mark: String| mark.replace('\\', "\\\\").replace('"', "\\\"");
-            frame.shown_openers = value_marks(&frame.openers).into_iter().map(shown).collect();
+            frame.shown_openers = value_marks(&frame.openers).iter().map(|mark| in_json(mark)).collect();
+            let ends: Vec<&String> = frame.call_ends.iter().chain(&frame.ends).collect();
+            frame.heads = heads(record, &ends);
         }
     }
 
@@ -306,7 +308,7 @@ fn header_without_token(call: &Template) -> Option<Template> {
 }
 
 /// A literal and its other spellings, without the white space around them.
-fn spellings(record: &Record, literal: &str) -> Vec<String> {
+pub(super) fn spellings(record: &Record, literal: &str) -> Vec<String> {
     let mut all = vec![literal.to_owned()];
     for (key, others) in &record.also {
         if key.trim() == literal {

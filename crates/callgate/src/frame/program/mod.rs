@@ -6,6 +6,7 @@
 mod attributes;
 mod calls;
 mod closers;
+mod heads;
 mod literal;
 mod starts;
 mod template;
@@ -15,6 +16,7 @@ use std::sync::Arc;
 use crate::bytes::ByteSet;
 use crate::dialect::{Part, Record, Template, turn};
 use crate::draft::lines::LineMarks;
+use crate::draft::shown::Heads;
 use crate::policy::Special;
 use crate::rules::ActiveDialect;
 
@@ -316,6 +318,7 @@ impl Compiler {
             value_marks: Vec::new(),
             value_closers: Vec::new(),
             shown_openers: Vec::new(),
+            heads: Heads::default(),
             ends: Vec::new(),
             openers: Vec::new(),
         };

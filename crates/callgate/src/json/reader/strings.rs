@@ -220,7 +220,8 @@ impl Reader {
             return;
         }
         let content = &self.output.text[open.start + 1..self.output.text.len() - 1];
-        if open.formatted && content.contains('{') {
+        let is_template = open.style == Style::Backtick && content.contains("${");
+        if is_template || open.formatted && content.contains('{') {
             let message = "what stands in braces is computed: write the text itself";
             self.fail(Code::RepairRefused, open.begins, message);
         } else if open.doubts.has_quotes() && is_computed(content, open.style) {

@@ -1,0 +1,69 @@
+//! Attributes of the tag that names the tool of a call: which of them the format does not have.
+
+use super::members::{ENVELOPE, STRANGERS};
+use crate::attempt::{Attempt, Name, shortened};
+use crate::dialect::{Part, Record};
+use crate::finding::{Code, Finding};
+use crate::json::RepairCode;
+
+/// Notes the attributes that the format does not have, which may have been meant for arguments, as members of an object may.
+/// One that it has and that stands twice names two tools.
+pub(crate) fn note_attributes(attempt: &mut Attempt, record: &Record) {
+    let has_slip = attempt.repairs.iter().any(|repair| repair.code == RepairCode::AttributeForm);
+    let Name::Written(name) = &attempt.name else { return };
+    if !has_slip {
+        return;
+    }
+    let Some(at) = attempt.raw.find(name.as_str()) else { return };
+    let start = attempt.raw[..at].rfind('<').unwrap_or(0);
+    let end = attempt.raw[at..].find('>').map_or(attempt.raw.len(), |end| at + end);
+    let literals = record.call.iter().flat_map(|call| &call.parts).filter_map(|part| match part {
+        Part::Literal(literal) => Some(literal.as_str()),
+        Part::Slot(_) => None,
+    });
+    let known: Vec<&str> = literals.flat_map(attributes).collect();
+    let mut seen: Vec<&str> = Vec::new();
+    let mut is_doubled = false;
+    for attribute in attributes(&attempt.raw[start..end]) {
+        is_doubled |= known.contains(&attribute) && seen.contains(&attribute);
+        seen.push(attribute);
+    }
+    let unknown = seen.iter().filter(|one| !known.contains(one) && !ENVELOPE.contains(one));
+    attempt.strangers.extend(unknown.take(STRANGERS).map(|one| shortened(one)));
+    if is_doubled {
+        let message = "an attribute of the call stands twice, so that nobody can tell which is meant";
+        attempt.findings.push(Finding::new(Code::Ambiguous).message(message));
+    }
+}
+
+/// The names before the equals signs of a tag, outside of quotes.
+fn attributes(tag: &str) -> impl Iterator<Item = &str> {
+    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | ':' | '.');
+    let mut quote = None;
+    tag.char_indices().filter_map(move |(at, c)| {
+        match quote {
+            Some(open) if c == open => quote = None,
+            None if matches!(c, '"' | '\'') => quote = Some(c),
+            None if c == '=' => {
+                let before = tag[..at].trim_end();
+                let name = &before[before.rfind(|c| !is_name(c)).map_or(0, |at| at + 1)..];
+                return Some(name).filter(|name| !name.is_empty());
+            }
+            _ => {}
+        }
+        None
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::attributes;
+
+    #[test]
+    fn attributes_stand_before_equals_signs() {
+        let all = |tag| attributes(tag).collect::<Vec<_>>();
+        assert_eq!(all("<invoke name=\"a=b\" limit = '5' id=x>"), ["name", "limit", "id"]);
+        assert_eq!(all("<invoke name=\""), ["name"]);
+        assert_eq!(all("<function=look>"), ["function"]);
+    }
+}
