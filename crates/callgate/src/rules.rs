@@ -86,6 +86,12 @@ impl Rules {
         found.next().is_none().then_some(name)
     }
 
+    /// A name without what it may have been mangled with.
+    pub(crate) fn plain_name<'n>(&'n self, name: &'n str, record: &Record) -> &'n str {
+        let name = without_layout(name);
+        self.unmangled(name, Some(record)).unwrap_or_else(|| without_namespace(name))
+    }
+
     /// Whether nothing may be guessed about a call of this name.
     pub(crate) fn is_dangerous(&self, name: &str) -> bool {
         self.policy.dangerous == Dangerous::All || self.tool(name).is_some_and(|tool| tool.tool.dangerous)

@@ -74,7 +74,7 @@ pub(super) const KEYS: &[&str] = &[
 
 const DEFAULT_OBJECT: &str = r#"{"name": "{name}", "arguments": {arguments}}"#;
 const DEFAULT_TEXT: &str = "{text}";
-const DEFAULT_REASONING: &str = "<think>\n{text}\n</think>\n\n";
+pub(super) const DEFAULT_REASONING: &str = "<think>\n{text}\n</think>\n\n";
 
 impl Record {
     /// Reads the text of a dialect file: one or more `[name]` tables.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::load::DEFAULT_REASONING;
 use super::shape::Shape;
 use super::template::{Slot, Template};
 use crate::json::Syntax;
@@ -183,11 +184,12 @@ impl Record {
             .any(|literal| literal.contains(marker))
     }
 
-    /// Whether this marker opens thoughts of its own: a call ends no thought of another family.
+    /// Whether this marker opens thoughts of its own, or those of all: a call ends no thought of another family.
     pub(crate) fn thinks_behind(&self, marker: &str) -> bool {
         let mut heads = self.reasoning.iter().map(|template| template.head().trim());
         // What is repeated in the end of a tag may be absent.
         heads.any(|head| marker.strip_prefix(head).is_some_and(|rest| matches!(rest, "" | ">")))
+            || DEFAULT_REASONING.split_once('\n').is_some_and(|(head, _)| head == marker)
     }
 
     /// Whether something that it reads is plain text, up to a closer that only looking for it finds.

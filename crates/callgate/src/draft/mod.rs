@@ -219,16 +219,10 @@ impl Draft {
             || self.body_in_doubt().is_some_and(|body| body.contains("\\\""))
     }
 
-    /// Whether the JSON is in the middle of a string.
-    pub(crate) fn ends_in_string(&self) -> bool {
-        matches!(&self.body, DraftBody::Json { reader, .. } if reader.in_string())
-    }
-
-    /// Whether one of these markers stands in the body.
+    /// Whether one of these markers stands in the JSON, which is kept whole where the frame is not.
     pub(crate) fn shows_any(&self, markers: &[String]) -> bool {
-        let at = self.body_start.map_or(0, |start| start - self.start);
-        let body = self.raw.get(at..).unwrap_or_default();
-        markers.iter().any(|marker| body.contains(marker))
+        let DraftBody::Json { reader, .. } = &self.body else { return false };
+        markers.iter().any(|marker| reader.text().contains(marker.as_str()))
     }
 
     pub(crate) fn repaired(&mut self, code: RepairCode, start: usize, end: usize) {

@@ -6,7 +6,7 @@ use crate::finding::{Code, Finding, Span};
 
 /// What calls and parameters of a format begin with, as text and as strings of JSON show it, where values are text.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Heads {
+pub(crate) struct OwnHeads {
     /// Of parameters, up to their key.
     pub(crate) params: Vec<String>,
     /// Of sections and calls, up to their parameters.
@@ -39,7 +39,7 @@ impl Draft {
     /// its closer may be one of theirs. Where it only opens a parameter, that is noted.
     pub(crate) fn value_shows_call(
         &mut self,
-        heads: &Heads,
+        heads: &OwnHeads,
         closers: &[String],
         repeats: Repeats<'_>,
         span: Span,
@@ -99,7 +99,7 @@ impl Draft {
         closers: &[String],
         repeats: Repeats<'_>,
         (lacks_closer, with_slips): (bool, bool),
-        heads: &Heads,
+        heads: &OwnHeads,
         span: Span,
     ) -> bool {
         let DraftBody::Params(params) = &self.body else { return false };

@@ -10,7 +10,7 @@ use super::threads::Thread;
 use crate::bytes::ByteSet;
 use crate::dialect::Slot;
 use crate::draft::lines::LineMarks;
-use crate::draft::shown::Heads;
+use crate::draft::shown::OwnHeads;
 
 /// The shortest literal that says by itself what it is.
 pub(crate) const SHORTEST_SIGN: usize = 4;
@@ -218,7 +218,7 @@ pub(crate) struct Frame {
     /// The closers of values.
     pub(crate) value_closers: Vec<String>,
     /// What its parameters and calls begin with, which no value goes on behind.
-    pub(crate) heads: Heads,
+    pub(crate) heads: OwnHeads,
     /// The markers with which its calls begin, as a string of JSON shows them, where values are text.
     pub(crate) shown_openers: Vec<String>,
     /// How elements inside of values begin, where a value can hold them.

@@ -71,6 +71,8 @@ pub(crate) struct Thread {
     pub(crate) unclosed: bool,
     /// Whether what it left out must still be made up for by a closer that is there.
     pub(crate) owes_closer: bool,
+    /// Whether it has read two names of one call, which differ.
+    pub(crate) is_renamed: bool,
     /// What it has read since the last body that the format does not write.
     pub(crate) slips: Slips,
     /// Whether a line break that the format needs was missing.
@@ -128,6 +130,7 @@ impl Thread {
             skipped: false,
             unclosed: false,
             owes_closer: false,
+            is_renamed: false,
             slips: Slips::default(),
             malformed: false,
             opened: false,
@@ -184,6 +187,7 @@ impl Thread {
             Mark::Opened => self.opened = true,
             Mark::CallStart => {
                 self.name = None;
+                self.is_renamed = false;
                 self.key = None;
                 self.id = None;
                 self.index = None;

@@ -7,14 +7,16 @@ use crate::event::{Coercion, CoercionCode};
 use crate::finding::{Code, Finding};
 use crate::json::{RepairCode, Safety};
 
-/// Repairs that decide where a string ends: a guess of theirs may have made a member out of its text.
-const ENDS_OF_STRINGS: [RepairCode; 6] = [
+/// Repairs that decide where a string ends, or what stands behind one: a guess of theirs may have made a member out of its text.
+const ENDS_OF_STRINGS: [RepairCode; 8] = [
     RepairCode::UnescapedQuote,
     RepairCode::MissingQuote,
     RepairCode::UnclosedString,
     RepairCode::SwappedQuote,
     RepairCode::DoubledQuote,
     RepairCode::UnquotedKey,
+    RepairCode::MissingComma,
+    RepairCode::MissingColon,
 ];
 
 /// Why these arguments cannot be what was meant, if that is so: policies drop arguments that no tool has, and keep the last of

@@ -100,6 +100,28 @@ fn an_attribute_that_may_be_an_argument_or_a_name_is_not_left_out() {
     }
 }
 
+/// A format that names the tool in two places names one tool (ruling 44).
+#[test]
+fn a_call_that_names_two_tools_is_none() {
+    let (mut tried, mut faults) = (0, Vec::new());
+    for record in Record::builtin() {
+        let Some(text) = rendered(record, &[("read", r#"{"path": "a"}"#)]) else { continue };
+        let names: Vec<usize> = text.match_indices("read").map(|(at, _)| at).collect();
+        let [first, second] = names[..] else { continue };
+        for at in [first, second] {
+            let text = format!("{}list{}", &text[..at], &text[at + "read".len()..]);
+            for name in ["strict", "standard", "lenient"] {
+                tried += 1;
+                if let Some(call) = gate(name, record).parse(&text).calls.first() {
+                    faults.push(format!("{}, {name}: {text:?}: {}", record.name, call.name));
+                }
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+    assert!(tried > 10, "only {tried} were tried");
+}
+
 /// An entry of the list of tools, said once more, is no call.
 #[test]
 fn the_definition_of_a_tool_is_no_call() {

@@ -1,7 +1,7 @@
 //! Ends: of calls, of frames, and of the input.
 
 use super::super::Compiled;
-use crate::attempt::Arguments;
+use crate::attempt::{Arguments, Name};
 use crate::bytes::character_start;
 use crate::dialect::{Repeats, turn};
 use crate::draft::attributes::note_attributes;
@@ -75,6 +75,9 @@ impl Machine {
             draft.findings.push(Finding::new(Code::Malformed).at(span).message(message));
         }
         let is_object = matches!(draft.body, DraftBody::Json { object: true, .. });
+        if is_own && thread.is_renamed {
+            draft.findings.push(two_names(span));
+        }
         if draft.name.is_none() && is_own && !is_object {
             draft.name = thread.name.map(|name| self.scratch.get(name).to_owned());
         }
@@ -111,6 +114,12 @@ impl Machine {
         }
         let (mut attempt, reader) = draft.finish(Source::Frame { record, end, closed, unmarked });
         note_attributes(&mut attempt, record);
+        let header = thread.name.filter(|_| is_own && is_object).map(|name| self.scratch.get(name));
+        if let (Some(header), Name::Written(name)) = (header, &attempt.name)
+            && gate.rules.plain_name(header, record) != gate.rules.plain_name(name, record)
+        {
+            attempt.findings.push(two_names(span));
+        }
         if let Arguments::Json(arguments) = &attempt.arguments {
             attempt.shows_call = frame.shown_openers.iter().any(|opener| arguments.contains(opener));
         }
@@ -446,11 +455,10 @@ impl Machine {
             }
         }
         inside.show(gate, out);
-        let is_string = inside.draft.ends_in_string();
         inside.draft.end_json(&gate.rules, reason, self.position, Some(Lacks::Rest));
         let frame = gate.program.frame_of(&inside.first);
-        if is_string && inside.draft.shows_any(&frame.end_marks) {
-            // The string has lost its end, and so what stands in it is not what was meant.
+        if inside.draft.shows_any(&frame.end_marks) {
+            // A string has lost its end, and so what stands in it is not what was meant.
             inside.draft.suspect_end(self.position);
         }
         inside.show(gate, out);
@@ -536,6 +544,11 @@ impl Machine {
         }
         self.abandon(gate, draft, &thread, out)
     }
+}
+
+/// The finding for a call whose markup names one tool and then another.
+fn two_names(span: Span) -> Finding {
+    Finding::new(Code::Ambiguous).at(span).message("the call names two tools, so neither was run")
 }
 
 /// Ends program text where the response does: line breaks behind it are layout, and in a code fence the line that closes

@@ -370,24 +370,25 @@ impl Machine {
             // In CDATA a marker is data.
             let is_data = look.text.starts_with(CDATA_END);
             let span = Span::new(draft.body_start.unwrap_or(start).min(start), start);
-            let (closers, with_slips) = (&frame.value_closers, look.forgiving);
+            let (closers, heads) = (&frame.value_closers, &frame.heads);
+            // A closer that was left out may be missing in part: what is there belongs to the next one.
+            let is_closer =
+                |closer: &String| look.text.trim_start().starts_with(&draft.filled(closer, repeats));
+            let is_partly = ending.is_some_and(|thread| thread.skipped) && !closers.iter().any(is_closer);
+            let slips = (lacks_closer || is_partly, look.forgiving);
             let knows = |name: &str| gate.rules.registry.is_none() || gate.rules.meant(name).is_some();
-            let shows_call = !is_data && draft.value_shows_call(&frame.heads, closers, repeats, span, knows);
-            if shows_call
-                || !is_data
-                    && draft.value_is_unbalanced(
-                        closers,
-                        repeats,
-                        (lacks_closer, with_slips),
-                        &frame.heads,
-                        span,
-                    )
+            if !is_data
+                && (draft.value_shows_call(heads, closers, repeats, span, knows)
+                    || draft.value_is_unbalanced(closers, repeats, slips, heads, span))
             {
                 draft.suspect_end(start);
                 out.revoke_unclosed(Finding::new(Code::SuspectValueEnd).at(Span::new(start, start)));
             }
-            if !is_data && draft.value_ends_with(&frame.value_marks, repeats)
-                || !is_data && draft.value_ends_call(&frame.heads.ends, repeats)
+            let ends_in_markup = || {
+                draft.value_ends_with(&frame.value_marks, repeats)
+                    || draft.value_ends_call(&heads.ends, repeats)
+            };
+            if !is_data && ends_in_markup()
                 || lacks_closer && (draft.value_holds(&frame.closers, repeats) || draft.value_swallows())
             {
                 draft.suspect_end(start);

@@ -3,10 +3,10 @@
 use super::SHORTEST_SIGN;
 use super::calls::spellings;
 use crate::dialect::{Part, Record, Slot};
-use crate::draft::shown::Heads;
+use crate::draft::shown::OwnHeads;
 
 /// The heads of a record whose calls and sections close with these.
-pub(super) fn heads(record: &Record, closers: &[&String]) -> Heads {
+pub(super) fn heads(record: &Record, closers: &[&String]) -> OwnHeads {
     let before_params = record.call.iter().flat_map(|call| {
         let end = call.parts.iter().position(|part| *part == Part::Slot(Slot::Params));
         &call.parts[..end.unwrap_or(0)]
@@ -17,7 +17,7 @@ pub(super) fn heads(record: &Record, closers: &[&String]) -> Heads {
         Part::Slot(_) => None,
     });
     let ends = closers.iter().flat_map(|closer| one_by_one(closer));
-    Heads {
+    OwnHeads {
         params: shown(record, record.param.iter().map(|param| param.head())),
         calls: shown(record, literals),
         ends: ends.filter(|end| end.len() >= SHORTEST_SIGN).map(str::to_owned).collect(),

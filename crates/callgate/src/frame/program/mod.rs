@@ -16,7 +16,7 @@ use std::sync::Arc;
 use crate::bytes::ByteSet;
 use crate::dialect::{Part, Record, Template, turn};
 use crate::draft::lines::LineMarks;
-use crate::draft::shown::Heads;
+use crate::draft::shown::OwnHeads;
 use crate::policy::Special;
 use crate::rules::ActiveDialect;
 
@@ -318,7 +318,7 @@ impl Compiler {
             value_marks: Vec::new(),
             value_closers: Vec::new(),
             shown_openers: Vec::new(),
-            heads: Heads::default(),
+            heads: OwnHeads::default(),
             ends: Vec::new(),
             openers: Vec::new(),
         };

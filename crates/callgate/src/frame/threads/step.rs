@@ -252,7 +252,7 @@ fn bind(program: &Program, scratch: &Scratch, thread: &mut Thread, pattern: u16,
                 return false;
             }
             // The number after the name is missing: the whole word is the name, and the judge may still know it.
-            thread.set(*slot, Words::new(run.0 + from as u32, whole));
+            set(scratch, thread, *slot, Words::new(run.0 + from as u32, whole));
             return true;
         };
         if end == 0 {
@@ -262,10 +262,17 @@ fn bind(program: &Program, scratch: &Scratch, thread: &mut Thread, pattern: u16,
         if *slot == Slot::Key && rest.contains(['“', '”']) {
             return false;
         }
-        thread.set(*slot, Words::new(run.0 + from as u32, run.0 + (from + end) as u32));
+        set(scratch, thread, *slot, Words::new(run.0 + from as u32, run.0 + (from + end) as u32));
         from += end + literal.len();
     }
     true
+}
+
+/// Binds a slot to a word, and notes a name that is another than the one before it.
+fn set(scratch: &Scratch, thread: &mut Thread, slot: Slot, words: Words) {
+    let before = thread.name.filter(|_| slot == Slot::Name);
+    thread.is_renamed |= before.is_some_and(|before| scratch.get(before) != scratch.get(words));
+    thread.set(slot, words);
 }
 
 /// Whether a byte can be part of a word. Characters beyond ASCII are judged when the word has ended.
