@@ -30,6 +30,8 @@ const ORDINARY: &[(&str, &str)] = &[
     ("callgate/src/dialect/load.rs", "python"),
     ("callgate/src/dialect/keys.rs", "python"),
     ("callgate-agent/src/config/table/policy.rs", "python"),
+    // Who speaks in prompts.
+    ("callgate/src/dialect/turn.rs", "python"),
 ];
 
 /// A Rust file, by its path below `crates`.

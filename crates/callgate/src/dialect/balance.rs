@@ -108,7 +108,9 @@ pub(crate) fn opens_any(text: &str, is_name: impl Fn(&str) -> bool) -> bool {
         let end = inner
             .find(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '-' | ':'))
             .unwrap_or(inner.len());
-        end > 0 && inner[end..].starts_with(['>', '=', ' ']) && is_name(&inner[..end])
+        end > 0
+            && inner[end..].starts_with(|c: char| ">=/".contains(c) || c.is_whitespace())
+            && is_name(&inner[..end])
     })
 }
 

@@ -2,6 +2,7 @@
 
 pub(crate) mod balance;
 mod builtin;
+pub(crate) mod call_markers;
 mod check;
 mod guard;
 mod import;

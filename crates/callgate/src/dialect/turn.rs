@@ -1,7 +1,7 @@
 //! Turns: what ends the turn of a model, how others begin to speak, which other tokens a prompt is made of, and the names
 //! of thoughts, for all dialects alike.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::LazyLock;
 
@@ -10,113 +10,111 @@ use super::spelling::markers;
 use super::template::{Part, Slot, Template, is_word_character};
 
 /// A marker after which nothing that comes is said by the model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Turn {
     /// How it is written.
-    pub(crate) marker: &'static str,
+    pub(crate) marker: String,
     /// What ends it; otherwise the response does.
-    pub(crate) closer: Option<&'static str>,
-}
-
-const fn end(marker: &'static str) -> Turn {
-    Turn { marker, closer: None }
-}
-
-const fn block(marker: &'static str, closer: &'static str) -> Turn {
-    Turn { marker, closer: Some(closer) }
+    pub(crate) closer: Option<String>,
 }
 
 /// The tokens that end a turn.
-pub(crate) const ENDS: &[Turn] = &[
-    end("<|im_end|>"),
-    end("<|eot_id|>"),
-    end("<|eom_id|>"),
-    end("<|endoftext|>"),
-    end("<|end_of_text|>"),
-    end("<|end_of_turn|>"),
-    end("<end_of_turn>"),
-    end("<｜end▁of▁sentence｜>"),
-    end("<|END_OF_TURN_TOKEN|>"),
-    end("<|role_end|>"),
-    end("<|eot|>"),
-    end("<eos>"),
-    end("<turn|>"),
-    end("<|return|>"),
-    end("<seed:eos>"),
-    end("[|endofturn|]"),
-    end("[e~["),
-    end("[EOS]"),
-    end("<|end_of_msg|>"),
-    end("<|end_of_message|>"),
-    end("<|endofturn|>"),
-    end("<|stop|>"),
-    end(STRUCK.1),
+pub(crate) const ENDS: &[&str] = &[
+    "<|im_end|>",
+    "<|eot_id|>",
+    "<|eom_id|>",
+    "<|endoftext|>",
+    "<|end_of_text|>",
+    "<|end_of_turn|>",
+    "<end_of_turn>",
+    "<｜end▁of▁sentence｜>",
+    "<|END_OF_TURN_TOKEN|>",
+    "<|role_end|>",
+    "<|eot|>",
+    "<eos>",
+    "<turn|>",
+    "<|return|>",
+    "<seed:eos>",
+    "[|endofturn|]",
+    "[e~[",
+    "[EOS]",
+    "<|end_of_msg|>",
+    "<|end_of_message|>",
+    "<|endofturn|>",
+    "<|stop|>",
+    STRUCK.1,
 ];
 
-/// How a prompt lets others speak: the user, the system, tools.
-pub(crate) const OTHERS: &[Turn] = &[
-    end("<|im_start|>user"),
-    end("<|im_start|>system"),
-    end("<|im_start|>tool"),
-    end("<|im_start|>observation"),
-    end("<|start_header_id|>user"),
-    end("<|start_header_id|>system"),
-    end("<|start_header_id|>ipython"),
-    end("<|start_header_id|>tool"),
-    end("<start_of_turn>user"),
-    end("<|start|>user"),
-    end("<|start|>system"),
-    end("<|start|>developer"),
-    end("<|start|>functions."),
-    end("<|im_user|>"),
-    end("<|im_system|>"),
-    end("<seed:bos>user"),
-    end("<seed:bos>system"),
-    end("<seed:bos>tool"),
-    end("[|user|]"),
-    end("[|system|]"),
-    end("[|tool|]"),
-    end("<|user|>"),
-    end("<|system|>"),
-    end("<｜User｜>"),
-    end("<|turn>user"),
-    end("<|header_start|>user"),
-    end("<|header_start|>system"),
-    end("<|start_of_role|>user"),
-    end("<|start_of_role|>system"),
-    end("<|start_of_role|>tool"),
-    end("<role>HUMAN</role>"),
-    end("<role>SYSTEM</role>"),
-    end("<role>OBSERVATION</role>"),
-    end("<|begin|>user"),
-    end("<|begin|>tool"),
-    end("<|message_user|>"),
-    end("<|message_tool|>"),
-    end("<|observation|>"),
-    end("<|User|>"),
-    end("<|System|>"),
-    end("<|tool|>"),
-    end("<|open|>message role=\"user\""),
-    end("<|open|>message role=\"system\""),
-    end("<|open|>message role=\"tool\""),
-    end("[SYSTEM_PROMPT]"),
-    end("[INST]"),
-    block("[TOOL_RESULTS]", "[/TOOL_RESULTS]"),
-    block("[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]"),
-    block("<|START_TOOL_RESULT|>", "<|END_TOOL_RESULT|>"),
-    block("<｜tool▁outputs▁begin｜>", "<｜tool▁outputs▁end｜>"),
-    block("<｜tool▁output▁begin｜>", "<｜tool▁output▁end｜>"),
-    block("<tool_response>", "</tool_response>"),
-    block("<tool_result>", "</tool_result>"),
-    block("<tool_results>", "</tool_results>"),
-    block("<tool_responses>", "</tool_responses>"),
-    block("<function_results>", "</function_results>"),
-    block("<function_response>", "</function_response>"),
-    block("<function_result>", "</function_result>"),
-    block("<tool_output>", "</tool_output>"),
-    block("<tool_outputs>", "</tool_outputs>"),
-    block("<|tool_response>", "<tool_response|>"),
-    block("<start_function_response>", "<end_function_response>"),
+/// Who speaks in a conversation and is not the model.
+pub(crate) const ROLES: &[&str] = &[
+    "user",
+    "human",
+    "system",
+    "developer",
+    "tool",
+    "function",
+    "observation",
+    "ipython",
+    "python",
+    "browser",
+    "environment",
+];
+
+/// How prompts begin the message of somebody: what stands before a role, and behind it.
+pub(crate) const HEADERS: &[(&str, &str)] = &[
+    ("<|im_start|>", ""),
+    ("<|start_header_id|>", ""),
+    ("<|header_start|>", ""),
+    ("<|start_of_role|>", ""),
+    ("<start_of_turn>", ""),
+    ("<|turn>", ""),
+    ("<|start|>", ""),
+    ("<|begin|>", ""),
+    ("<seed:bos>", ""),
+    ("<|START_OF_TURN_TOKEN|><|", "_TOKEN|>"),
+    ("<|open|>message role=\"", "\""),
+    ("<|im_", "|>"),
+    ("<|message_", "|>"),
+    ("<|", "|>"),
+    ("<｜", "｜>"),
+    ("[|", "|]"),
+];
+
+/// Other markers with which prompts let others speak. Tags with the role between them are written in capitals there; in other
+/// letters, any document has them.
+pub(crate) const OTHERS: &[&str] = &[
+    "<role>HUMAN</role>",
+    "<role>SYSTEM</role>",
+    "<role>OBSERVATION</role>",
+    "<role>TOOL</role>",
+    "[SYSTEM_PROMPT]",
+    "[INST]",
+];
+
+/// Tokens around the results of tools, and around their list.
+pub(crate) const RESULTS: &[(&str, &str)] = &[
+    ("[TOOL_RESULTS]", "[/TOOL_RESULTS]"),
+    ("[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]"),
+    ("<|START_TOOL_RESULT|>", "<|END_TOOL_RESULT|>"),
+    ("<｜tool▁outputs▁begin｜>", "<｜tool▁outputs▁end｜>"),
+    ("<｜tool▁output▁begin｜>", "<｜tool▁output▁end｜>"),
+    ("<|tool_outputs_begin|>", "<|tool_outputs_end|>"),
+    ("<|tool_output_begin|>", "<|tool_output_end|>"),
+    ("<|tool_response>", "<tool_response|>"),
+    ("<start_function_response>", "<end_function_response>"),
+];
+
+/// The names of tags around the results of tools. Models write them in any letter case, and with attributes.
+pub(crate) const RESULT_TAGS: &[&str] = &[
+    "tool_response",
+    "tool_responses",
+    "tool_result",
+    "tool_results",
+    "tool_output",
+    "tool_outputs",
+    "function_response",
+    "function_result",
+    "function_results",
 ];
 
 /// Tokens that neither end a turn nor let others speak: the start of a prompt, of the model's own turn, of a message.
@@ -208,16 +206,79 @@ const CALLS: &[&str] = &[
 /// The most bytes of a closing tag of calls.
 const LONGEST_CLOSER: usize = 48;
 
-/// The marker with this text.
+/// The marker that is written like this, in whatever white space and letters.
 pub(crate) fn marked(text: &str) -> Option<&'static Turn> {
-    ENDS.iter().chain(OTHERS).find(|turn| turn.marker == text)
+    static TURNS: LazyLock<HashMap<String, Turn>> = LazyLock::new(|| {
+        let turn = |marker: String, closer: Option<&str>| Turn { marker, closer: closer.map(str::to_owned) };
+        let plain = ENDS.iter().chain(OTHERS).map(|marker| turn((*marker).to_owned(), None));
+        let headers = headers().map(|header| turn(header, None));
+        let results = RESULTS.iter().map(|(opener, closer)| turn((*opener).to_owned(), Some(closer)));
+        let tags = RESULT_TAGS.iter().map(|name| turn(format!("<{name}>"), Some(&format!("</{name}>"))));
+        let turns = plain.chain(headers).chain(results).chain(tags);
+        turns.map(|turn| (folded(&turn.marker), turn)).collect()
+    });
+    TURNS.get(&folded(text))
+}
+
+/// A marker without white space, in small letters, and of a tag without its end, where attributes may stand.
+fn folded(marker: &str) -> String {
+    let marker: String = marker.chars().filter(|c| !c.is_whitespace()).flat_map(char::to_lowercase).collect();
+    let is_tag =
+        marker.starts_with('<') && marker[1..].chars().all(|c| c.is_alphanumeric() || "_>".contains(c));
+    if is_tag { marker.trim_end_matches('>').to_owned() } else { marker }
+}
+
+/// How others begin to speak, in every family.
+fn headers() -> impl Iterator<Item = String> {
+    let header = |(before, after): &'static (&str, &str)| {
+        ROLES.iter().map(move |role| format!("{before}{role}{after}"))
+    };
+    HEADERS.iter().flat_map(header)
+}
+
+/// Whether a text begins as others begin to speak.
+pub(crate) fn lets_others_speak(text: &str) -> bool {
+    let begins = |marker: &&str| text.starts_with(*marker);
+    let is_tag = |name: &&str| {
+        let inner = text.strip_prefix('<').filter(|inner| inner.is_char_boundary(name.len()));
+        let (word, rest) = inner.map_or(("", ""), |inner| inner.split_at(name.len()));
+        word.eq_ignore_ascii_case(name) && !rest.starts_with(is_word_character)
+    };
+    let is_header = |(before, after): &(&str, &str)| {
+        let Some(inner) = text.strip_prefix(before) else { return false };
+        let inner = if before.ends_with('>') { inner.trim_start() } else { inner };
+        let is_role = |role: &&str| {
+            inner.get(..role.len()).is_some_and(|word| word.eq_ignore_ascii_case(role))
+                && inner[role.len()..].starts_with(after)
+        };
+        ROLES.iter().any(is_role)
+    };
+    OTHERS.iter().any(begins)
+        || RESULTS.iter().any(|(opener, _)| begins(opener))
+        || RESULT_TAGS.iter().any(is_tag)
+        || HEADERS.iter().any(is_header)
+}
+
+/// Whether the turn of the model is over somewhere in a text.
+pub(crate) fn is_over_in(text: &str) -> bool {
+    memchr::memchr2_iter(b'<', b'[', text.as_bytes()).any(|at| {
+        let rest = &text[at..];
+        ENDS.iter().any(|end| rest.starts_with(end)) || lets_others_speak(rest)
+    })
+}
+
+impl Turn {
+    /// Whether this token ends what the marker began.
+    pub(crate) fn is_closed_by(&self, token: &str) -> bool {
+        self.closer.as_ref().is_some_and(|closer| folded(closer) == folded(token))
+    }
 }
 
 /// Whether this text is a token that ends a turn, and not only the start of one; nothing if it is neither.
 pub(crate) fn ends_turn(text: &str) -> Option<bool> {
-    let mut markers = ENDS.iter().map(|turn| turn.marker).filter(|marker| marker.starts_with(text));
+    let mut markers = ENDS.iter().filter(|marker| marker.starts_with(text));
     let first = markers.next()?;
-    Some(first == text || markers.any(|marker| marker == text))
+    Some(*first == text || markers.any(|marker| *marker == text))
 }
 
 /// Whether this text is a closing tag of calls of any family, and not only the start of one; nothing if it is neither.
@@ -251,7 +312,7 @@ pub(crate) fn names_call(name: &str) -> bool {
 
 /// The token that a turn ends with, if this text ends in one.
 pub(crate) fn last_token(text: &str) -> Option<&'static str> {
-    let mut tokens = ENDS.iter().map(|turn| turn.marker).chain(TOKENS.iter().copied());
+    let mut tokens = ENDS.iter().chain(TOKENS).copied();
     tokens.find(|token| text.ends_with(token))
 }
 
@@ -326,9 +387,9 @@ pub(crate) fn is_token(literal: &str) -> bool {
 /// Whether special tokens stand in a text, or what begins and ends turns. Tags are text, also those that are tokens of some
 /// vocabularies: they end nothing.
 pub(crate) fn holds_token(text: &str) -> bool {
-    let mut of_turns = ENDS.iter().chain(OTHERS).map(|turn| turn.marker).chain(TOKENS.iter().copied());
     markers(text).into_iter().any(|marker| special_part(marker, &[]).is_some())
-        || of_turns.any(|marker| text.contains(marker))
+        || is_over_in(text)
+        || TOKENS.iter().any(|token| text.contains(token))
 }
 
 /// The part of a token of a literal that is a special token by itself: `<|call|>` and `[ARGS]` are as wholes, and in

@@ -1,6 +1,7 @@
 //! What a value that is being read shows of its own format: markers in it may be its end, or that of the call.
 
 use super::{Draft, DraftBody};
+use crate::dialect::call_markers::is_call_marker;
 use crate::dialect::{Repeats, balance, turn};
 use crate::finding::{Code, Finding, Span};
 
@@ -67,10 +68,14 @@ impl Draft {
     }
 
     /// Whether the value that is being read, whose closer is missing, holds what a value does not go on behind: the end of
-    /// a turn, or a tag of calls of any family.
+    /// a turn, or a marker of calls of any family.
     pub(crate) fn value_swallows(&self) -> bool {
         let DraftBody::Params(params) = &self.body else { return false };
-        self.value_ends_turn() || balance::opens_any(&params.value_so_far(), turn::names_call)
+        let value = params.value_so_far();
+        let mut markers = memchr::memchr2_iter(b'<', b'[', value.as_bytes());
+        turn::is_over_in(&value)
+            || balance::opens_any(&value, turn::names_call)
+            || markers.any(|at| is_call_marker(&value[at..]))
     }
 
     fn note_stray(&mut self, message: &'static str, span: Span) {
@@ -138,9 +143,9 @@ impl Draft {
         })
     }
 
-    /// Whether the value that is being read holds a token that ends the turn of the model.
+    /// Whether the turn of the model is over in the value that is being read.
     pub(crate) fn value_ends_turn(&self) -> bool {
         let DraftBody::Params(params) = &self.body else { return false };
-        turn::ENDS.iter().any(|turn| params.value_shows(turn.marker))
+        turn::is_over_in(&params.value_so_far())
     }
 }

@@ -194,7 +194,8 @@ fn before_member_of_arguments(after: &str) -> bool {
     })
 }
 
-/// `<X>`, `<function=X>`, `<invoke name="X">`, `[Calling tool="X"]`: a tag that is the name, or has it as a value.
+/// `<X>`, `<function=X>`, `<invoke name="X">`, `[Calling tool="X"]`: a tag that is the name, or has it as a value. Any document
+/// has attributes, so that the tag has to speak of calls there, or the attribute and the tag behind it.
 fn is_tag(before: &str, after: &str) -> bool {
     let ends = |after: &str| after.starts_with(|c: char| c == '>' || c == '/' || c.is_whitespace());
     if before.ends_with('<') || before.ends_with("</") {
@@ -202,8 +203,18 @@ fn is_tag(before: &str, after: &str) -> bool {
     }
     let inner = before.trim_end_matches(QUOTES);
     let is_value = inner.trim_end().ends_with(['=', ':']);
-    let in_tag = inner.rfind('<').is_some_and(|open| !inner[open..].contains(['>', '\n']));
     let rest = after.trim_start_matches(QUOTES);
+    let tag = inner.rfind('<').map(|open| inner[open + 1..].trim_end_matches([' ', '=', ':']));
+    let tag = tag.filter(|tag| !tag.contains(['>', '\n']));
+    let in_tag = tag.is_some_and(|tag| {
+        let tag = tag.trim_start().to_ascii_lowercase();
+        let Some((head, key)) = tag.rsplit_once(char::is_whitespace) else { return true };
+        // A name of two words is that of a tag with a prefix: what has a value is an attribute.
+        let is_of_calls = head.split_whitespace().take_while(|word| !word.contains('=')).any(speaks_of_calls);
+        let next = || rest.split_once('<').map_or("", |(_, next)| next.split('>').next().unwrap_or(next));
+        let goes_on = || speaks_of_arguments(&next().to_ascii_lowercase());
+        is_of_calls || NAME_WORDS.iter().any(|word| key.ends_with(word)) && goes_on()
+    });
     // Any text has brackets, so that the word before the name must speak of tools.
     let in_brackets = inner.rfind('[').is_some_and(|open| !inner[open..].contains([']', '\n']));
     let says_tool = inner.len() < before.len()
@@ -212,7 +223,7 @@ fn is_tag(before: &str, after: &str) -> bool {
             NAME_WORDS.contains(&key)
         });
     // The start of the tag may be lost, where it goes on as one.
-    let is_headless = says_tool && rest.len() < after.len() && rest.starts_with('>');
+    let is_headless = tag.is_none() && says_tool && rest.len() < after.len() && rest.starts_with('>');
     is_value
         && (in_tag && ends(rest)
             || is_headless
@@ -290,9 +301,9 @@ pub(super) fn is_labelled(before: &str, after: &str) -> bool {
         || next.lines().next().is_some_and(|line| {
             line.split_once(':').is_some_and(|(label, value)| {
                 let label = label.to_ascii_lowercase();
-                let argues = ["input", "arg", "param"].iter().any(|word| label.contains(word));
                 let begins_below = || next[line.len()..].trim_start().starts_with('{');
-                argues && (value.trim_start().starts_with(['{', '[', '"']) || begins_below())
+                speaks_of_arguments(&label)
+                    && (value.trim_start().starts_with(['{', '[', '"']) || begins_below())
                     || label.contains("arg") && value.trim().is_empty()
                     || label.ends_with("action input")
             })
@@ -313,6 +324,11 @@ pub(super) fn speaks_of_calls(words: &str) -> bool {
     NAME_WORDS.iter().any(|word| words.contains(word))
 }
 
+/// Whether words in small letters tell that what they stand before is given to a call.
+fn speaks_of_arguments(words: &str) -> bool {
+    ["input", "arg", "param"].iter().any(|word| words.contains(word))
+}
+
 /// `X` at the end of a short line, and `Action Input: {"…` below it: the label of arguments tells, whatever became of that
 /// of the name.
 pub(super) fn before_label(before: &str, after: &str) -> bool {
@@ -327,7 +343,7 @@ pub(super) fn before_label(before: &str, after: &str) -> bool {
         && label.len() <= LONGEST_LABEL
         && label.split_whitespace().count() <= LABEL_WORDS
         && label.chars().all(plain)
-        && ["input", "arg", "param"].iter().any(|word| label.contains(word))
+        && speaks_of_arguments(&label)
         && inside.trim_start().starts_with(['"', '}'])
 }
 
@@ -455,6 +471,11 @@ mod tests {
             ("<tool_call name='look' id='1'>", true),
             ("a=look>b", false),
             ("<tool: look>ls</tool>", true),
+            ("<a href=\"q\" title=\"look\">x</a>", false),
+            ("<input type=\"look\" name=\"look\">", false),
+            ("<testcase name=\"look\" time=\"1\"/>", false),
+            ("<invke name=\"look\">\n<parameter name=\"q\">1", true),
+            ("<｜DSML｜ invoke name=\"look\">", true),
             ("<tool_name>look</tool_name>", true),
             ("<some_tool_call>look\n<key>", true),
             ("<|tool_call:start|>look\n<|tool_arg:start|>q", true),

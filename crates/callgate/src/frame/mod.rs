@@ -1,7 +1,6 @@
 //! Framing: text in, attempts out. Templates of all listening dialects run as one program over the bytes.
 
 mod argued;
-mod call_markers;
 mod closures;
 mod expression;
 pub(crate) mod instructions;

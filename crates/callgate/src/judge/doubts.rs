@@ -32,7 +32,7 @@ pub(super) fn doubt(attempt: &Attempt, arguments: &str, coercions: &[Coercion]) 
         return Some(Finding::new(Code::Ambiguous).path(coercion.path.clone()).message(message));
     }
     let is_unclosed = attempt.repairs.iter().any(|repair| repair.code == RepairCode::UnclosedString);
-    if is_unclosed && turn::ENDS.iter().any(|turn| arguments.contains(turn.marker)) {
+    if is_unclosed && turn::is_over_in(arguments) {
         return Some(
             Finding::new(Code::SuspectValueEnd)
                 .message("a string without its end runs over the end of the turn"),

@@ -164,7 +164,7 @@ impl AroundFrames {
         if !frame.live && policy.foreign == Foreign::Ignore {
             return Admission::Ignored;
         }
-        if self.invents || self.turns.iter().any(|turn| !record.writes(turn.marker)) {
+        if self.invents || self.turns.iter().any(|(turn, _)| !record.writes(&turn.marker)) {
             return Admission::Dead(Code::AfterEnd);
         }
         if let Some(context) = &self.context

@@ -39,8 +39,8 @@ pub(super) struct AroundFrames {
     pub(super) only_space_since_frame: bool,
     /// Whether a thought has begun or ended, so that the end of another one that never began means nothing.
     pub(super) has_thought: bool,
-    /// What ended the turn of the model, or let somebody else speak, each once.
-    pub(super) turns: Vec<&'static Turn>,
+    /// What ended the turn of the model, or let somebody else speak, and how often it did.
+    pub(super) turns: Vec<(&'static Turn, usize)>,
     /// Whether the model has begun to write a result that nothing ends: from there on it plays all parts.
     pub(super) invents: bool,
     /// Whether text that is struck out is open.
@@ -368,7 +368,7 @@ impl AroundFrames {
     pub(super) fn pass_token(&mut self, token: &str, start: usize, out: &mut Emitter<'_, '_>) {
         match turn::marked(token) {
             Some(turn) => self.pass_turn(turn),
-            None => self.turns.retain(|open| open.closer != Some(token)),
+            None => self.end_turn(token),
         }
         self.claim_space(0, start, out);
         self.look_for_closers(token, start, true, out);
@@ -384,9 +384,18 @@ impl AroundFrames {
 
     /// From here on the model says nothing, unless its format writes this itself.
     pub(super) fn pass_turn(&mut self, turn: &'static Turn) {
-        if !self.turns.contains(&turn) {
-            self.turns.push(turn);
+        match self.turns.iter_mut().find(|(open, _)| *open == turn) {
+            Some((_, depth)) => *depth += 1,
+            None => self.turns.push((turn, 1)),
         }
+    }
+
+    /// What this token ends is over, if it was begun as often as it has been ended.
+    fn end_turn(&mut self, token: &str) {
+        for (_, depth) in self.turns.iter_mut().filter(|(turn, _)| turn.is_closed_by(token)) {
+            *depth -= 1;
+        }
+        self.turns.retain(|(_, depth)| *depth > 0);
     }
 
     /// The response is over.

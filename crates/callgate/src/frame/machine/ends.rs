@@ -566,8 +566,7 @@ fn end_code(gate: &Compiled, frame: &Frame, code: &mut String, in_fence: bool) -
         let ends = gate.program.frames.iter().filter(|frame| frame.kind == FrameKind::Turn);
         ends.filter(|end| end.marker.starts_with("</")).any(|end| code.ends_with(&*end.marker))
     };
-    let lets_others_speak =
-        || code.lines().any(|line| turn::OTHERS.iter().any(|turn| line.starts_with(turn.marker)));
+    let lets_others_speak = || code.lines().any(turn::lets_others_speak);
     frame.openers.iter().filter(is_telling).any(|opener| code.contains(opener.as_str()))
         || closes_other()
         || lets_others_speak()

@@ -8,7 +8,6 @@ use std::ops::Range;
 
 use super::super::Compiled;
 use super::super::argued::is_argued;
-use super::super::call_markers::is_call_marker;
 use super::super::expression::{AskedFormats, bared, begins_application};
 use super::super::likeness::{
     LABEL_WORDS, LOOK_AHEAD, LOOK_BACK, before_label, is_call_element, is_call_object, is_called,
@@ -20,6 +19,7 @@ use super::signs::{ALPHANUMERIC, BESIDE, IGNORED, NAMES, NEIGHBOURS, SIGNS};
 use super::tags::is_of_document;
 use super::unread::{TextHead, Unread, UnreadPlace};
 use crate::bytes::character_start;
+use crate::dialect::call_markers::is_call_marker;
 use crate::finding::Span;
 use crate::registry::Registry;
 use crate::shortcuts::Shortcut;

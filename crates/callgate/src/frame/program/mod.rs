@@ -148,15 +148,18 @@ type BodyPlace = (usize, usize);
 impl Compiler {
     /// What is read alike whichever dialects listen. The frames belong to the first of them.
     fn shared(&mut self, listening: &ActiveDialect) {
-        for turn in turn::ENDS.iter().chain(turn::OTHERS) {
-            for marker in [Some(turn.marker), turn.closer].into_iter().flatten() {
-                self.token(0, listening, marker);
-            }
-        }
-        for token in turn::TOKENS {
+        let blocks = turn::RESULTS.iter().flat_map(|(opener, closer)| [opener, closer]);
+        for token in turn::ENDS.iter().chain(turn::OTHERS).chain(blocks).chain(turn::TOKENS) {
             self.token(0, listening, token);
         }
+        for (before, after) in turn::HEADERS {
+            self.header(listening, before, after);
+        }
         self.any_case = true;
+        for name in turn::RESULT_TAGS {
+            self.result_tag(listening, name);
+            self.token(0, listening, &format!("</{name}>"));
+        }
         for name in turn::THOUGHTS {
             let template = Template::parse(&format!("<{name}>\n{{text}}\n</{name}>\n\n"));
             self.thought(0, listening, &template);
@@ -262,6 +265,41 @@ impl Compiler {
         self.emit(Op::Match);
         if let Some(frame) = self.program.frames.last_mut() {
             frame.marker = token.into();
+        }
+    }
+
+    /// What begins a message of anybody but the model, with the role between these texts.
+    fn header(&mut self, listening: &ActiveDialect, before: &str, after: &str) {
+        self.begin(0, listening, FrameKind::Turn, false, false);
+        self.plain_text(&listening.record, before);
+        if before.ends_with('>') {
+            self.seam(&listening.record);
+        }
+        self.any_case = true;
+        self.one_of(turn::ROLES, |compiler, role| compiler.bytes(&listening.record, role));
+        self.any_case = false;
+        if !after.is_empty() {
+            self.plain_text(&listening.record, after);
+        }
+        self.emit(Op::Match);
+        if let Some(frame) = self.program.frames.last_mut() {
+            frame.marker = before.into();
+        }
+    }
+
+    /// The tag before a result, up to its end or its attributes.
+    fn result_tag(&mut self, listening: &ActiveDialect, name: &str) {
+        self.begin(0, listening, FrameKind::Turn, false, false);
+        self.plain_text(&listening.record, &format!("<{name}"));
+        self.one_of(&[">", " "], |compiler, end| match *end {
+            " " => {
+                compiler.emit(Op::Space1);
+            }
+            end => compiler.plain_text(&listening.record, end),
+        });
+        self.emit(Op::Match);
+        if let Some(frame) = self.program.frames.last_mut() {
+            frame.marker = name.into();
         }
     }
 

@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-use crate::dialect::Record;
+use super::record::Record;
 
 /// Whether the text begins with a marker that only calls have, in whatever letters and bars it is written.
-pub(super) fn is_call_marker(text: &str) -> bool {
+pub(crate) fn is_call_marker(text: &str) -> bool {
     static MARKERS: LazyLock<HashSet<String>> = LazyLock::new(call_markers);
     if !has_sign(text) {
         return false;
