@@ -51,8 +51,8 @@ pub(crate) struct Attempt {
     pub(crate) untyped: bool,
     /// Whether the end of the frame was seen.
     pub(crate) closed: bool,
-    /// Whether one of its values shows how calls of its format begin.
-    pub(crate) shows_call: bool,
+    /// How strings of JSON show the markers with which calls of its format begin, where values are text.
+    pub(crate) shown_openers: Option<Arc<[String]>>,
     /// Whether nothing but its shape says that this is a call.
     pub(crate) unmarked: bool,
     /// What the object is if it is not a call.

@@ -17,6 +17,11 @@ pub(crate) fn holds(text: &str, part: &str) -> bool {
     memchr::memmem::find(text.as_bytes(), part.as_bytes()).is_some()
 }
 
+/// Where a text, which may be long, holds another, which is not empty.
+pub(crate) fn places_of<'t>(text: &'t str, part: &'t str) -> impl Iterator<Item = usize> + use<'t> {
+    memchr::memmem::find_iter(text.as_bytes(), part.as_bytes())
+}
+
 /// Bytes, one bit for each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ByteSet([u64; 4]);

@@ -1,11 +1,23 @@
 //! Balance: whether the tags in a value close what the value itself has opened. One that does not may be the value's own
 //! closer, or a slip of it.
 
+use crate::bytes::{holds, places_of};
+
 /// The most bytes of a tag at the end of a value.
 const LONGEST_TAG: usize = 64;
 
 /// The most bytes that a slip adds to a closer.
 const LONGEST_SLIP: usize = 16;
+
+/// Whether a value shows nothing of its own markup: neither one of these closers nor what they would close, which also begins
+/// with one of these heads. Most values do not, and where all of it has the name of one tag, one look tells.
+pub(crate) fn shows_nothing(value: &str, closers: &[String], heads: &[String]) -> bool {
+    let tag = closers.first().map_or("", |closer| tag_of(closer));
+    !tag.is_empty()
+        && closers.iter().map(|closer| tag_of(closer)).all(|other| other.contains(tag))
+        && heads.iter().all(|head| head.contains(tag))
+        && !holds(value, tag)
+}
 
 /// Whether the value's own closer stands in it before anything was opened, and the frame seems to go on behind that: with a
 /// tag, on a new line, or with the value's tag once more, if only its name. Then it may be two values, with a slip between them.
@@ -20,7 +32,7 @@ pub(crate) fn reopens(value: &str, closer: &str, heads: &[String]) -> bool {
             || behind.starts_with("\\r")
             || behind.starts_with(if tag.is_empty() { "|" } else { tag })
             || openings(rest, tag) > 0
-            || tag.is_empty() && heads.iter().any(|head| rest.contains(head.as_str()))
+            || tag.is_empty() && heads.iter().any(|head| holds(rest, head))
     })
 }
 
@@ -28,13 +40,13 @@ pub(crate) fn reopens(value: &str, closer: &str, heads: &[String]) -> bool {
 pub(crate) fn unopened<'v>(value: &'v str, closer: &str, heads: &[String]) -> Option<&'v str> {
     let tag = tag_of(closer);
     let opened = |text: &str| match tag {
-        "" => heads.iter().map(|head| text.matches(head.as_str()).count()).max().unwrap_or_default(),
+        "" => heads.iter().map(|head| places_of(text, head).count()).max().unwrap_or_default(),
         tag => openings(text, tag),
     };
     let mut depth = 0_usize;
     let mut rest = value;
     while !closer.is_empty()
-        && let Some(at) = rest.find(closer)
+        && let Some(at) = places_of(rest, closer).next()
     {
         depth += opened(&rest[..at]);
         rest = &rest[at + closer.len()..];
@@ -55,7 +67,7 @@ pub(crate) fn leaves_open(value: &str, closer: &str, with_slips: bool) -> bool {
         let behind = value.trim_start().strip_prefix('<').and_then(|inner| inner.strip_prefix(tag));
         behind.is_some_and(|behind| !behind.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
     };
-    opened > 0 && opened > value.matches(closer).count() && (with_slips || begins())
+    opened > 0 && opened > places_of(value, closer).count() && (with_slips || begins())
 }
 
 /// Whether a value whose closer is missing ends with a tag that closes nothing in it: a slip of the closer, or what it was
@@ -98,7 +110,7 @@ fn ends_in_respelled(value: &str, closer: &str) -> bool {
 
 /// Whether what this closer would close is opened in the value before it, at least as often as it is closed.
 pub(crate) fn is_opened(value: &str, closer: &str) -> bool {
-    openings(value, tag_of(closer)) >= value.matches(closer).count()
+    openings(value, tag_of(closer)) >= places_of(value, closer).count()
 }
 
 /// Whether a tag with such a name is opened in a text.
@@ -121,11 +133,11 @@ fn tag_of(closer: &str) -> &str {
 
 /// How often a tag is opened in a text, whatever stands in it.
 fn openings(text: &str, tag: &str) -> usize {
-    let is_opening = |(at, _): &(usize, &str)| {
+    let is_opening = |at: &usize| {
         let behind = text[at + tag.len()..].chars().next();
         text[..*at].ends_with('<') && behind.is_none_or(|c| !c.is_alphanumeric() && c != '_')
     };
-    if tag.is_empty() { 0 } else { text.match_indices(tag).filter(is_opening).count() }
+    if tag.is_empty() { 0 } else { places_of(text, tag).filter(is_opening).count() }
 }
 
 #[cfg(test)]

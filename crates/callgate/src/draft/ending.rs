@@ -150,7 +150,7 @@ impl Draft {
             raw_len: self.raw_len,
             untyped: false,
             closed,
-            shows_call: false,
+            shown_openers: None,
             unmarked,
             meaning: Meaning::Call,
             body_start: self.body_start,

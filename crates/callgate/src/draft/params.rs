@@ -335,7 +335,7 @@ impl Params {
 
     /// Whether this stands in the value that is being read.
     pub(crate) fn value_shows(&self, text: &str) -> bool {
-        let shows = |value: &OpenValue| value.kept(&self.json).contains(text) || value.tail.contains(text);
+        let shows = |value: &OpenValue| holds(value.kept(&self.json), text) || holds(&value.tail, text);
         self.value.as_ref().is_some_and(shows)
     }
 

@@ -1,6 +1,7 @@
 //! What a value that is being read shows of its own format: markers in it may be its end, or that of the call.
 
 use super::{Draft, DraftBody};
+use crate::bytes::{holds, places_of};
 use crate::dialect::call_markers::is_call_marker;
 use crate::dialect::{Repeats, balance, turn};
 use crate::finding::{Code, Finding, Span};
@@ -42,21 +43,19 @@ impl Draft {
         &mut self,
         heads: &OwnHeads,
         closers: &[String],
-        repeats: Repeats<'_>,
         span: Span,
         knows: impl Fn(&str) -> bool,
     ) -> bool {
         let DraftBody::Params(params) = &self.body else { return false };
         let value = params.value_so_far();
         let count = |marks: &[String]| {
-            marks.iter().map(|mark| value.matches(mark.as_str()).count()).max().unwrap_or_default()
+            marks.iter().map(|mark| places_of(&value, mark).count()).max().unwrap_or_default()
         };
-        let closers: Vec<String> = closers.iter().map(|closer| self.filled(closer, repeats)).collect();
-        let leaves_head = count(&heads.params) > count(&closers);
+        let leaves_head = count(&heads.params) > count(closers);
         if !leaves_head && !closers.iter().any(|closer| balance::leaves_open(&value, closer, true)) {
             return false;
         }
-        if heads.calls.iter().any(|head| value.contains(head.as_str()))
+        if heads.calls.iter().any(|head| holds(&value, head))
             || heads.named && balance::opens_any(&value, knows)
         {
             return true;
@@ -91,6 +90,16 @@ impl Draft {
         repeats.fill(closer, self.name.as_deref().unwrap_or_default())
     }
 
+    /// Whether the value that is being read shows nothing of its own markup, which most do not: neither one of its closers nor
+    /// what they would close.
+    pub(crate) fn value_shows_nothing(&self, closers: &[String], heads: &OwnHeads) -> bool {
+        let DraftBody::Params(params) = &self.body else { return true };
+        let value = params.value_so_far();
+        memchr::memchr2(b'<', b'>', value.as_bytes()).is_none()
+            && heads.params.iter().all(|head| head.contains('<'))
+            || balance::shows_nothing(&value, closers, &heads.params)
+    }
+
     /// Whether one of these closers stands in the value that is being read.
     pub(crate) fn value_holds(&self, closers: &[String], repeats: Repeats<'_>) -> bool {
         let DraftBody::Params(params) = &self.body else { return false };
@@ -102,22 +111,17 @@ impl Draft {
     pub(crate) fn value_is_unbalanced(
         &mut self,
         closers: &[String],
-        repeats: Repeats<'_>,
         (lacks_closer, with_slips): (bool, bool),
         heads: &OwnHeads,
         span: Span,
     ) -> bool {
         let DraftBody::Params(params) = &self.body else { return false };
         let value = params.value_so_far();
-        if !lacks_closer && memchr::memchr2(b'<', b'>', value.as_bytes()).is_none() {
-            return false;
-        }
-        let closers: Vec<String> = closers.iter().map(|closer| self.filled(closer, repeats)).collect();
         let is_loose = |closer: &String| {
             balance::reopens(&value, closer, &heads.params)
                 || balance::leaves_open(&value, closer, with_slips)
         };
-        if closers.iter().any(is_loose) || lacks_closer && balance::ends_in_stray_tag(&value, &closers) {
+        if closers.iter().any(is_loose) || lacks_closer && balance::ends_in_stray_tag(&value, closers) {
             return true;
         }
         if closers.iter().any(|closer| balance::unopened(&value, closer, &heads.params).is_some()) {

@@ -220,7 +220,7 @@ pub(crate) struct Frame {
     /// What its parameters and calls begin with, which no value goes on behind.
     pub(crate) heads: OwnHeads,
     /// The markers with which its calls begin, as a string of JSON shows them, where values are text.
-    pub(crate) shown_openers: Vec<String>,
+    pub(crate) shown_openers: Option<Arc<[String]>>,
     /// How elements inside of values begin, where a value can hold them.
     pub(crate) nested: Option<Nested>,
     /// Where the frame goes on after one of its calls.

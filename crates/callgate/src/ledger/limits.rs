@@ -1,7 +1,7 @@
 //! Limits of a response: how much may be rejected and judged, and the one rejection that stands for all that is left.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::event::Rejected;
 use crate::finding::{Code, Finding, Span};
@@ -104,7 +104,8 @@ impl Ledger {
                 order,
                 native: span.is_none(),
                 closed: true,
-                shows_call: false,
+                shown_openers: None,
+                shows_call: OnceLock::new(),
                 revoked: None,
                 dropped: false,
                 followed: false,

@@ -8,9 +8,10 @@ mod whole;
 
 use std::borrow::Cow;
 use std::cell::Cell;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::attempt::Attempt;
+use crate::bytes::holds;
 use crate::echo::EchoGuard;
 use crate::effort::Effort;
 use crate::event::{Call, Choice, Event, Rejected};
@@ -49,8 +50,10 @@ struct Entry {
     order: (usize, usize),
     native: bool,
     closed: bool,
-    /// Whether one of its values shows how calls of its format begin.
-    shows_call: bool,
+    /// How strings of JSON show the markers with which calls of its format begin, where values are text.
+    shown_openers: Option<Arc<[String]>>,
+    /// Whether one of its values shows one of them, once that has been asked.
+    shows_call: OnceLock<bool>,
     /// Why it is rejected although it was good by itself.
     revoked: Option<Finding>,
     /// Whether it became text instead.
@@ -65,7 +68,9 @@ impl Entry {
     fn may_be_cut(&self) -> bool {
         let Verdict::Call(call) = &self.verdict else { return false };
         let lacks_closer = || call.repairs.iter().any(|repair| repair.code == RepairCode::MissingTag);
-        !self.native && (self.shows_call || lacks_closer())
+        let shows = |openers: &Arc<[String]>| openers.iter().any(|opener| holds(&call.arguments, opener));
+        let shows_call = || self.shown_openers.as_ref().is_some_and(shows);
+        !self.native && (lacks_closer() || *self.shows_call.get_or_init(shows_call))
     }
 }
 
@@ -348,7 +353,8 @@ impl Emitter<'_, '_> {
             order,
             native,
             closed: attempt.closed,
-            shows_call: attempt.shows_call,
+            shown_openers: attempt.shown_openers.clone(),
+            shows_call: OnceLock::new(),
             revoked: overflowed.then(|| Finding::new(Code::HeldLimit)),
             dropped: false,
             followed: false,

@@ -1,7 +1,7 @@
 //! Ends: of calls, of frames, and of the input.
 
 use super::super::Compiled;
-use crate::attempt::{Arguments, Name};
+use crate::attempt::Name;
 use crate::bytes::character_start;
 use crate::dialect::{Repeats, turn};
 use crate::draft::attributes::note_attributes;
@@ -120,9 +120,7 @@ impl Machine {
         {
             attempt.findings.push(two_names(span));
         }
-        if let Arguments::Json(arguments) = &attempt.arguments {
-            attempt.shows_call = frame.shown_openers.iter().any(|opener| arguments.contains(opener));
-        }
+        attempt.shown_openers = frame.shown_openers.clone();
         receive(&gate.rules, &mut attempt, out);
         self.pool.reuse(draft, attempt, reader);
     }

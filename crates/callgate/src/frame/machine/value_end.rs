@@ -377,9 +377,11 @@ impl Machine {
             let is_partly = ending.is_some_and(|thread| thread.skipped) && !closers.iter().any(is_closer);
             let slips = (lacks_closer || is_partly, look.forgiving);
             let knows = |name: &str| gate.rules.registry.is_none() || gate.rules.meant(name).is_some();
+            let own: Vec<String> = closers.iter().map(|closer| draft.filled(closer, repeats)).collect();
             if !is_data
-                && (draft.value_shows_call(heads, closers, repeats, span, knows)
-                    || draft.value_is_unbalanced(closers, repeats, slips, heads, span))
+                && (slips.0 || !draft.value_shows_nothing(&own, heads))
+                && (draft.value_shows_call(heads, &own, span, knows)
+                    || draft.value_is_unbalanced(&own, slips, heads, span))
             {
                 draft.suspect_end(start);
                 out.revoke_unclosed(Finding::new(Code::SuspectValueEnd).at(Span::new(start, start)));

@@ -122,7 +122,8 @@ impl Compiler {
             frame.value_marks = value_marks(&frame.closers);
             frame.value_closers = frame.closers.clone();
             frame.closers.extend(frame.call_ends.iter().cloned());
-            frame.shown_openers = value_marks(&frame.openers).iter().map(|mark| in_json(mark)).collect();
+            frame.shown_openers =
+                Some(value_marks(&frame.openers).iter().map(|mark| in_json(mark)).collect());
             let ends: Vec<&String> = frame.call_ends.iter().chain(&frame.ends).collect();
             frame.heads = heads(record, &ends);
         }

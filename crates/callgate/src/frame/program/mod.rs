@@ -355,7 +355,7 @@ impl Compiler {
             end_marks: Vec::new(),
             value_marks: Vec::new(),
             value_closers: Vec::new(),
-            shown_openers: Vec::new(),
+            shown_openers: None,
             heads: OwnHeads::default(),
             ends: Vec::new(),
             openers: Vec::new(),

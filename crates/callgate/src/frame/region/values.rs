@@ -98,8 +98,17 @@ impl Values {
         )
     }
 
-    /// Reads one character.
+    /// Reads one character. Most stand in no value and begin none.
+    #[inline]
     pub(super) fn read(&mut self, c: char) {
+        match self.is_idle() && !matches!(c, '(' | '{' | '[') {
+            true => self.last = c,
+            false => self.read_on(c),
+        }
+    }
+
+    #[inline(never)] // See `read`.
+    fn read_on(&mut self, c: char) {
         self.state = match self.state {
             ValueState::Idle => self.idle(c),
             ValueState::Between => self.between(c),
