@@ -1,7 +1,8 @@
 //! Computed values: code in the place of a value, which only a program could evaluate. It is refused, not taken for text.
 
-use super::probe::{Probe, ProbePhase, ProbeVerdict, Setting, is_bare};
+use super::probe::{Probe, ProbePhase, ProbeVerdict, Setting};
 use super::quotes::Style;
+use super::unquoted::is_bare;
 use crate::json::meter::looked;
 use crate::json::repair::Safety;
 

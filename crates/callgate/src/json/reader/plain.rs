@@ -8,10 +8,10 @@
 
 use super::escapes::may_be_meant;
 use super::levels::LevelKind;
-use super::probe::is_bare_byte;
 use super::quotes::Style;
 use super::scalars::{Scan, number_length};
 use super::structure::Expects;
+use super::unquoted::is_bare_byte;
 use super::{Cursor, Reader, Syntax};
 use crate::finding::Span;
 use crate::json::meter::looked;

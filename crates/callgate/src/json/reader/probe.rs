@@ -8,6 +8,7 @@ use super::levels::{Level, LevelKind, OpenBrackets};
 use super::passing::PlusComment;
 use super::quotes::{Opening, Style, looked_behind_quote};
 use super::strings::Doubts;
+use super::unquoted::{is_bare, keyword};
 use super::{Cursor, Grammar, Reader};
 use crate::json::meter::looked;
 use crate::json::repair::Safety;
@@ -315,7 +316,8 @@ impl Probe {
             }
             _ => {}
         }
-        if matches!(character, ' ' | '\t' | '\n' | '\r') {
+        // Of white space that nobody sees, too, nothing is data.
+        if matches!(character, ' ' | '\t' | '\n' | '\r' | '\u{200B}'..='\u{200D}' | '\u{2060}' | '\u{FEFF}') {
             self.spaced = true;
             self.newline |= character == '\n';
             return None;
@@ -479,6 +481,7 @@ impl Probe {
                     false => return Some(ProbeVerdict::IsKey),
                 }
             }
+            ':' if setting.kind == Some(LevelKind::Kwargs) => return Some(ProbeVerdict::Data(Safety::Guess)),
             '/' => self.phase = ProbePhase::AfterSlash,
             '#' if self.spaced && !setting.repairs_freely() => return Some(ProbeVerdict::End),
             '+' => self.phase = ProbePhase::AfterPlus,
@@ -495,7 +498,18 @@ impl Probe {
             _ if setting.may_open && !is_open && !self.spaced && !starts_scalar(character) => {
                 return self.begin_own(setting.style);
             }
+            // The end of the string twice, or another string that touches it: nobody can tell.
+            _ if !self.spaced && !setting.repairs_freely() && setting.style.may_close(character) => {
+                return Some(ProbeVerdict::Data(Safety::Guess));
+            }
             _ if !self.spaced && !setting.repairs_freely() => return data,
+            _ if setting.kind == Some(LevelKind::Kwargs) && is_bare(character) => {
+                return match keyword(&tail[self.at..], setting.last) {
+                    Some(true) => Some(ProbeVerdict::End),
+                    Some(false) => data,
+                    None => Some(ProbeVerdict::More),
+                };
+            }
             _ if self.newline && setting.in_object() && is_bare(character) && !setting.repairs_freely() => {
                 self.phase = ProbePhase::Word;
             }
@@ -582,17 +596,4 @@ pub(super) fn starts_scalar(character: char) -> bool {
 
 fn is_closer(character: char) -> bool {
     matches!(character, '}' | ']' | ')')
-}
-
-/// Whether a bare key or value may hold this character.
-pub(super) fn is_bare(character: char) -> bool {
-    match u8::try_from(character) {
-        Ok(byte) if byte.is_ascii() => is_bare_byte(byte),
-        _ => character.is_alphanumeric(),
-    }
-}
-
-/// The same for an ASCII character; no other byte is one.
-pub(super) fn is_bare_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'$' | b'@' | b'.')
 }

@@ -2,10 +2,11 @@
 
 use super::computed::is_computed;
 use super::levels::LevelKind;
-use super::probe::{ProbeVerdict, is_bare_byte};
+use super::probe::ProbeVerdict;
 use super::quotes::Style;
 use super::scalars::{StringPrefix, is_identifier};
 use super::structure::Expects;
+use super::unquoted::is_bare_byte;
 use super::{Advance, Cursor, Reader};
 use crate::finding::{Code, Span};
 use crate::json::meter::looked;

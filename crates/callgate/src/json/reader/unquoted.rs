@@ -142,3 +142,34 @@ impl Reader {
         self.guess_late(RepairCode::MissingQuote, quote);
     }
 }
+
+/// The longest name of an argument that is looked for behind a quote.
+const LONGEST_KEYWORD: usize = 64;
+
+/// Whether the name of an argument begins here, with its equals sign; nothing if more has to be seen.
+pub(super) fn keyword(text: &str, last: bool) -> Option<bool> {
+    let name = text.find(|c: char| !is_bare(c)).unwrap_or(text.len());
+    if name > LONGEST_KEYWORD {
+        return Some(false);
+    }
+    let mut rest = text[name..].trim_start_matches([' ', '\t']).chars();
+    match (rest.next(), rest.next()) {
+        (Some('='), Some(after)) => Some(after != '='),
+        (Some('='), None) => last.then_some(true),
+        (Some(_), _) => Some(false),
+        (None, _) => last.then_some(false),
+    }
+}
+
+/// Whether a bare key or value may hold this character.
+pub(super) fn is_bare(character: char) -> bool {
+    match u8::try_from(character) {
+        Ok(byte) if byte.is_ascii() => is_bare_byte(byte),
+        _ => character.is_alphanumeric(),
+    }
+}
+
+/// The same for an ASCII character; no other byte is one.
+pub(super) fn is_bare_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'$' | b'@' | b'.')
+}
