@@ -75,6 +75,10 @@ pub(crate) const HEADERS: &[(&str, &str)] = &[
     ("<|open|>message role=\"", "\""),
     ("<|im_", "|>"),
     ("<|message_", "|>"),
+    ("<|message_sep|>", "<|role_sep|>"),
+    ("<extra_id_1>", ""),
+    ("<SPECIAL_11>", ""),
+    ("<｜hy_", "｜>"),
     ("<|", "|>"),
     ("<｜", "｜>"),
     ("[|", "|]"),
@@ -105,7 +109,7 @@ pub(crate) const RESULTS: &[(&str, &str)] = &[
 ];
 
 /// The names of tags around the results of tools. Models write them in any letter case, and with attributes.
-pub(crate) const RESULT_TAGS: &[&str] = &[
+const RESULT_TAGS: &[&str] = &[
     "tool_response",
     "tool_responses",
     "tool_result",
@@ -115,7 +119,34 @@ pub(crate) const RESULT_TAGS: &[&str] = &[
     "function_response",
     "function_result",
     "function_results",
+    "toolresponse",
 ];
+
+/// What a tag of results has in place of the words for calls, in the families whose tags have a namespace or a prefix.
+const RESULT_WORDS: &[&str] = &["tool_response", "tool_result"];
+
+/// The names of tags around the results of tools, in every family.
+pub(crate) fn result_tags() -> &'static [String] {
+    static TAGS: LazyLock<Vec<String>> = LazyLock::new(|| {
+        let mut tags: Vec<String> = RESULT_TAGS.iter().map(|tag| (*tag).to_owned()).collect();
+        let templates = Record::builtin().iter().flat_map(|record| record.open.iter().chain(&record.call));
+        for tag in templates.flat_map(|template| template.literals()).flat_map(|literal| markers(literal)) {
+            let name = tag.trim_start_matches('<').trim_end_matches('>');
+            let prefix = CALL_WORDS.iter().find_map(|word| name.strip_suffix(word)).unwrap_or_default();
+            let is_plain = |c: char| c.is_alphanumeric() || "_:".contains(c);
+            let found = RESULT_WORDS.iter().map(|word| format!("{prefix}{word}"));
+            let is_new =
+                |tag: &String| !prefix.is_empty() && prefix.chars().all(is_plain) && !tags.contains(tag);
+            let found: Vec<String> = found.filter(is_new).collect();
+            tags.extend(found);
+        }
+        tags
+    });
+    &TAGS
+}
+
+/// The words for calls at the end of tags.
+const CALL_WORDS: &[&str] = &["tool_calls", "tool_call", "function_calls"];
 
 /// Tokens that neither end a turn nor let others speak: the start of a prompt, of the model's own turn, of a message.
 pub(crate) const TOKENS: &[&str] = &[
@@ -213,7 +244,7 @@ pub(crate) fn marked(text: &str) -> Option<&'static Turn> {
         let plain = ENDS.iter().chain(OTHERS).map(|marker| turn((*marker).to_owned(), None));
         let headers = headers().map(|header| turn(header, None));
         let results = RESULTS.iter().map(|(opener, closer)| turn((*opener).to_owned(), Some(closer)));
-        let tags = RESULT_TAGS.iter().map(|name| turn(format!("<{name}>"), Some(&format!("</{name}>"))));
+        let tags = result_tags().iter().map(|name| turn(format!("<{name}>"), Some(&format!("</{name}>"))));
         let turns = plain.chain(headers).chain(results).chain(tags);
         turns.map(|turn| (folded(&turn.marker), turn)).collect()
     });
@@ -224,7 +255,7 @@ pub(crate) fn marked(text: &str) -> Option<&'static Turn> {
 fn folded(marker: &str) -> String {
     let marker: String = marker.chars().filter(|c| !c.is_whitespace()).flat_map(char::to_lowercase).collect();
     let is_tag =
-        marker.starts_with('<') && marker[1..].chars().all(|c| c.is_alphanumeric() || "_>".contains(c));
+        marker.starts_with('<') && marker[1..].chars().all(|c| c.is_alphanumeric() || "_:>".contains(c));
     if is_tag { marker.trim_end_matches('>').to_owned() } else { marker }
 }
 
@@ -239,7 +270,7 @@ fn headers() -> impl Iterator<Item = String> {
 /// Whether a text begins as others begin to speak.
 pub(crate) fn lets_others_speak(text: &str) -> bool {
     let begins = |marker: &&str| text.starts_with(*marker);
-    let is_tag = |name: &&str| {
+    let is_tag = |name: &String| {
         let inner = text.strip_prefix('<').filter(|inner| inner.is_char_boundary(name.len()));
         let (word, rest) = inner.map_or(("", ""), |inner| inner.split_at(name.len()));
         word.eq_ignore_ascii_case(name) && !rest.starts_with(is_word_character)
@@ -255,8 +286,13 @@ pub(crate) fn lets_others_speak(text: &str) -> bool {
     };
     OTHERS.iter().any(begins)
         || RESULTS.iter().any(|(opener, _)| begins(opener))
-        || RESULT_TAGS.iter().any(is_tag)
+        || result_tags().iter().any(is_tag)
         || HEADERS.iter().any(is_header)
+}
+
+/// Whether a token is one that only some formats of calls have.
+pub(crate) fn is_of_calls(token: &str) -> bool {
+    marked(token).is_none() && !TOKENS.contains(&token) && !token.starts_with("</")
 }
 
 /// Whether the turn of the model is over somewhere in a text.

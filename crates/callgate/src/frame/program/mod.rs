@@ -156,7 +156,7 @@ impl Compiler {
             self.header(listening, before, after);
         }
         self.any_case = true;
-        for name in turn::RESULT_TAGS {
+        for name in turn::result_tags() {
             self.result_tag(listening, name);
             self.token(0, listening, &format!("</{name}>"));
         }
