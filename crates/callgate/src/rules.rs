@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::bytes::LEFT_OVER;
-use crate::dialect::{Record, is_word_character};
+use crate::dialect::{Part, Record, Slot, is_word_character};
 use crate::policy::{Dangerous, Policy, RepairPolicy};
 use crate::registry::{NAMESPACES, Registry};
 use crate::schema::CompiledTool;
@@ -59,9 +59,12 @@ impl Rules {
         let affixes = record.map_or_else(Vec::new, affixes);
         let is_gap =
             |text: &str| text.is_empty() || text.chars().all(|c| matches!(c, '.' | ':' | '_' | '-' | '/'));
+        // Digits that nothing parts from a name make another name, unless the format writes a number there.
+        let is_numbered = record.is_some_and(numbers_names);
         let is_tail = |text: &str| {
             let digits = text.trim_start_matches(['.', ':', '_', '-']);
-            digits.chars().all(|c| c.is_ascii_digit())
+            let is_parted = is_numbered || text.is_empty() || digits.len() < text.len();
+            is_parted && digits.chars().all(|c| c.is_ascii_digit())
         };
         let mut found = registry.names().filter(|known| {
             if let Some(rest) = name.strip_prefix(known)
@@ -111,6 +114,15 @@ pub(crate) fn without_layout(name: &str) -> &str {
 /// A name without the namespace that stands for having none.
 pub(crate) fn without_namespace(name: &str) -> &str {
     NAMESPACES.iter().find_map(|namespace| name.strip_prefix(namespace)).unwrap_or(name)
+}
+
+/// Whether a record writes a number behind the name of a tool.
+fn numbers_names(record: &Record) -> bool {
+    record.call.iter().any(|call| {
+        call.parts.windows(3).any(|parts| {
+            matches!(parts, [Part::Slot(Slot::Name), Part::Literal(gap), Part::Slot(Slot::Index)] if matches!(gap.as_str(), ":" | "." | "_" | "-"))
+        })
+    })
 }
 
 /// The words that a record's templates write right before a name, for telling a mangled one.

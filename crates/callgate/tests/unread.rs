@@ -78,9 +78,31 @@ fn a_name_that_heads_a_response_is_said() {
 #[test]
 fn what_no_dialect_reads_is_said_too() {
     let gate = gate("standard", &tools());
-    for text in ["<go book_room=\"1\"><use=save_note>", "{{\"tool\": \"save_note\"", "call:save_note{text:a}"]
-    {
+    for text in [
+        "<go book_room=\"1\"><use=save_note>",
+        "{{\"tool\": \"save_note\"",
+        "call:save_note{text:a}",
+        "[Running tool=\"book_room\" room=\"blue\"]",
+        "{\"name\": \"functions.book_room:0\", \"arguments\": {\"room\": \"blue\"}}",
+        "{\"name\": \"book_room()\", \"arguments\": {\"room\": \"blue\"}}",
+        "{\"name\": \"book_room\", \"description\": \"Books.\", \"arguments\": {\"room\": \"blue\"}}",
+        "ToolCall(id='call_1', function=Function(arguments='{}', name='book_room'), type='function')",
+    ] {
         assert!(said(&gate, text).is_some(), "{text}");
+    }
+}
+
+/// A token of a format right behind the name of a tool says that it was called.
+#[test]
+fn a_name_before_a_token_of_its_format_is_said() {
+    for (dialect, text, place) in [
+        ("mistral-v11", "book_room[ARGS]{\"room\": \"blue\"}", "book_room"),
+        ("harmony", "commentary to=functions.book_room <|constrain|>json<|message|>{}<|call|>", "book_room"),
+        ("harmony", "I ask book_room.<|end|>", ""),
+    ] {
+        let said = said(&dialect_gate(dialect, &tools()), text).map(|(_, place)| place);
+        assert_eq!(said.is_some(), !place.is_empty(), "{dialect}: {text}");
+        assert!(said.unwrap_or_default().ends_with(place), "{dialect}: {text}");
     }
 }
 

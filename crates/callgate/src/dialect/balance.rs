@@ -86,6 +86,19 @@ pub(crate) fn ends_in_stray_tag(value: &str, closers: &[String]) -> bool {
     let Some(start) = from.and_then(|from| value[from..].rfind('<').map(|at| from + at)) else {
         return false;
     };
+    // A closing tag with something in it that begins another one.
+    let is_broken = |(at, _): (usize, &str)| {
+        let name = &value[at + 2..];
+        let end = name.find(['<', '>']).unwrap_or(name.len());
+        name[end..].starts_with('<')
+            && end > 0
+            && name[..end].chars().all(|c| c.is_alphanumeric() || "_:-".contains(c))
+    };
+    if from.is_some_and(|from| {
+        value[from..].match_indices("</").map(|(at, tag)| (from + at, tag)).any(is_broken)
+    }) {
+        return true;
+    }
     let tag = &value[start..];
     match tag.strip_prefix("</") {
         Some(name) if tag.ends_with('>') => openings(&value[..start], name.trim_end_matches('>').trim()) == 0,

@@ -30,10 +30,45 @@ pub(crate) fn note_attributes(attempt: &mut Attempt, record: &Record) {
     }
     let unknown = seen.iter().filter(|one| !known.contains(one) && !ENVELOPE.contains(one));
     attempt.strangers.extend(unknown.take(STRANGERS).map(|one| shortened(one)));
+    let params = || record.param.iter().flat_map(|param| &param.parts);
+    if !is_doubled && holds_value(&attempt.raw[end..], params()) {
+        let message =
+            "an attribute that the format does not have may be the value of a parameter that has none";
+        attempt.findings.push(Finding::new(Code::Ambiguous).message(message));
+    }
     if is_doubled {
         let message = "an attribute of the call stands twice, so that nobody can tell which is meant";
         attempt.findings.push(Finding::new(Code::Ambiguous).message(message));
     }
+}
+
+/// Whether a tag of parameters, which these parts write, has an attribute that the format does not have, and nothing behind it.
+fn holds_value<'r>(raw: &str, parts: impl Iterator<Item = &'r Part> + Clone) -> bool {
+    let literals = || {
+        parts.clone().filter_map(|part| match part {
+            Part::Literal(literal) => Some(literal.as_str()),
+            Part::Slot(_) => None,
+        })
+    };
+    let mut words = literals().filter_map(|literal| literal.trim_start().strip_prefix('<')).filter_map(word);
+    let known: Vec<&str> = literals().flat_map(attributes).collect();
+    words.any(|own| {
+        raw.match_indices('<').any(|(at, _)| {
+            let tag = &raw[at + 1..];
+            let Some((tag, behind)) = tag.split_once('>') else { return false };
+            let is_stranger = |one: &str| !known.contains(&one) && !ENVELOPE.contains(&one);
+            word(tag) == Some(own)
+                && behind.trim_start().starts_with("</")
+                && attributes(tag).any(is_stranger)
+        })
+    })
+}
+
+/// The word that a tag begins with.
+fn word(tag: &str) -> Option<&str> {
+    tag.split(|c: char| c.is_whitespace() || matches!(c, '=' | '>' | '/'))
+        .next()
+        .filter(|word| !word.is_empty())
 }
 
 /// The names before the equals signs of a tag, outside of quotes.

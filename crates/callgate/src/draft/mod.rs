@@ -4,6 +4,7 @@ pub(crate) mod attributes;
 mod claims;
 mod code;
 pub(crate) mod ending;
+mod layout;
 pub(crate) mod lines;
 pub(crate) mod members;
 pub(crate) mod params;

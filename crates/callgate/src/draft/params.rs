@@ -3,6 +3,9 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
+use super::layout::{
+    follow_layout, held_back, last_space, last_space_of_json, without_layout, without_lead, without_trail,
+};
 use crate::bytes::{character_start, holds};
 use crate::dialect::{Record, Slot};
 use crate::finding::{Code, Finding, Span};
@@ -379,9 +382,10 @@ impl Params {
             let tail = if value.lead_read { &value.tail } else { without_lead(&value.tail, &value.lead) };
             escape_into(json, without_trail(tail, &value.trail));
             let mut is_late = false;
-            while lacks_closer && ends_with_space(&json[start..]) {
-                json.truncate(json.len() - if json.ends_with(' ') { 1 } else { 2 });
-                is_late = true;
+            if lacks_closer {
+                let end = start + without_layout(&json[start..], last_space_of_json).len();
+                is_late = end < json.len();
+                json.truncate(end);
             }
             json.push('"');
             self.written(start - 1);
@@ -393,7 +397,7 @@ impl Params {
             text = text.trim();
         }
         if lacks_closer {
-            text = text.trim_end();
+            text = without_layout(text, last_space);
         }
         if text.is_empty() && value.object != value.list {
             // Nothing but its type tells an object without members from a list without elements.
@@ -494,53 +498,6 @@ fn write_string(json: &mut String, text: &str) {
     json.push('"');
     escape_into(json, text);
     json.push('"');
-}
-
-/// How far a text goes on like white space of a template, whose lines may end in two ways: how many bytes of the text
-/// and of the white space that is.
-fn follow_layout(text: &str, space: &str) -> (usize, usize) {
-    let (text, space) = (text.as_bytes(), space.as_bytes());
-    let (mut at, mut read) = (0, 0);
-    while let (Some(wanted), Some(byte)) = (space.get(read), text.get(at)) {
-        match (wanted, byte) {
-            (b'\n', b'\r') if text.get(at + 1).is_none_or(|next| *next == b'\n') => at += 1,
-            (wanted, byte) if wanted == byte => (at, read) = (at + 1, read + 1),
-            _ => break,
-        }
-    }
-    (at, read)
-}
-
-/// The text without the white space that the template writes before it, if that is there.
-fn without_lead<'t>(text: &'t str, lead: &str) -> &'t str {
-    let (at, read) = follow_layout(text, lead);
-    if read == lead.len() { &text[at..] } else { text }
-}
-
-/// The text without the white space that the template writes after it, if that is there.
-fn without_trail<'t>(text: &'t str, trail: &str) -> &'t str {
-    let held = held_back(text, trail);
-    let (free, tail) = text.split_at(text.len() - held);
-    if follow_layout(tail, trail).1 == trail.len() { free } else { text }
-}
-
-/// Whether escaped text ends with white space.
-fn ends_with_space(json: &str) -> bool {
-    let Some(rest) = json.strip_suffix(['n', 'r', 't']) else { return json.ends_with(' ') };
-    (rest.len() - rest.trim_end_matches('\\').len()) % 2 == 1
-}
-
-/// How many bytes at the end of `text` may be the start of, or all of, `trail`.
-fn held_back(text: &str, trail: &str) -> usize {
-    // Most texts end with something else.
-    if trail.is_empty() || !text.ends_with([' ', '\t', '\r', '\n']) {
-        return 0;
-    }
-    let is_layout = |n: &usize| {
-        let start = text.len() - n;
-        text.is_char_boundary(start) && follow_layout(&text[start..], trail).0 == *n
-    };
-    (1..=(trail.len() * 2).min(text.len())).rev().find(is_layout).unwrap_or(0)
 }
 
 /// The five entities of XML; anything else stays as it is.

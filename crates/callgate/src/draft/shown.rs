@@ -6,6 +6,10 @@ use crate::dialect::call_markers::is_call_marker;
 use crate::dialect::{Repeats, balance, turn};
 use crate::finding::{Code, Finding, Span};
 
+/// How character data of XML begins, and how it ends.
+const CDATA: &str = "<![CDATA[";
+const CDATA_END: &str = "]]>";
+
 /// What calls and parameters of a format begin with, as text and as strings of JSON show it, where values are text.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OwnHeads {
@@ -55,7 +59,10 @@ impl Draft {
         if !leaves_head && !closers.iter().any(|closer| balance::leaves_open(&value, closer, true)) {
             return false;
         }
-        if heads.calls.iter().any(|head| holds(&value, head))
+        // A parameter at the very start of a value is no data that somebody shows.
+        let begins = || heads.params.iter().any(|head| value.trim_start().starts_with(head.as_str()));
+        if leaves_head && begins()
+            || heads.calls.iter().any(|head| holds(&value, head))
             || heads.named && balance::opens_any(&value, knows)
         {
             return true;
@@ -100,6 +107,13 @@ impl Draft {
             || balance::shows_nothing(&value, closers, &heads.params)
     }
 
+    /// Whether the value that is being read begins as character data of XML does and does not end so: a marker in it is data.
+    pub(crate) fn value_cuts_data(&self) -> bool {
+        let DraftBody::Params(params) = &self.body else { return false };
+        let value = params.value_so_far();
+        value.trim_start().starts_with(CDATA) && !holds(&value, CDATA_END)
+    }
+
     /// Whether one of these closers stands in the value that is being read.
     pub(crate) fn value_holds(&self, closers: &[String], repeats: Repeats<'_>) -> bool {
         let DraftBody::Params(params) = &self.body else { return false };
@@ -125,6 +139,9 @@ impl Draft {
             return true;
         }
         if closers.iter().any(|closer| balance::unopened(&value, closer, &heads.params).is_some()) {
+            if lacks_closer {
+                return true;
+            }
             self.note_stray("a value holds the tag that ends it, and may be two values", span);
         }
         false

@@ -112,6 +112,7 @@ pub(super) fn is_called(before: &str, after: &str, alone: bool) -> bool {
         || is_key(before, after)
         || is_tag(before, after)
         || is_recipient(before, after)
+        || is_shown_object(before, after)
         || is_behind_marker(before, after)
         || is_labelled(before, after)
         || before_label(before, after)
@@ -168,6 +169,7 @@ fn is_member(before: &str, after: &str) -> bool {
     if before.ends_with(['"', '\'']) && before_member_of_arguments(after) {
         return true;
     }
+    let after = without_suffix(after);
     let (Some(quote), Some(end)) = (before.chars().next_back(), after.chars().next()) else { return false };
     if !matches!(quote, '"' | '\'') || quote != end {
         return false;
@@ -178,8 +180,17 @@ fn is_member(before: &str, after: &str) -> bool {
     let is_defined = after[1..]
         .trim_start()
         .strip_prefix(',')
-        .is_some_and(|next| next.trim_start().trim_start_matches(['"', '\'']).starts_with("description"));
+        .is_some_and(|next| next.trim_start().trim_start_matches(['"', '\'']).starts_with("description"))
+        && !after.contains("\"arguments\"");
     NAME_KEYS.contains(&&*key.to_ascii_lowercase()) && outer.trim_end().ends_with(['{', ',']) && !is_defined
+}
+
+/// What follows a name in quotes, without the brackets or the index that belong to the call.
+fn without_suffix(after: &str) -> &str {
+    let rest = after.strip_prefix("()").unwrap_or(after);
+    let rest =
+        rest.strip_prefix(':').map_or(rest, |rest| rest.trim_start_matches(|c: char| c.is_ascii_digit()));
+    if rest.starts_with(['"', '\'']) { rest } else { after }
 }
 
 /// `", "arguments": {`: the end of a value, and arguments as the next member.
@@ -258,6 +269,14 @@ fn is_recipient(before: &str, after: &str) -> bool {
         && (before.contains("|>")
             || before.contains("｜>")
             || after.trim_start_matches('"').trim_start().starts_with("<|"))
+}
+
+/// `Function(arguments='…', name='X')`: an object of a call as programs show it.
+fn is_shown_object(before: &str, after: &str) -> bool {
+    let head = before.trim_end_matches(QUOTES);
+    head.len() < before.len()
+        && head.ends_with("name=")
+        && (before.contains("arguments=") || after.contains("arguments="))
 }
 
 /// `<tool_name>X</tool_name>`, `<tool_call>X`, `[TOOL_CALLS]X`: a name behind a tag or a token that speaks of calls, and

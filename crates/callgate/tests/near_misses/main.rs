@@ -4,6 +4,7 @@
 // What fails outside of a test function fails the test that called it.
 #![allow(clippy::panic)]
 
+mod beside;
 mod classes;
 mod cut;
 mod damage;

@@ -186,7 +186,8 @@ impl AroundFrames {
             return Admission::Dead(Code::DeadRegion);
         }
         // A value without a marker is a call by itself, not as a part of another value.
-        if surroundings.string || surroundings.value && frame.unmarked && !frame.fence {
+        let is_in_value = surroundings.string || self.unread_values.is_open();
+        if is_in_value || surroundings.value && frame.unmarked && !frame.fence {
             return Admission::Dead(Code::CallInString);
         }
         if surroundings.lost || surroundings.indented && policy.indented == Quote::Dead {

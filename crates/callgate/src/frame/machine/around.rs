@@ -18,6 +18,7 @@ use super::behind::MoreArguments;
 use super::literals::{LiteralMatcher, Resync};
 use super::matching::Waiting;
 use super::pool::give_back;
+use super::unread_values::UnreadValues;
 use super::watch::Watch;
 
 /// The most white space after a frame that is held to see whether another frame follows.
@@ -61,6 +62,8 @@ pub(super) struct AroundFrames {
     pub(super) stands_alone: bool,
     /// Looks for names of tools in the text.
     pub(super) watch: Watch,
+    /// The values of parameters in the text.
+    pub(super) unread_values: UnreadValues,
 }
 
 /// A frame around text or reasoning that is open.
@@ -155,6 +158,7 @@ impl Default for AroundFrames {
             orphan: String::new(),
             stands_alone: false,
             watch: Watch::default(),
+            unread_values: UnreadValues::default(),
         }
     }
 }
@@ -371,6 +375,10 @@ impl AroundFrames {
             None => self.end_turn(token),
         }
         self.claim_space(0, start, out);
+        let is_dead = || self.regions.surroundings().is_dead() || !self.turns.is_empty();
+        if turn::is_of_calls(token) && !self.in_reasoning() && !is_dead() {
+            self.watch.note_token();
+        }
         self.look_for_closers(token, start, true, out);
         let span = Span::new(start, start + token.len());
         out.markup(span);
@@ -384,6 +392,7 @@ impl AroundFrames {
 
     /// From here on the model says nothing, unless its format writes this itself.
     pub(super) fn pass_turn(&mut self, turn: &'static Turn) {
+        self.more_arguments = None;
         match self.turns.iter_mut().find(|(open, _)| *open == turn) {
             Some((_, depth)) => *depth += 1,
             None => self.turns.push((turn, 1)),
@@ -435,6 +444,7 @@ impl AroundFrames {
             Some(Body::Reasoning { .. }) => out.text(text, span, true),
             _ => {
                 self.watch.take(text, start);
+                self.unread_values.read(text);
                 out.text(text, span, false);
             }
         }

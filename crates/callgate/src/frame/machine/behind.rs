@@ -66,7 +66,11 @@ impl MoreArguments {
             BehindPlace::Before if c == ',' => BehindPlace::Comma,
             // In code the call is a part of what goes on.
             BehindPlace::Before if self.is_code && !matches!(c, ';' | '#' | '<' | '`') => {
-                return Some(!self.has_left_line && !self.is_section_over);
+                return Some(!self.has_left_line && (!self.is_section_over || c == '('));
+            }
+            // A key behind a list that was closed in the middle of an object.
+            BehindPlace::Before if c == '"' && self.is_section_over && !self.has_left_line => {
+                BehindPlace::Quoted(c, 0)
             }
             // What was meant for a string or is computed with the object.
             BehindPlace::Before if matches!(c, '+' | '%' | '&' | '|' | '"') => {
@@ -109,10 +113,12 @@ impl AroundFrames {
         let decided = text.char_indices().find_map(|(at, c)| Some((at, more.read(start + at, c)?)));
         self.more_arguments = decided.is_none().then_some(more);
         let (at, _) = decided.filter(|(_, go_on)| *go_on)?;
-        if more.object.is_none() {
-            let is_more = !matches!(more.place, BehindPlace::Before);
-            out.revoke_last(if is_more { more_arguments(start + at) } else { goes_on(start + at) });
-        }
+        let is_more = !matches!(more.place, BehindPlace::Before);
+        out.revoke_last(match more.object {
+            Some(object) => nameless_beside(Span::new(object, object + 1)),
+            None if is_more => more_arguments(start + at),
+            None => goes_on(start + at),
+        });
         more.object.map(|object| (at, nameless(Span::new(object, start + at))))
     }
 }
@@ -124,9 +130,15 @@ pub(super) fn more_arguments(at: usize) -> Finding {
 }
 
 /// The finding for a call that is a part of something, which goes on here.
-fn goes_on(at: usize) -> Finding {
+pub(super) fn goes_on(at: usize) -> Finding {
     let message = "what the call stands in goes on behind it, so that it is no call by itself";
     Finding::new(Code::Malformed).at(Span::new(at, at + 1)).message(message)
+}
+
+/// The finding for a call behind which an object without a name stands, here: it may be what the call was to be given.
+pub(super) fn nameless_beside(span: Span) -> Finding {
+    let message = "an object without a name stands behind the call, which may be its arguments";
+    Finding::new(Code::Ambiguous).at(span).message(message)
 }
 
 /// The finding for an object behind a call that may be the arguments of another one.
@@ -144,14 +156,18 @@ impl Machine {
         around.apply(change, out);
         around.stands_alone = frame.unmarked && !frame.fence;
         around.behind_call = true;
+        around.unread_values.take_seen();
         let written = self.held.text.trim_end();
         let is_closed = frame.end_marks.iter().any(|mark| written.ends_with(mark.as_str()));
         let record = &gate.rules.dialects[frame.record].record;
         let mut ends = record.close.iter().filter_map(|close| close.literals().last().map(str::trim));
         let is_section_over = ends.any(|end| !end.is_empty() && written.ends_with(end));
         let is_code = record.syntax == Syntax::Kwargs;
+        let is_section_over = is_section_over || is_closed;
         let more = MoreArguments { is_section_over, is_code, ..MoreArguments::default() };
-        around.more_arguments = (!is_closed).then_some(more);
+        // What was given nothing between its tags may have been meant to be given what stands behind them.
+        let may_go_on = !is_closed || !frame.closers.is_empty() && self.calls.was_given_nothing;
+        around.more_arguments = may_go_on.then_some(more);
         let earlier = around.first_valued.filter(|first| *first != frame.record);
         if frame.closers.is_empty() && earlier.is_none() {
             self.around.stray_closers = self.closers_behind_json(gate, frame, is_closed);

@@ -1,7 +1,7 @@
 //! Ends: of calls, of frames, and of the input.
 
 use super::super::Compiled;
-use crate::attempt::Name;
+use crate::attempt::{Arguments, Meaning, Name};
 use crate::bytes::character_start;
 use crate::dialect::{Repeats, turn};
 use crate::draft::attributes::note_attributes;
@@ -20,7 +20,7 @@ use super::super::likeness::{LOOK_BACK, is_call_object};
 use super::super::program::{Body, Frame, FrameKind};
 use super::super::specials::is_told_without_wrapper;
 use super::super::threads::Thread;
-use super::behind::{MoreArguments, more_arguments};
+use super::behind::{MoreArguments, goes_on, more_arguments, nameless_beside};
 use super::bodies::{Inside, Settled, is_unmarked};
 use super::matching::{Matching, Waiting};
 use super::skipping::Skip;
@@ -60,7 +60,10 @@ impl Machine {
             let lacks_closer = matches!(ends, CallEnd::Unseen(_)) && !frame.call_ends.is_empty();
             // In a sentence the name has to be that of a tool, which only a list tells.
             let is_shown = self.calls.behind_words && gate.rules.registry.is_none();
-            if is_live && !is_shown && !(lacks_closer && draft.findings.is_empty()) {
+            // What was left as text before it may have been meant for it.
+            let lacks_value = self.around.unread_values.take_seen();
+            let may_stand = is_live && !is_shown && !lacks_value;
+            if may_stand && !(lacks_closer && draft.findings.is_empty()) {
                 draft.notes.push(Finding::new(Code::BareCall).at(span));
             } else {
                 draft.findings.push(Finding::new(Code::MissingWrapper).at(span));
@@ -112,6 +115,7 @@ impl Machine {
         if draft.behind_call().is_some_and(MoreArguments::are_in) {
             out.revoke_last(more_arguments(draft.start));
         }
+        let number = draft.call;
         let (mut attempt, reader) = draft.finish(Source::Frame { record, end, closed, unmarked });
         note_attributes(&mut attempt, record);
         let header = thread.name.filter(|_| is_own && is_object).map(|name| self.scratch.get(name));
@@ -121,6 +125,19 @@ impl Machine {
             attempt.findings.push(two_names(span));
         }
         attempt.shown_openers = frame.shown_openers.clone();
+        let between = |c: char| c == ',' || c.is_whitespace();
+        let has_members = || attempt.raw.trim_start_matches(between).starts_with('{');
+        if number > 1 && attempt.name == Name::Missing && attempt.meaning == Meaning::Call && has_members() {
+            out.revoke_last(nameless_beside(span));
+        } else if number > 1 && attempt.name.text().is_some_and(|name| name.starts_with('.')) {
+            // What is taken from the result of a call is a part of what that call stands in.
+            out.revoke_last(goes_on(span.start));
+        }
+        self.calls.was_given_nothing = match &attempt.arguments {
+            Arguments::Json(arguments) => arguments == "{}",
+            Arguments::Blank => true,
+            Arguments::Broken => false,
+        };
         receive(&gate.rules, &mut attempt, out);
         self.pool.reuse(draft, attempt, reader);
     }

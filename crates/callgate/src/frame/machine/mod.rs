@@ -21,6 +21,7 @@ mod signs;
 mod skipping;
 mod tags;
 mod unread;
+mod unread_values;
 mod value_end;
 mod watch;
 
@@ -102,6 +103,8 @@ struct FrameCalls {
     ended: u32,
     /// How many attempts there were in this response.
     attempts: usize,
+    /// Whether the last call was given no arguments.
+    was_given_nothing: bool,
     /// Whether the current frame stands behind words of its line.
     behind_words: bool,
 }

@@ -379,9 +379,10 @@ impl Machine {
             let knows = |name: &str| gate.rules.registry.is_none() || gate.rules.meant(name).is_some();
             let own: Vec<String> = closers.iter().map(|closer| draft.filled(closer, repeats)).collect();
             if !is_data
-                && (slips.0 || !draft.value_shows_nothing(&own, heads))
-                && (draft.value_shows_call(heads, &own, span, knows)
-                    || draft.value_is_unbalanced(&own, slips, heads, span))
+                && (draft.value_cuts_data()
+                    || (slips.0 || !draft.value_shows_nothing(&own, heads))
+                        && (draft.value_shows_call(heads, &own, span, knows)
+                            || draft.value_is_unbalanced(&own, slips, heads, span)))
             {
                 draft.suspect_end(start);
                 out.revoke_unclosed(Finding::new(Code::SuspectValueEnd).at(Span::new(start, start)));

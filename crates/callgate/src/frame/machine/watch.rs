@@ -236,6 +236,18 @@ impl Watch {
         }
     }
 
+    /// A token of a format stands here, right behind the text: the name of a tool before it was called.
+    pub(super) fn note_token(&mut self) {
+        let text = self.text.trim_end();
+        let from = text.trim_end_matches(is_name_character).len();
+        let is_tool = |registry: &Registry| named(registry, &text[from..], self.names_are_markers).is_some();
+        if self.registry.as_ref().is_some_and(is_tool) {
+            let to = text.len();
+            self.place = UnreadPlace::Text;
+            self.found(from, to);
+        }
+    }
+
     /// What came so far was no text after all.
     pub(super) fn forget(&mut self) {
         let Watch { is_on, names_are_markers, sees_dead, asked, .. } = *self;
@@ -248,12 +260,29 @@ impl Watch {
     pub(super) fn finish(&mut self, surroundings: impl FnOnce() -> Surroundings) -> Option<Box<Unread>> {
         if !self.is_begun && self.start == 0 && !self.text.is_empty() {
             self.anchors.push_front(Anchor { at: 0, place: UnreadPlace::Text });
-        } else if let Some(colon) = memchr::memrchr(b':', self.text.as_bytes()) {
-            self.note_label(colon, surroundings());
+        } else {
+            self.note_end(surroundings());
         }
         self.is_finished = true;
         self.begin_at(usize::MAX);
         self.found.iter_mut().find_map(Option::take)
+    }
+
+    /// Brackets and labels are no punctuation of calls, but those that the text ends with are looked at once.
+    #[inline(never)] // Once for a response.
+    fn note_end(&mut self, surroundings: Surroundings) {
+        let text = self.text.as_bytes();
+        let colon = memchr::memrchr(b':', text);
+        let bracket = memchr::memrchr(b'[', text).filter(|at| text.len() <= at + LOOK_BACK);
+        let is_live = !surroundings.is_dead() && surroundings.backticks == 0;
+        let ends = text.trim_ascii_end().ends_with(b"]");
+        if let Some(bracket) = bracket.filter(|at| ends && is_live && colon.is_none_or(|colon| colon > *at)) {
+            self.looked = self.looked.max(self.start + bracket);
+            self.anchors.push_back(Anchor { at: self.start + bracket, place: UnreadPlace::Text });
+        }
+        if let Some(colon) = colon {
+            self.note_label(colon, surroundings);
+        }
     }
 
     /// Labels have no punctuation of calls, but the turn ends behind them: the last one of the text is looked at, which ends

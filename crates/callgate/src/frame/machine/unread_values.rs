@@ -1,0 +1,178 @@
+//! Values that nobody reads: what stands between the tags of a parameter in the text is data, whatever became of the call
+//! around it and whichever formats listen.
+
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
+use crate::dialect::{Part, Record, Slot};
+
+/// The most bytes of a tag, its attributes included.
+const LONGEST_TAG: usize = 96;
+
+/// The tags of parameters in the text.
+#[derive(Debug, Default)]
+pub(super) struct UnreadValues {
+    /// The tag that is being read, from its first character on.
+    tag: String,
+    /// The character before it, or the last one.
+    before: char,
+    /// The name of the tag whose value is open.
+    open: Option<String>,
+    /// Whether a value has come since the last call.
+    seen: bool,
+}
+
+impl UnreadValues {
+    /// Whether what comes next stands in a value.
+    pub(super) fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// Whether a value has come since the last call, which may have been meant for the next one.
+    pub(super) fn take_seen(&mut self) -> bool {
+        std::mem::take(&mut self.seen)
+    }
+
+    /// Reads the next piece of the text.
+    #[inline]
+    pub(super) fn read(&mut self, text: &str) {
+        if !self.tag.is_empty() || memchr::memchr(b'<', text.as_bytes()).is_some() {
+            self.read_tags(text);
+        } else if let Some(last) = text.chars().next_back() {
+            self.before = last;
+        }
+    }
+
+    #[inline(never)] // Little text has tags.
+    fn read_tags(&mut self, text: &str) {
+        for c in text.chars() {
+            match c {
+                '<' => {
+                    if let Some(last) = self.tag.chars().next_back() {
+                        self.before = last;
+                    }
+                    self.tag.clear();
+                    self.tag.push(c);
+                }
+                _ if self.tag.is_empty() => self.before = c,
+                _ => {
+                    self.tag.push(c);
+                    if c == '>' {
+                        self.pass_tag();
+                    }
+                    if c == '>' || self.tag.len() > LONGEST_TAG {
+                        self.tag.clear();
+                        self.before = c;
+                    }
+                }
+            }
+        }
+    }
+
+    /// A tag has been read to its end.
+    fn pass_tag(&mut self) {
+        if let Some(closing) = self.tag.strip_prefix("</") {
+            if self.open.as_deref() == Some(local(name_of(closing))) {
+                self.open = None;
+            }
+        } else if self.open.is_none()
+            && let Some(name) = self.tag.strip_prefix('<').and_then(value_tag)
+            // Whoever writes about a tag quotes it.
+            && !matches!(self.before, '`' | '"' | '\'')
+        {
+            self.open = Some(local(name).to_owned());
+            self.seen = true;
+        }
+    }
+}
+
+/// The name of a tag, given from behind its `<`, if values stand behind it.
+fn value_tag(tag: &str) -> Option<&str> {
+    static NAMES: LazyLock<HashSet<String>> = LazyLock::new(value_tags);
+    let name = name_of(tag);
+    let is_empty = tag.ends_with("/>") || tag.contains(" value=");
+    (!is_empty && (NAMES.contains(name) || NAMES.contains(local(name)))).then_some(name)
+}
+
+/// The tags of all dialects that stand right before a value and have a name of their own. Those that speak of parameters
+/// count in every namespace.
+fn value_tags() -> HashSet<String> {
+    let mut names = HashSet::new();
+    for record in Record::builtin() {
+        for param in &record.param {
+            let before = param.parts.iter().take_while(|part| !matches!(part, Part::Slot(Slot::Value)));
+            let before: String = before
+                .map(|part| match part {
+                    Part::Literal(literal) => literal.as_str(),
+                    Part::Slot(_) => "\0",
+                })
+                .collect();
+            let Some((_, tag)) = before.rsplit_once('<') else { continue };
+            let name = name_of(tag);
+            if name.chars().any(char::is_alphabetic) && !name.contains(['\0', '|', '/']) {
+                names.insert(name.to_owned());
+                let local = local(name);
+                if ["param", "arg"].iter().any(|word| local.contains(word)) {
+                    names.insert(local.to_owned());
+                }
+            }
+        }
+    }
+    names
+}
+
+/// The name of a tag, given from behind its `<`.
+fn name_of(tag: &str) -> &str {
+    let end = tag.find(|c: char| c.is_whitespace() || matches!(c, '=' | '>' | 'Ġ' | '\0'));
+    &tag[..end.unwrap_or(tag.len())]
+}
+
+/// A name without its namespace.
+fn local(name: &str) -> &str {
+    name.rsplit([':', '｜', '|']).next().unwrap_or(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn open_behind(text: &str) -> bool {
+        let mut whole = UnreadValues::default();
+        whole.read(text);
+        let mut cut = UnreadValues::default();
+        for (at, c) in text.char_indices() {
+            cut.read(&text[at..at + c.len_utf8()]);
+        }
+        assert_eq!(whole.is_open(), cut.is_open(), "{text}");
+        whole.is_open()
+    }
+
+    #[test]
+    fn a_value_is_open_between_its_tags() {
+        for text in [
+            "<parameter=body>see ",
+            "<atem:parameter name=\"body\">see <b>",
+            "<｜DSML｜r:parameter name=\"body\" string=\"true\">",
+            "<paramĠname=\"body\">see",
+            "a<arg_value>",
+            "if a < b <parameter=x>",
+        ] {
+            assert!(open_behind(text), "{text}");
+        }
+        for text in [
+            "<parameter=body>see</parameter> ",
+            "the tag `<parameter=body>` is",
+            "<param name=\"movie\" value=\"a.swf\">",
+            "<parameter name=\"a\"/>",
+            "<value>3",
+            "<body>",
+        ] {
+            assert!(!open_behind(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn many_dialects_have_tags_of_values() {
+        assert!(value_tags().len() > 8, "{:?}", value_tags());
+    }
+}
