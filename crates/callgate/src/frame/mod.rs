@@ -4,6 +4,7 @@ mod argued;
 mod closures;
 mod expression;
 pub(crate) mod instructions;
+mod labels;
 mod likeness;
 pub(crate) mod machine;
 mod marks;

@@ -1,8 +1,7 @@
 //! Calls that a code fence shows: whether it begins with one, by what opens the fence and what is first in it.
 
-use super::likeness::{
-    before_label, before_object, begins_with_key, is_call_object, is_labelled, label_of, speaks_of_calls,
-};
+use super::labels::{before_label, is_labelled, label_of, speaks_of_calls};
+use super::likeness::{before_object, begins_with_key, is_call_object};
 
 /// Whether the name between these texts is that of a call which a code fence begins with, as one is shown: an object with
 /// name and arguments, or in the first line an application with named arguments or what a label stands before. The line that

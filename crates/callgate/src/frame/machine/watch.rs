@@ -3,15 +3,17 @@
 //! It looks closer only around punctuation that calls have, which the scan of the text stops at anyway. Each byte there
 //! is looked at once, and what it says of a name depends on the text around the name alone, not on how that came.
 
+mod text_end;
+
 use std::collections::VecDeque;
 use std::ops::Range;
 
 use super::super::Compiled;
 use super::super::argued::is_argued;
 use super::super::expression::{AskedFormats, bared, begins_application};
+use super::super::labels::{LABEL_WORDS, before_label};
 use super::super::likeness::{
-    LABEL_WORDS, LOOK_AHEAD, LOOK_BACK, before_label, is_call_element, is_call_object, is_called,
-    is_name_character, named,
+    LOOK_AHEAD, LOOK_BACK, is_call_element, is_call_object, is_called, is_name_character, named,
 };
 use super::super::region::Surroundings;
 use super::super::shown::heads_fence;
@@ -266,43 +268,6 @@ impl Watch {
         self.is_finished = true;
         self.begin_at(usize::MAX);
         self.found.iter_mut().find_map(Option::take)
-    }
-
-    /// Brackets and labels are no punctuation of calls, but those that the text ends with are looked at once.
-    #[inline(never)] // Once for a response.
-    fn note_end(&mut self, surroundings: Surroundings) {
-        let text = self.text.as_bytes();
-        let colon = memchr::memrchr(b':', text);
-        let bracket = memchr::memrchr(b'[', text).filter(|at| text.len() <= at + LOOK_BACK);
-        let is_live = !surroundings.is_dead() && surroundings.backticks == 0;
-        let ends = text.trim_ascii_end().ends_with(b"]");
-        if let Some(bracket) = bracket.filter(|at| ends && is_live && colon.is_none_or(|colon| colon > *at)) {
-            self.looked = self.looked.max(self.start + bracket);
-            self.anchors.push_back(Anchor { at: self.start + bracket, place: UnreadPlace::Text });
-        }
-        if let Some(colon) = colon {
-            self.note_label(colon, surroundings);
-        }
-    }
-
-    /// Labels have no punctuation of calls, but the turn ends behind them: the last one of the text is looked at, which ends
-    /// with this colon, and those above it in its paragraph.
-    #[inline(never)] // Few responses end with one.
-    fn note_label(&mut self, colon: usize, surroundings: Surroundings) {
-        // As much is looked at as is kept however the text came.
-        let is_near = self.text.len() <= colon + LOOK_BACK;
-        let from = character_start(&self.text, colon.saturating_sub(LOOK_BACK));
-        let (before, after) = (&self.text[from..colon], self.text[colon..].trim_ascii_end());
-        let line = before.rsplit('\n').next().unwrap_or(before);
-        let is_dead = surroundings.is_dead()
-            || surroundings.backticks > 0
-            || after.contains(['`', '~'])
-            || line.trim_ascii_start().starts_with('>');
-        if self.registry.is_some() && is_near && !is_dead && !after.contains("\n\n") {
-            let paragraph = before.rfind("\n\n").unwrap_or(0);
-            self.looked = self.looked.max(self.start + from + paragraph);
-            self.anchors.push_back(Anchor { at: self.start + colon, place: UnreadPlace::Text });
-        }
     }
 
     fn end(&self) -> usize {
