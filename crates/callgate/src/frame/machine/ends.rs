@@ -127,7 +127,11 @@ impl Machine {
         attempt.shown_openers = frame.shown_openers.clone();
         let between = |c: char| c == ',' || c.is_whitespace();
         let has_members = || attempt.raw.trim_start_matches(between).starts_with('{');
-        if number > 1 && attempt.name == Name::Missing && attempt.meaning == Meaning::Call && has_members() {
+        // What the output cuts off may have been going to say its name.
+        let is_nameless = attempt.name == Name::Missing
+            && attempt.meaning == Meaning::Call
+            && !attempt.findings.iter().any(|finding| finding.code == Code::Truncated);
+        if number > 1 && is_nameless && has_members() {
             out.revoke_last(nameless_beside(span));
         } else if number > 1 && attempt.name.text().is_some_and(|name| name.starts_with('.')) {
             // What is taken from the result of a call is a part of what that call stands in.

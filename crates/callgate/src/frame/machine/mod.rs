@@ -228,7 +228,11 @@ impl Machine {
         let thought = !around.has_thought || around.context.is_some();
         CallDoubts {
             thought,
-            last: around.stray_closers.is_some() || around.more_arguments.is_some() || around.stands_alone,
+            // In a section, what comes next may have no name, so that it belongs to the call before it.
+            last: self.is_holding() && self.calls.ended > 0
+                || around.stray_closers.is_some()
+                || around.more_arguments.is_some()
+                || around.stands_alone,
         }
     }
 
@@ -362,6 +366,10 @@ impl Machine {
 
     /// The response is over: settles everything that is held.
     pub(crate) fn finish(&mut self, gate: &Compiled, reason: FinishReason, out: &mut Emitter<'_, '_>) {
+        if reason.is_cut() && self.is_holding() {
+            // What is cut off here may have been going to be a call of its own.
+            self.around.more_arguments = None;
+        }
         while self.is_holding() {
             let state = take(&mut self.state);
             self.state = self.finish_state(gate, state, reason, out);

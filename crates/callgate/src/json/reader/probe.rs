@@ -498,11 +498,12 @@ impl Probe {
             _ if setting.may_open && !is_open && !self.spaced && !starts_scalar(character) => {
                 return self.begin_own(setting.style);
             }
-            // The end of the string twice, or another string that touches it: nobody can tell.
-            _ if !self.spaced && !setting.repairs_freely() && setting.style.may_close(character) => {
-                return Some(ProbeVerdict::Data(Safety::Guess));
+            _ if !self.spaced && !setting.repairs_freely() => {
+                // The end of the string twice, or another string that touches it: nobody can tell, unless this quote ends
+                // a quotation in the text.
+                let is_doubtful = setting.style.may_close(character) && !setting.doubts.is_open();
+                return if is_doubtful { Some(ProbeVerdict::Data(Safety::Guess)) } else { data };
             }
-            _ if !self.spaced && !setting.repairs_freely() => return data,
             _ if setting.kind == Some(LevelKind::Kwargs) && is_bare(character) => {
                 return match keyword(&tail[self.at..], setting.last) {
                     Some(true) => Some(ProbeVerdict::End),
