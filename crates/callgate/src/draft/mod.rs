@@ -430,6 +430,12 @@ impl Draft {
         }
     }
 
+    /// Whether a value was ended where its closer is missing.
+    pub(crate) fn lacks_closer_of_value(&self) -> bool {
+        matches!(self.body, DraftBody::Params(_))
+            && self.repairs.iter().any(|repair| repair.code == RepairCode::MissingTag)
+    }
+
     /// Ends the value, whose place in the input is the span.
     pub(crate) fn end_value(&mut self, span: Span, lacks_closer: bool) {
         if let DraftBody::Params(params) = &mut self.body {

@@ -407,8 +407,15 @@ impl Params {
         }
         let plain = if value.unescape { unescape_xml(text) } else { text.to_owned() };
         let types = value.place.types();
-        let is_text = value.is_string == Some(false)
-            && types.is_some_and(|types| is_text_after_all(&plain, types, self.untyped));
+        let is_json = value.is_string == Some(false);
+        let takes_text = types.is_none_or(|types| types.contains(TypeSet::STRING));
+        // What is no text is written as JSON, in which a string stands between quotes.
+        if is_json && takes_text && is_json_string(plain.trim()) {
+            json.push_str(plain.trim());
+            self.written(start);
+            return ValueEnd::default();
+        }
+        let is_text = is_json && types.is_some_and(|types| is_text_after_all(&plain, types, self.untyped));
         let result = match value.is_string {
             Some(said) if said || is_text => {
                 write_string(json, &plain);

@@ -74,13 +74,11 @@ fn a_call_to_the_recipient_of_a_message_is_none() {
 fn tags_beside_a_value_are_no_part_of_it() {
     let (mut tried, mut faults) = (0, Vec::new());
     for record in Record::builtin().iter().filter(|record| !record.param.is_empty()) {
-        let render = |arguments: &Value| {
-            let arguments = arguments.to_string();
-            let call = |id| RenderCall { id, name: "read", arguments: &arguments };
-            let whole = record.render(&[call(None)], None, None);
-            whole.or_else(|_| record.render(&[call(Some("a1b2c3d4e"))], None, None)).ok()
+        let call = |id| RenderCall { id, name: "read", arguments: r#"{"path": "VALUE", "lines": 42}"# };
+        let whole = record.render(&[call(None)], None, None);
+        let Ok(text) = whole.or_else(|_| record.render(&[call(Some("a1b2c3d4e"))], None, None)) else {
+            continue;
         };
-        let Some(text) = render(&json!({"path": "VALUE", "lines": 42})) else { continue };
         let Some((head, tail)) = text.split_once("VALUE") else { continue };
         let (Some(open), Some(close)) = (head.rfind('<'), tail.find('>')) else { continue };
         let (open, close) = (&head[open..], &tail[..=close]);
@@ -156,4 +154,77 @@ fn a_guess_about_quotes_leaves_nothing_out() {
     }
     assert!(faults.is_empty(), "{} of {tried}\n{}", faults.len(), faults.join("\n"));
     assert!(tried > 500, "only {tried} were tried");
+}
+
+/// A value that shows a whole parameter which was not given yet: it is that text, or no call comes out, since the closers
+/// say that it ends where the parameter begins as well.
+#[test]
+fn a_value_that_shows_a_parameter_is_not_cut_there() {
+    let (mut tried, mut faults) = (0, Vec::new());
+    for record in Record::builtin().iter().filter(|record| !record.param.is_empty()) {
+        let render = |arguments: &str| {
+            let call = |id| RenderCall { id, name: "read", arguments };
+            let whole = record.render(&[call(None)], None, None);
+            whole.or_else(|_| record.render(&[call(Some("a1b2c3d4e"))], None, None)).ok()
+        };
+        let both = render(r#"{"path": "VALUE", "lines": 42}"#);
+        let Some((both, text)) = both.zip(render(r#"{"path": "VALUE"}"#)) else { continue };
+        let Some((head, tail)) = text.split_once("VALUE") else { continue };
+        let Some((_, behind)) = both.split_once("VALUE") else { continue };
+        // Behind the value stand its closer, the second parameter as far as its own closer, and what ends the call.
+        let Some(second) = behind.strip_suffix(tail) else { continue };
+        let shared = second.bytes().zip(tail.bytes()).take_while(|(a, b)| a == b).count();
+        let Some(end) = second.get(..shared).and_then(|shared| shared.rfind('>')) else { continue };
+        let (closer, opener) = second.split_at(end + 1);
+        let other = format!("{opener}{closer}");
+        if !other.contains("42") || !other.trim_start().starts_with(['<', '[']) {
+            continue;
+        }
+        for name in ["strict", "standard", "lenient"] {
+            let gate = Gate::builder().profile(profile(name)).tools(registry(&tools()));
+            let gate = gate.dialect(&record.name).build().unwrap_or_else(|error| panic!("{error}"));
+            for value in [format!("write{other}now"), other.clone(), format!("a {other}")] {
+                tried += 1;
+                let text = format!("{head}{value}{tail}");
+                let response = gate.parse(&text);
+                let is_whole = |call: &callgate::Call| {
+                    call.value()["path"].as_str().map(str::trim) == Some(value.trim())
+                };
+                let is_told = || !response.calls.is_empty() || !rejections(&response).is_empty();
+                if !response.calls.iter().all(is_whole) || !is_told() {
+                    let calls: Vec<Value> = response.calls.iter().map(callgate::Call::value).collect();
+                    faults.push(format!("{}, {name}: {text}: {calls:?}", record.name));
+                }
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{} of {tried}\n{}", faults.len(), faults.join("\n"));
+    assert!(tried > 100, "only {tried} were tried");
+}
+
+/// Where the header of a value says that it is JSON, a string in it stands between quotes, which are no part of it.
+#[test]
+fn a_json_string_that_is_said_to_be_json_is_that_string() {
+    let (mut tried, mut faults) = (0, Vec::new());
+    for record in Record::builtin() {
+        let json_word = record.types.iter().find(|(word, _)| word == "other").map(|(_, spelling)| spelling);
+        let string = record.types.iter().find(|(word, _)| word == "string").map(|(_, spelling)| spelling);
+        let Some((json_word, string)) = json_word.zip(string) else { continue };
+        let call = RenderCall { id: Some("a1b2c3d4e"), name: "read", arguments: r#"{"path": "VALUE"}"# };
+        let Ok(text) = record.render(&[call], None, None) else { continue };
+        let text = text.replace(&format!("\"{string}\""), &format!("\"{json_word}\""));
+        let text = text.replace("VALUE", r#""say \"ls\"""#);
+        for name in ["strict", "standard", "lenient"] {
+            let gate = Gate::builder().profile(profile(name)).tools(registry(&tools()));
+            let gate = gate.dialect(&record.name).build().unwrap_or_else(|error| panic!("{error}"));
+            let response = gate.parse(&text);
+            let calls: Vec<Value> = response.calls.iter().map(callgate::Call::value).collect();
+            tried += 1;
+            if calls != [json!({"path": "say \"ls\""})] || !response.calls[0].repairs.is_empty() {
+                faults.push(format!("{}, {name}: {text}: {calls:?} {}", record.name, rejections(&response)));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{} of {tried}\n{}", faults.len(), faults.join("\n"));
+    assert!(tried >= 15, "only {tried} were tried");
 }

@@ -18,6 +18,7 @@ use crate::reception::receive;
 use super::super::instructions::SHORTEST_SIGN;
 use super::super::likeness::{LOOK_BACK, is_call_object};
 use super::super::program::{Body, Frame, FrameKind};
+use super::super::slips::Slip;
 use super::super::specials::is_told_without_wrapper;
 use super::super::threads::Thread;
 use super::behind::{MoreArguments, goes_on, more_arguments, nameless_beside};
@@ -86,6 +87,10 @@ impl Machine {
         }
         if is_own {
             let call = Span::new(draft.start, self.position);
+            if thread.slips.has(Slip::Doubled) && draft.lacks_closer_of_value() {
+                // The closer too many may be that of a value which shows parameters.
+                draft.suspect_end(self.position);
+            }
             thread.slips.list(&mut draft, call);
         }
         let begins_call = |body: &str| {
