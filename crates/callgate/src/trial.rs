@@ -47,7 +47,14 @@ pub(crate) fn finding(rules: &Rules, unread: &Unread, reader: Option<&str>) -> O
                 .message(format!("looks like a call of {name}, a dialect that does not listen"))
                 .help(format!("Switch the dialect `{name}` on if the model writes its calls like this.")),
         ),
-        None if unread.place != UnreadPlace::Fence || writes_fences(rules) => Some(finding),
+        None if unread.place != UnreadPlace::Fence || writes_fences(rules) => match &rules.registry {
+            Some(_) if unread.is_whole => Some(
+                finding
+                    .message("the text is a call as a whole, but of no tool that there is, and no dialect that listens reads it")
+                    .help("Call one of the tools that there are, in the format that was asked for."),
+            ),
+            _ => Some(finding),
+        },
         None if unread.is_shown => {
             Some(finding.message("looks like a call in a code fence, where none is read"))
         }

@@ -1,7 +1,9 @@
-//! Expressions: text that as a whole is a call, whoever it calls. Where no list says which words are the names of tools, the
-//! shape of all of a text tells a call from words.
+//! Expressions: text that as a whole is a call, whoever it calls. Where no list says which words are the names of tools, or
+//! the tool is not on it, the shape of all of a text tells a call from words.
 
-use super::likeness::{NAME_WORDS, has_several_words, is_name_character};
+use super::likeness::{
+    NAME_WORDS, begins_with_arguments, ends_with_name, has_several_words, is_call_object, is_name_character,
+};
 
 /// How many words a name may be written in that has none but low lines between them.
 const MOST_WORDS: usize = 3;
@@ -11,6 +13,12 @@ const LONGEST_LABEL: usize = 32;
 
 /// How long what stands between a name in its line and its object may be: a sentence, or the first line of a code fence.
 const LONGEST_GAP: usize = 96;
+
+/// What may stand before an object: a list, or the colon behind a word.
+const OPENING: [char; 6] = ['[', ':', ' ', '\t', '\n', '\r'];
+
+/// What a label may end with behind its colon.
+const LABEL_END: [char; 3] = ['*', '\n', '\r'];
 
 /// What formats are asked for by name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,7 +48,10 @@ pub(super) fn is_call(head: &str, is_all: bool, end: &str, asked: AskedFormats) 
     let end = bared(end);
     let end = end.trim_end_matches([' ', '\t', '\n', '\r', ';', ',', ']']);
     let inner = head.trim_start_matches(['[', '>', ' ', '\t', '\n', '\r']);
-    let (is_labelled, inner) = without_label(inner);
+    let (is_labelled, inner) = without_label(inner.trim_start_matches('*'));
+    if end.ends_with('}') && is_object(inner.trim_start_matches(LABEL_END), end) {
+        return true;
+    }
     if asked != AskedFormats::None && is_keyed(inner, end) {
         return true;
     }
@@ -61,6 +72,23 @@ pub(super) fn is_call(head: &str, is_all: bool, end: &str, asked: AskedFormats) 
     }
     is_application(rest, asked) && end.ends_with(')')
         || words > 0 && is_telling && end.ends_with('}') && is_header(rest, is_labelled, words, asked)
+}
+
+/// An object that has the name of a tool and arguments, by itself, in a list that is the only member of another, or behind a
+/// word: a label or the first line of a code fence, or both.
+fn is_object(text: &str, end: &str) -> bool {
+    let label = text.trim_start_matches(is_name_character);
+    let info = label
+        .strip_prefix(':')
+        .map_or(label, |info| info.trim_start_matches(OPENING).trim_start_matches(is_name_character));
+    let object = info.trim_start_matches(OPENING);
+    let inner = || {
+        let (key, list) = object.strip_prefix('{')?.trim_start().strip_prefix('"')?.split_once('"')?;
+        let list = list.trim_start().strip_prefix(':')?.trim_start_matches(OPENING);
+        key.chars().all(is_name_character).then_some(list)
+    };
+    let is_call = |object| is_call_object(object) || begins_with_arguments(object) && ends_with_name(end);
+    is_call(object) || inner().is_some_and(is_call)
 }
 
 /// Whether a word between these texts begins a line in which it is called with arguments that have names.
@@ -178,6 +206,16 @@ mod tests {
             ("> ```tool_code\n> look(q=1)\n> ```", Some(None)),
             ("look_up\n{\"q\": 1}", Some(None)),
             ("call:look{q:1}", Some(None)),
+            ("{\"name\": \"look\", \"arguments\": {\"q\": 1}}", Some(None)),
+            ("[{\"name\": \"look\", \"arguments\": {\"q\": 1}}]", Some(None)),
+            ("functools[{\"name\": \"look\", \"arguments\": {\"q\": 1}}]", Some(None)),
+            ("{\"tool_calls\": [{\"name\": \"look\", \"arguments\": {}}]}", Some(None)),
+            ("Action:```json\n[{\"tool_name\": \"look\", \"parameters\": {}}]```", Some(None)),
+            ("{\"arguments\": {\"q\": 1}, \"name\": \"look\"}", Some(None)),
+            ("**Tool Call:**\n```json\n{\"arguments\": {\"q\": 1}, \"name\": \" look\\n\"}\n```", Some(None)),
+            ("{\"arguments\": {\"q\": 1}, \"count\": 2}", Option::None),
+            ("{\"name\": \"look\", \"parameters\": {\"type\": \"object\"}}", Option::None),
+            ("The answer: {\"name\": \"look\", \"arguments\": {}}", Option::None),
             ("look up(q=1)", Some(Marked)),
             ("look(\"a\")", Some(Marked)),
             ("look\n{\"q\": 1}", Some(Marked)),

@@ -121,9 +121,7 @@ pub(super) fn is_call_object(text: &str) -> bool {
     while let Some((key, value)) = member(rest) {
         let key = key.to_ascii_lowercase();
         if is_named && ARGUING.contains(&&*key) {
-            let value = value.strip_prefix(['"', '\'']).unwrap_or(value);
-            // A schema is described there, not called.
-            return value.starts_with('{') && !value[1..].trim_start().starts_with("\"type\"");
+            return is_arguments(value);
         }
         let Some((word, next)) = quoted(value) else { return false };
         let is_name = !word.is_empty() && word.len() <= 64 && word.chars().all(is_name_character);
@@ -136,6 +134,28 @@ pub(super) fn is_call_object(text: &str) -> bool {
         rest = next;
     }
     false
+}
+
+/// Whether the first member of an object here is one for arguments.
+pub(super) fn begins_with_arguments(text: &str) -> bool {
+    let first = text.strip_prefix('{').and_then(member);
+    first.is_some_and(|(key, value)| ARGUING.contains(&&*key.to_ascii_lowercase()) && is_arguments(value))
+}
+
+/// Whether the last member of an object that ends here is one that names a tool.
+pub(super) fn ends_with_name(text: &str) -> bool {
+    let last = text.trim_end_matches(['}', ' ', '\n', '\r']).rsplit_once(',').map(|(_, last)| last);
+    last.and_then(member).is_some_and(|(key, value)| {
+        let name = quoted(value).filter(|(_, rest)| rest.is_empty()).map(|(name, _)| name.trim());
+        let is_name = |name: &str| name.contains(is_name_character) && !name.contains(' ');
+        NAMING.contains(&&*key.to_ascii_lowercase()) && name.is_some_and(is_name)
+    })
+}
+
+/// Whether arguments begin here, and not the schema that describes them.
+fn is_arguments(value: &str) -> bool {
+    let value = value.strip_prefix(['"', '\'']).unwrap_or(value);
+    value.starts_with('{') && !value[1..].trim_start().starts_with("\"type\"")
 }
 
 /// The key of the member that comes next, and its value with what follows.
@@ -157,7 +177,7 @@ fn after_colon(text: &str) -> Option<&str> {
 
 /// `{"name": "X"`: a member whose key names tools. One with a description beside it is a definition. Where arguments are the
 /// next member, the key and the brace before it may be lost or bent.
-fn is_member(before: &str, after: &str) -> bool {
+pub(super) fn is_member(before: &str, after: &str) -> bool {
     if before.ends_with(['"', '\'']) && before_member_of_arguments(after) {
         return true;
     }

@@ -1,7 +1,7 @@
 //! Calls that a code fence shows: whether it begins with one, by what opens the fence and what is first in it.
 
 use super::labels::{before_label, is_labelled, label_of, speaks_of_calls};
-use super::likeness::{before_object, begins_with_key, is_call_object};
+use super::likeness::{before_object, begins_with_key, is_call_object, is_member};
 
 /// Whether the name between these texts is that of a call which a code fence begins with, as one is shown: an object with
 /// name and arguments, or in the first line an application with named arguments or what a label stands before. The line that
@@ -16,12 +16,15 @@ pub(super) fn heads_fence(before: &str, name: &str, after: &str) -> bool {
         return false;
     };
     let line = outer.trim_end().rsplit('\n').next().unwrap_or_default();
-    if info.trim().is_empty() && label_of(line).is_none() {
+    let is_labelled_fence = label_of(line).is_some();
+    if info.trim().is_empty() && !is_labelled_fence {
         return false;
     }
     let content = content.trim_start_matches(['[', ' ', '\t', '\r', '\n']);
     if content.starts_with('{') {
-        return is_call_object(&[content, name, after].concat());
+        // A label says that a call follows, so that its name is enough.
+        return is_labelled_fence && is_member(content, after)
+            || is_call_object(&[content, name, after].concat());
     }
     let applied = after.strip_prefix('(').map(str::trim_start);
     if applied.is_some() && speaks_of_calls(&info.to_ascii_lowercase()) {

@@ -22,6 +22,8 @@ pub(crate) struct Unread {
     pub(crate) span: Span,
     /// How many names there are.
     pub(crate) names: usize,
+    /// Whether all of the text is a call, whoever it calls.
+    pub(crate) is_whole: bool,
     /// Where the text begins in the input.
     pub(super) start: usize,
     pub(crate) place: UnreadPlace,
@@ -41,6 +43,11 @@ pub(crate) enum UnreadPlace {
 }
 
 impl Unread {
+    /// What stands here, of which the text is kept from `start` on.
+    pub(super) fn begin(span: Span, start: usize, place: UnreadPlace) -> Unread {
+        Unread { text: String::new(), span, names: 1, is_whole: false, start, place, is_shown: false }
+    }
+
     /// Keeps text that follows what is kept already.
     pub(super) fn keep(&mut self, text: &str, start: usize) {
         if start == self.start + self.text.len() {
@@ -52,7 +59,6 @@ impl Unread {
 /// The beginning of a text without a gap.
 #[derive(Debug, Default)]
 pub(super) struct TextHead {
-    is_on: bool,
     text: String,
     start: usize,
     /// Whether there is more than is kept.
@@ -60,17 +66,13 @@ pub(super) struct TextHead {
 }
 
 impl TextHead {
-    pub(super) fn new(is_on: bool) -> TextHead {
-        TextHead { is_on, ..TextHead::default() }
-    }
-
     pub(super) fn text(&self) -> &str {
         &self.text
     }
 
     /// Whether nothing more will be kept.
     pub(super) fn is_full(&self) -> bool {
-        !self.is_on || self.is_cut
+        self.is_cut
     }
 
     /// Another text begins here.
@@ -97,7 +99,7 @@ impl TextHead {
     ) -> Option<(UnreadPlace, Span)> {
         let lead = self.text.trim_start();
         let end = &kept[character_start(kept, kept.len().saturating_sub(END))..];
-        let is_call = self.is_on && !lead.is_empty() && is_call(lead, !self.is_cut, end, asked);
+        let is_call = !lead.is_empty() && is_call(lead, !self.is_cut, end, asked);
         let place = match () {
             () if lead.starts_with('>') => UnreadPlace::Dead,
             () if lead.starts_with("```") => UnreadPlace::Fence,

@@ -99,14 +99,12 @@ impl Watch {
     pub(super) fn new(gate: &Compiled) -> Self {
         let registry = gate.rules.registry.clone();
         let is_asked = gate.rules.dialects.iter().any(|listening| listening.chosen);
-        let asked = match (is_asked, gate.program.opens_unmarked) {
+        let asked = match (is_asked && registry.is_none(), gate.program.opens_unmarked) {
             (false, _) => AskedFormats::None,
             (true, false) => AskedFormats::Marked,
             (true, true) => AskedFormats::Unmarked,
         };
         Watch {
-            // Names tell, where they are known.
-            head: TextHead::new(registry.is_none()),
             registry,
             is_on: true,
             names_are_markers: gate.program.opens_by_name,
@@ -240,11 +238,16 @@ impl Watch {
 
     /// A token of a format stands here, right behind the text: the name of a tool before it was called.
     pub(super) fn note_token(&mut self) {
+        // The text ends here, and what is found is found in its order.
+        self.look(self.end(), true);
         let text = self.text.trim_end();
         let from = text.trim_end_matches(is_name_character).len();
         let is_tool = |registry: &Registry| named(registry, &text[from..], self.names_are_markers).is_some();
-        if self.registry.as_ref().is_some_and(is_tool) {
-            let to = text.len();
+        let to = text.len();
+        let is_found = |unread: &Unread| unread.span.end == self.start + to;
+        if self.registry.as_ref().is_some_and(is_tool)
+            && !self.found.iter().flatten().any(|unread| is_found(unread))
+        {
             self.place = UnreadPlace::Text;
             self.found(from, to);
         }
@@ -254,8 +257,7 @@ impl Watch {
     pub(super) fn forget(&mut self) {
         let Watch { is_on, names_are_markers, sees_dead, asked, .. } = *self;
         let registry = self.registry.take();
-        let head = TextHead::new(registry.is_none());
-        *self = Watch { registry, is_on, names_are_markers, sees_dead, asked, head, ..Watch::default() };
+        *self = Watch { registry, is_on, names_are_markers, sees_dead, asked, ..Watch::default() };
     }
 
     /// What was found, once the text is over, in these surroundings.
@@ -298,13 +300,13 @@ impl Watch {
         }
     }
 
-    /// Looks at the text as a whole, which may be a call where nobody knows what calls are named.
+    /// Looks at the text as a whole, which may be a call of a tool that nobody knows.
     fn look_at_all(&mut self) {
         let Some((place, span)) = self.head.expression(&self.text, self.start, self.asked) else { return };
         let is_seen = place != UnreadPlace::Dead || self.sees_dead;
         if is_seen && self.found.iter().all(Option::is_none) {
             let start = span.start;
-            let mut unread = Unread { text: String::new(), span, names: 1, start, place, is_shown: false };
+            let mut unread = Unread { is_whole: true, ..Unread::begin(span, start, place) };
             match start.checked_sub(self.start) {
                 Some(at) => unread.keep(&self.text[at..], start),
                 None => unread.keep(self.head.text(), start),
@@ -577,9 +579,7 @@ impl Watch {
                 let line = self.text[begin..from].find('\n').filter(|_| begin > 0);
                 let begin = line.map_or(begin, |at| begin + at + 1);
                 let start = self.start + begin;
-                let place = self.place;
-                let mut unread =
-                    Unread { text: String::new(), span, names: 1, start, place, is_shown: false };
+                let mut unread = Unread::begin(span, start, self.place);
                 unread.keep(&self.text[begin..], start);
                 *found = Some(Box::new(unread));
             }
