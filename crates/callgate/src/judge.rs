@@ -75,7 +75,9 @@ pub(crate) fn judge(rules: &Rules, attempt: &mut Attempt, effort: &mut Effort) -
         }
     }
     attempt.tape = tape;
-    findings.extend(arguments.as_deref().and_then(|arguments| doubt(attempt, arguments, &coercions)));
+    if let Some(arguments) = arguments.as_deref() {
+        findings.extend(doubt(attempt, arguments, &coercions, tool));
+    }
     let name = name.map(|name| match name {
         Cow::Owned(other) => Some(other),
         Cow::Borrowed(_) => None,

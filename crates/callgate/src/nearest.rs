@@ -57,6 +57,13 @@ fn slips(wanted: &[char], name: &[char], rows: &mut Rows) -> Option<usize> {
     distance(wanted, name, limit, rows)
 }
 
+/// Whether a text is at most so many slips away from another one.
+pub(crate) fn is_within(text: &str, other: &str, slips: usize) -> bool {
+    let (text, other): (Vec<char>, Vec<char>) = (text.chars().collect(), other.chars().collect());
+    text.len().abs_diff(other.len()) <= slips
+        && distance(&text, &other, slips, &mut Rows::default()).is_some()
+}
+
 /// The rows of the table of distances that are needed at a time.
 #[derive(Default)]
 struct Rows {

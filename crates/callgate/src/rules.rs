@@ -66,7 +66,15 @@ impl Rules {
             let is_parted = is_numbered || text.is_empty() || digits.len() < text.len();
             is_parted && digits.chars().all(|c| c.is_ascii_digit())
         };
-        let mut found = registry.names().filter(|known| {
+        // What another name begins with may be that name, cut off.
+        let begins_another = |known: &str| {
+            let mut others = registry.names().filter(|other| other.len() > known.len());
+            name.find(known).is_some_and(|at| {
+                let written = &name[at..];
+                written.len() > known.len() && others.any(|other| other.starts_with(written))
+            })
+        };
+        let mut found = registry.names().filter(|known| !begins_another(known)).filter(|known| {
             if let Some(rest) = name.strip_prefix(known)
                 && let Some(gap) = rest.strip_suffix(known)
                 && !gap.is_empty()

@@ -2,9 +2,13 @@
 //! closer, or a slip of it.
 
 use crate::bytes::{holds, places_of};
+use crate::nearest::is_within;
 
 /// The most bytes of a tag at the end of a value.
 const LONGEST_TAG: usize = 64;
+
+/// How many slips a bent closer has at most.
+const SLIPS: usize = 2;
 
 /// The most bytes that a slip adds to a closer.
 const LONGEST_SLIP: usize = 16;
@@ -79,7 +83,11 @@ pub(crate) fn ends_in_stray_tag(value: &str, closers: &[String]) -> bool {
             (closer.get(1..), closer.len().checked_sub(1).and_then(|last| closer.get(..last)));
         [first, last].into_iter().flatten().any(|part| part.len() > 3 && value.ends_with(part))
     };
-    if closers.iter().any(|closer| is_cut(closer) || ends_in_respelled(value, closer)) {
+    if closers
+        .iter()
+        .any(|closer| is_cut(closer) || ends_in_respelled(value, closer) || ends_near(value, closer))
+        || ends_in_stray_bracket(value)
+    {
         return true;
     }
     let from = (value.len().saturating_sub(LONGEST_TAG)..value.len()).find(|at| value.is_char_boundary(*at));
@@ -104,12 +112,23 @@ pub(crate) fn ends_in_stray_tag(value: &str, closers: &[String]) -> bool {
         Some(name) if tag.ends_with('>') => openings(&value[..start], name.trim_end_matches('>').trim()) == 0,
         // A closing tag that has lost its end is the last word of the value.
         Some(name) => !name.contains(|c: char| c == '>' || c.is_whitespace()),
-        None => {
-            let is_own = |closer: &String| openings(tag, tag_of(closer)) > 0;
-            let is_token = tag.starts_with("<|") && !tag.contains(char::is_whitespace) || tag.ends_with("|>");
-            is_token || tag.ends_with('>') && closers.iter().any(is_own)
-        }
+        // A tag that a value ends with and that closes nothing may be the closer that is missing.
+        None => tag.ends_with('>') || tag.starts_with("<|") && !tag.contains(char::is_whitespace),
     }
+}
+
+/// Whether a value ends with something that is a slip or two away from the closer.
+fn ends_near(value: &str, closer: &str) -> bool {
+    let starts = value.char_indices().rev().map(|(at, _)| at).take(closer.len() + SLIPS);
+    let mut near = starts.filter(|at| (value.len() - at).abs_diff(closer.len()) <= SLIPS);
+    // Of a short closer, a slip leaves a word of any text.
+    closer.len() > 4 * SLIPS && near.any(|at| is_within(&value[at..], closer, SLIPS))
+}
+
+/// Whether a value ends with a bracket that closes nothing in it, as what is left of a string in an object.
+fn ends_in_stray_bracket(value: &str) -> bool {
+    let count = |bracket: char| value.matches(bracket).count();
+    value.ends_with('}') && count('}') > count('{') || value.ends_with(']') && count(']') > count('[')
 }
 
 /// Whether the closer stands at the end of a value in another spelling: in other letters, escaped, with something in it.

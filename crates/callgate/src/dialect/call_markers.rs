@@ -4,10 +4,16 @@ use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use super::record::Record;
+use crate::bytes::character_start;
+
+/// How much of a text tells whether it begins with a marker.
+const LONGEST: usize = 160;
 
 /// Whether the text begins with a marker that only calls have, in whatever letters and bars it is written.
 pub(crate) fn is_call_marker(text: &str) -> bool {
     static MARKERS: LazyLock<HashSet<String>> = LazyLock::new(call_markers);
+    // Behind every such sign of a long text its end may be far.
+    let text = &text[..character_start(text, LONGEST)];
     if !has_sign(text) {
         return false;
     }

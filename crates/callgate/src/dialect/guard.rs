@@ -115,7 +115,12 @@ fn loose_end(record: &Record, value: &str) -> bool {
             Part::Literal(text) => text.rfind('<').map(|at| loosely(&text[at..])),
             Part::Slot(_) => None,
         });
+        let mut middles = param.parts.windows(3).filter_map(|parts| match parts {
+            [Part::Slot(Slot::Key), Part::Literal(middle), Part::Slot(Slot::Value)] => Some(middle.trim()),
+            _ => None,
+        });
         holds(&loosely(param.head()))
+            || middles.any(|middle| middle.starts_with("</") && holds(&loosely(middle)))
             || again.is_some_and(|again| again.len() >= 4 && value.starts_with(&again))
     };
     let doubles = |param: &Template| {

@@ -1,6 +1,6 @@
 //! Attributes of the tag that names the tool of a call: which of them the format does not have.
 
-use super::members::{ENVELOPE, STRANGERS};
+use super::members::{ENVELOPE, NAMING, STRANGERS};
 use crate::attempt::{Attempt, Name, shortened};
 use crate::dialect::{Part, Record};
 use crate::finding::{Code, Finding};
@@ -17,23 +17,30 @@ pub(crate) fn note_attributes(attempt: &mut Attempt, record: &Record) {
     let Some(at) = attempt.raw.find(name.as_str()) else { return };
     let start = attempt.raw[..at].rfind('<').unwrap_or(0);
     let end = attempt.raw[at..].find('>').map_or(attempt.raw.len(), |end| at + end);
-    let literals = record.call.iter().flat_map(|call| &call.parts).filter_map(|part| match part {
-        Part::Literal(literal) => Some(literal.as_str()),
-        Part::Slot(_) => None,
+    // What is written in a slot stands between the quotes around it.
+    let written = record.call.iter().flat_map(|call| &call.parts).map(|part| match part {
+        Part::Literal(literal) => literal.as_str(),
+        Part::Slot(_) => "",
     });
-    let known: Vec<&str> = literals.flat_map(attributes).collect();
+    let written: String = written.collect();
+    let known: Vec<&str> = attributes(&written).collect();
     let mut seen: Vec<&str> = Vec::new();
     let mut is_doubled = false;
     for attribute in attributes(&attempt.raw[start..end]) {
         is_doubled |= known.contains(&attribute) && seen.contains(&attribute);
         seen.push(attribute);
     }
-    let unknown = seen.iter().filter(|one| !known.contains(one) && !ENVELOPE.contains(one));
-    attempt.strangers.extend(unknown.take(STRANGERS).map(|one| shortened(one)));
+    let unknown = || seen.iter().filter(|one| !known.contains(one) && !ENVELOPE.contains(one));
+    let names_another = unknown().any(|one| NAMING.contains(one));
+    attempt.strangers.extend(unknown().take(STRANGERS).map(|one| shortened(one)));
     let params = || record.param.iter().flat_map(|param| &param.parts);
     if !is_doubled && holds_value(&attempt.raw[end..], params()) {
         let message =
             "an attribute that the format does not have may be the value of a parameter that has none";
+        attempt.findings.push(Finding::new(Code::Ambiguous).message(message));
+    }
+    if names_another {
+        let message = "an attribute that the format does not have names a tool as well";
         attempt.findings.push(Finding::new(Code::Ambiguous).message(message));
     }
     if is_doubled {

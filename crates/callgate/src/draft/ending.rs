@@ -56,6 +56,9 @@ impl Draft {
             End::CutOff | End::Failed => Some(Lacks::Rest),
         };
         let Some(lacks) = lacks else { return true };
+        // Nothing is closed that would be empty then.
+        let is_begun = ended == End::Blank || !reader.ends_in_nothing();
+        let has_arguments = has_arguments && is_begun;
         let may_close = closing(rules, reason, self.name.as_deref(), lacks).filter(|_| has_arguments);
         // Nothing is closed by leaving it away, if only closers were missing.
         let is_closed = |reader: &mut Reader| match ended {

@@ -15,6 +15,8 @@ const CDATA_END: &str = "]]>";
 pub(crate) struct OwnHeads {
     /// Of parameters, up to their key.
     pub(crate) params: Vec<String>,
+    /// What stands between keys and values, where that closes and opens tags.
+    pub(crate) middles: Vec<String>,
     /// Of sections and calls, up to their parameters.
     pub(crate) calls: Vec<String>,
     /// Whether calls begin with a tag that has the name of the tool.
@@ -29,6 +31,17 @@ impl Draft {
         let DraftBody::Params(params) = &self.body else { return false };
         let Some(end) = params.value_end().filter(|end| end.ends_with(['>', ']'])) else { return false };
         markers.iter().any(|marker| end.ends_with(&self.filled(marker, repeats)))
+    }
+
+    /// Whether the value that is being read ends in the middle of one of these closers.
+    pub(crate) fn value_ends_in_start(&self, closers: &[String]) -> bool {
+        let DraftBody::Params(params) = &self.body else { return false };
+        let value = params.value_so_far();
+        let value = value.trim_end();
+        closers.iter().any(|closer| {
+            let starts = closer.char_indices().skip(1).map(|(at, _)| &closer[..at]);
+            starts.map(str::trim).any(|start| start.starts_with(['<', '[', ']']) && value.ends_with(start))
+        })
     }
 
     /// Whether the value that is being read ends with one of these markers, which close calls, and nothing in it opens what
@@ -135,11 +148,19 @@ impl Draft {
             balance::reopens(&value, closer, &heads.params)
                 || balance::leaves_open(&value, closer, with_slips)
         };
+        // The middle of a parameter that never began: its start was bent, and the end of the value before it.
+        let count = |marks: &[String]| {
+            marks.iter().map(|mark| places_of(&value, mark).count()).max().unwrap_or_default()
+        };
+        if count(&heads.middles) > count(&heads.params) {
+            return true;
+        }
         if closers.iter().any(is_loose) || lacks_closer && balance::ends_in_stray_tag(&value, closers) {
             return true;
         }
         if closers.iter().any(|closer| balance::unopened(&value, closer, &heads.params).is_some()) {
-            if lacks_closer {
+            // It may be the one that an earlier value lacks, which was cut where it shows a parameter.
+            if lacks_closer || self.lacks_closer_of_value() {
                 return true;
             }
             self.note_stray("a value holds the tag that ends it, and may be two values", span);

@@ -1,27 +1,56 @@
 //! Doubts about arguments that were guessed: where nobody knows where their strings end, nothing is left out of them, and no end
 //! of a turn is a part of them.
 
+use serde_json::{Map, Value};
+
 use crate::attempt::{ARGUING, Attempt};
 use crate::dialect::turn;
 use crate::event::{Coercion, CoercionCode};
 use crate::finding::{Code, Finding};
 use crate::json::{RepairCode, Safety};
+use crate::nearest::nearest;
+use crate::schema::CompiledTool;
 
 /// Repairs that decide where a string ends, or what stands behind one: a guess of theirs may have made a member out of its text.
-const ENDS_OF_STRINGS: [RepairCode; 8] = [
+const ENDS_OF_STRINGS: [RepairCode; 9] = [
     RepairCode::UnescapedQuote,
     RepairCode::MissingQuote,
     RepairCode::UnclosedString,
     RepairCode::SwappedQuote,
     RepairCode::DoubledQuote,
     RepairCode::UnquotedKey,
+    RepairCode::UnquotedString,
     RepairCode::MissingComma,
     RepairCode::MissingColon,
 ];
 
+/// Whether the last string of some arguments holds what stands behind a string: the next key, or brackets that close nothing
+/// in it.
+fn ends_in_structure(arguments: &str) -> bool {
+    let inside =
+        arguments.trim_end().trim_end_matches(['}', ']', ' ', '\n']).strip_suffix('"').unwrap_or_default();
+    let quotes = inside.match_indices('"').map(|(at, _)| at);
+    let is_plain = |at: &usize| {
+        let slashes = inside[..*at].bytes().rev().take_while(|byte| *byte == b'\\').count();
+        slashes % 2 == 0
+    };
+    let Some(start) = quotes.filter(is_plain).last() else { return false };
+    let text = inside[start + 1..].trim_end_matches(['`', ' ']).trim_end_matches("\\n");
+    let count = |bracket: char| text.matches(bracket).count();
+    text.contains("\\\":")
+        || text.contains("':")
+        || text.ends_with('}') && count('}') > count('{')
+        || text.ends_with(']') && count(']') > count('[')
+}
+
 /// Why these arguments cannot be what was meant, if that is so: policies drop arguments that no tool has, and keep the last of
 /// two.
-pub(super) fn doubt(attempt: &Attempt, arguments: &str, coercions: &[Coercion]) -> Option<Finding> {
+pub(super) fn doubt(
+    attempt: &Attempt,
+    arguments: &str,
+    coercions: &[Coercion],
+    tool: Option<&CompiledTool>,
+) -> Option<Finding> {
     let mut dropped = coercions.iter().filter(|coercion| coercion.code == CoercionCode::DroppedArgument);
     let arguing = dropped.clone().find(|coercion| {
         let word = coercion.path.strip_prefix('/').unwrap_or_default();
@@ -31,11 +60,21 @@ pub(super) fn doubt(attempt: &Attempt, arguments: &str, coercions: &[Coercion]) 
         let message = "it stands for all arguments, and others stand beside it";
         return Some(Finding::new(Code::Ambiguous).path(coercion.path.clone()).message(message));
     }
+    let misspelt = dropped.clone().find_map(|coercion| {
+        let given: Map<String, Value> = serde_json::from_str(arguments).ok()?;
+        let keys = tool?.keys().filter(|key| !given.contains_key(*key));
+        let meant = nearest(coercion.path.strip_prefix('/')?, keys).first().copied()?;
+        Some((coercion, meant))
+    });
+    if let Some((coercion, meant)) = misspelt {
+        let message = format!("no such argument is known, but it may be `{meant}`, so it is not left out");
+        return Some(Finding::new(Code::UnexpectedArgument).path(coercion.path.clone()).message(message));
+    }
     let is_unclosed = attempt.repairs.iter().any(|repair| repair.code == RepairCode::UnclosedString);
-    if is_unclosed && turn::is_over_in(arguments) {
+    if is_unclosed && (turn::is_over_in(arguments) || ends_in_structure(arguments)) {
         return Some(
             Finding::new(Code::SuspectValueEnd)
-                .message("a string without its end runs over the end of the turn"),
+                .message("a string without its end runs over what seems to follow it"),
         );
     }
     let is_guessed = |code: &RepairCode| {

@@ -51,6 +51,26 @@ const PARTED: &[(&str, &str)] = &[
     ),
     // A string that ends twice, or two that touch.
     ("hermes", "<tool_call>{\"name\":\"read\",\"arguments\":{\"path\":\"a\"\"b\",\"lines\":3}}</tool_call>"),
+    // Behind brackets that were closed too early, or behind a call that was given nothing.
+    ("hermes", "<tool_call>{\"name\":\"list\",\"arguments\":{}}}, {\"deep\": true}</tool_call>"),
+    ("xlam", "[{\"name\": \"list\"}, {\"arguments\": {\"deep\": true}}]"),
+    ("json-bare", "{\"name\": \"list\", \"arguments\": {}}, {\"deep\": true}"),
+    ("functionary-v32", "read\n{\"path\": \"x\", \"tags\": [\"a\"}, \"c\"], \"lines\": 1}"),
+    ("react", "Action: read\nAction Input: {\"path\": \"a\"),( \"lines\": 3}"),
+    (
+        "deepseek-v31",
+        "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>list<｜tool▁sep｜><｜tool▁call▁end｜>{\"deep\": true}<｜tool▁calls▁end｜>",
+    ),
+    // The end of the output in the markup of a parameter.
+    ("beam", " to=list<|channel|>analysis <|constrain|>xml<|message|><rfl:parameter name=\""),
+    // What is left of another format in a value whose closer is missing.
+    ("qwen3-coder", "<tool_call>\n<function=read>\n<parameter=path>\na\"}}\n</tool_call>"),
+    ("mimo", "<tool_call><function=read><parameter=path>a<parameer></function></tool_call>"),
+    // The middle of a parameter whose start is bent, and the end of the value before it.
+    (
+        "glm47",
+        "<tool_call>read<arg_key>path</arg_key><arg_value>a</arg_alue><ag_key>lines</arg_key><arg_value>3</arg_value></tool_call>",
+    ),
     // Digits that nothing parts from a name make another one.
     ("harmony", "<|channel|>commentary to=functions.list2 <|constrain|>json<|message|>{}<|call|>"),
 ];

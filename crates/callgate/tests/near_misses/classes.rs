@@ -354,10 +354,7 @@ pub(crate) const CLASSES: &[Class] = &[
 /// Where a class does not hold yet, by class and dialect. What holds again leaves the list, and nothing else enters it.
 pub(crate) const OPEN: &[(&str, &str)] = &[
     // They listen only by name, and to whoever does not listen a name that no tool has is a word like others.
-    ("a name that no tool has", "phi4-mini"),
-    ("a name that no tool has", "command-r-plus"),
     ("a name that no tool has", "json-tool-calls-object"),
-    ("a name that no tool has", "tool-call-heading"),
     ("a name that no tool has", "reploid0-plan"),
     ("white space before a name as a tokenizer shows it", "tool-code"),
     // Its quotes are tags, which the reader of arguments knows in one spelling: rejected.
@@ -385,11 +382,6 @@ pub(crate) const OPEN: &[(&str, &str)] = &[
     // Its marker is the name in a line, which says nothing in a thought.
     ("in a thought", "functionary-v32"),
     // Where they are not listened to: the name ends with an escape, or the fence is one of code.
-    ("a name in a namespace or in white space", "phi4-mini"),
-    ("a name in a namespace or in white space", "command-r-plus"),
     ("a name in a namespace or in white space", "json-tool-calls-object"),
-    ("a name in a namespace or in white space", "tool-call-heading"),
     ("a name in a namespace or in white space", "reploid0-plan"),
-    ("two members of a kind", "command-r-plus"),
-    ("two members of a kind", "tool-call-heading"),
 ];

@@ -90,7 +90,13 @@ fn an_attribute_that_may_be_an_argument_or_a_name_is_not_left_out() {
     let Some(record) = Record::named("anthropic-xml") else { panic!("no such dialect") };
     for name in ["standard", "lenient"] {
         let gate = gate(name, record);
-        for tag in [r#"name="read" lines="3""#, r#"lines='3' name="read""#, r#"name="list" name="read""#] {
+        for tag in [
+            r#"name="read" lines="3""#,
+            r#"lines='3' name="read""#,
+            r#"name="list" name="read""#,
+            r#"tool="list" name="read""#,
+            r#"name="read" function='list'"#,
+        ] {
             let (calls, why) = invoked(&gate, tag);
             assert!(calls.is_empty() && why.contains("ambiguous"), "{name}, {tag}: {calls:?} {why}");
         }

@@ -4,11 +4,13 @@
 // What fails outside of a test function fails the test that called it.
 #![allow(clippy::panic)]
 
+mod bent;
 mod beside;
 mod classes;
 mod cut;
 mod damage;
 mod given_up;
+mod shown;
 #[path = "../support/mod.rs"]
 mod support;
 mod values;

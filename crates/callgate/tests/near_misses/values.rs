@@ -167,39 +167,44 @@ fn a_value_that_shows_a_parameter_is_not_cut_there() {
             let whole = record.render(&[call(None)], None, None);
             whole.or_else(|_| record.render(&[call(Some("a1b2c3d4e"))], None, None)).ok()
         };
-        let both = render(r#"{"path": "VALUE", "lines": 42}"#);
-        let Some((both, text)) = both.zip(render(r#"{"path": "VALUE"}"#)) else { continue };
-        let Some((head, tail)) = text.split_once("VALUE") else { continue };
-        let Some((_, behind)) = both.split_once("VALUE") else { continue };
-        // Behind the value stand its closer, the second parameter as far as its own closer, and what ends the call.
-        let Some(second) = behind.strip_suffix(tail) else { continue };
-        let shared = second.bytes().zip(tail.bytes()).take_while(|(a, b)| a == b).count();
-        let Some(end) = second.get(..shared).and_then(|shared| shared.rfind('>')) else { continue };
-        let (closer, opener) = second.split_at(end + 1);
-        let other = format!("{opener}{closer}");
-        if !other.contains("42") || !other.trim_start().starts_with(['<', '[']) {
-            continue;
-        }
-        for name in ["strict", "standard", "lenient"] {
-            let gate = Gate::builder().profile(profile(name)).tools(registry(&tools()));
-            let gate = gate.dialect(&record.name).build().unwrap_or_else(|error| panic!("{error}"));
-            for value in [format!("write{other}now"), other.clone(), format!("a {other}")] {
-                tried += 1;
-                let text = format!("{head}{value}{tail}");
-                let response = gate.parse(&text);
-                let is_whole = |call: &callgate::Call| {
-                    call.value()["path"].as_str().map(str::trim) == Some(value.trim())
-                };
-                let is_told = || !response.calls.is_empty() || !rejections(&response).is_empty();
-                if !response.calls.iter().all(is_whole) || !is_told() {
-                    let calls: Vec<Value> = response.calls.iter().map(callgate::Call::value).collect();
-                    faults.push(format!("{}, {name}: {text}: {calls:?}", record.name));
+        // A second parameter whose type tells that it was cut, and one that takes any text.
+        for (kind, second) in [("integer", "42"), ("string", "\"42\"")] {
+            let mut tools = tools();
+            tools[0]["parameters"]["properties"]["lines"]["type"] = json!(kind);
+            let both = render(&format!(r#"{{"path": "VALUE", "lines": {second}}}"#));
+            let Some((both, text)) = both.zip(render(r#"{"path": "VALUE"}"#)) else { continue };
+            let Some((head, tail)) = text.split_once("VALUE") else { continue };
+            let Some((_, behind)) = both.split_once("VALUE") else { continue };
+            // Behind the value stand its closer, the second parameter as far as its own closer, and what ends the call.
+            let Some(second) = behind.strip_suffix(tail) else { continue };
+            let shared = second.bytes().zip(tail.bytes()).take_while(|(a, b)| a == b).count();
+            let Some(end) = second.get(..shared).and_then(|shared| shared.rfind('>')) else { continue };
+            let (closer, opener) = second.split_at(end + 1);
+            let other = format!("{opener}{closer}");
+            if !other.contains("42") || !other.trim_start().starts_with(['<', '[']) {
+                continue;
+            }
+            for name in ["strict", "standard", "lenient"] {
+                let gate = Gate::builder().profile(profile(name)).tools(registry(&tools));
+                let gate = gate.dialect(&record.name).build().unwrap_or_else(|error| panic!("{error}"));
+                for value in [format!("write{other}now"), other.clone(), format!("a {other}")] {
+                    tried += 1;
+                    let text = format!("{head}{value}{tail}");
+                    let response = gate.parse(&text);
+                    let is_whole = |call: &callgate::Call| {
+                        call.value()["path"].as_str().map(str::trim) == Some(value.trim())
+                    };
+                    let is_told = || !response.calls.is_empty() || !rejections(&response).is_empty();
+                    if !response.calls.iter().all(is_whole) || !is_told() {
+                        let calls: Vec<Value> = response.calls.iter().map(callgate::Call::value).collect();
+                        faults.push(format!("{}, {name}: {text}: {calls:?}", record.name));
+                    }
                 }
             }
         }
     }
     assert!(faults.is_empty(), "{} of {tried}\n{}", faults.len(), faults.join("\n"));
-    assert!(tried > 100, "only {tried} were tried");
+    assert!(tried > 200, "only {tried} were tried");
 }
 
 /// Where the header of a value says that it is JSON, a string in it stands between quotes, which are no part of it.

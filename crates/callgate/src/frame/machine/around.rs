@@ -15,6 +15,7 @@ use super::super::region::{Change, Regions, Surroundings};
 use super::super::specials::has_special;
 use super::super::stops::Stops;
 use super::behind::MoreArguments;
+use super::bent_ends::BentEnds;
 use super::literals::{LiteralMatcher, Resync};
 use super::matching::Waiting;
 use super::pool::give_back;
@@ -64,6 +65,8 @@ pub(super) struct AroundFrames {
     pub(super) watch: Watch,
     /// The values of parameters in the text.
     pub(super) unread_values: UnreadValues,
+    /// What may end the thought in which calls wait for its end.
+    pub(super) bent_ends: BentEnds,
 }
 
 /// A frame around text or reasoning that is open.
@@ -159,6 +162,7 @@ impl Default for AroundFrames {
             stands_alone: false,
             watch: Watch::default(),
             unread_values: UnreadValues::default(),
+            bent_ends: BentEnds::default(),
         }
     }
 }
@@ -412,6 +416,9 @@ impl AroundFrames {
         let change = self.regions.finish();
         self.apply(change, out);
         self.flush_space(position, out);
+        if self.bent_ends.finish() {
+            out.resolve(Pending::Thought, false);
+        }
     }
 
     fn split_space(&mut self, markup: usize, frame_start: usize, out: &mut Emitter<'_, '_>) {
@@ -441,7 +448,12 @@ impl AroundFrames {
         let span = Span::new(start, start + text.len());
         match self.context.as_ref().map(|context| &context.kind) {
             Some(Body::Skip) => out.markup(span),
-            Some(Body::Reasoning { .. }) => out.text(text, span, true),
+            Some(Body::Reasoning { .. }) => {
+                if out.is_pending() {
+                    self.bent_ends.read(text);
+                }
+                out.text(text, span, true);
+            }
             _ => {
                 self.watch.take(text, start);
                 self.unread_values.read(text);

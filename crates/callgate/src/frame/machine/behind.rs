@@ -6,6 +6,7 @@ use super::super::threads::Thread;
 use super::Machine;
 use super::around::{AroundFrames, StrayClosers};
 use super::literals::Resync;
+use crate::draft::members::NAMING;
 use crate::finding::{Code, Finding, Span};
 use crate::json::Syntax;
 use crate::ledger::Emitter;
@@ -29,6 +30,8 @@ pub(super) struct MoreArguments {
     is_section_over: bool,
     /// Whether calls are written as code.
     is_code: bool,
+    /// The words that name a tool of which the key that is being read may be one, a bit for each.
+    naming: u8,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -81,18 +84,43 @@ impl MoreArguments {
                 self.object = Some(at);
                 BehindPlace::Comma
             }
-            BehindPlace::Comma if matches!(c, '"' | '\'') => BehindPlace::Quoted(c, 0),
+            BehindPlace::Comma if matches!(c, '(' | '[') => BehindPlace::Comma,
+            BehindPlace::Comma if matches!(c, '"' | '\'') => {
+                self.naming = u8::MAX;
+                BehindPlace::Quoted(c, 0)
+            }
             BehindPlace::Comma if is_word(c) && self.object.is_none() => BehindPlace::Word(1),
+            // Another call begins with its name.
+            BehindPlace::Quoted(quote, length) if c == quote && self.object.is_some() => {
+                if self.naming_words(length, None) != 0 {
+                    return Some(false);
+                }
+                BehindPlace::Key
+            }
             BehindPlace::Quoted(quote, _) if c == quote => BehindPlace::Key,
             BehindPlace::Quoted(quote, length) if length < LONGEST_KEY && c != '\n' => {
+                self.naming = self.naming_words(length, Some(c));
                 BehindPlace::Quoted(quote, length + 1)
             }
             BehindPlace::Word(length) if length < LONGEST_KEY && is_word(c) => BehindPlace::Word(length + 1),
             BehindPlace::Word(_) if matches!(c, ' ' | '\t') => BehindPlace::Key,
             BehindPlace::Word(_) | BehindPlace::Key if matches!(c, ':' | '=') => return Some(true),
+            // More of a list that was closed too early.
+            BehindPlace::Key if matches!(c, ',' | ']' | '}') && self.object.is_none() => {
+                return Some(!self.has_left_line);
+            }
             _ => return Some(false),
         };
         None
+    }
+}
+
+impl MoreArguments {
+    /// Those of the words that still may be the key, which has this character behind so many, or its end.
+    fn naming_words(&self, length: usize, c: Option<char>) -> u8 {
+        let words = NAMING.iter().zip(0..u8::BITS).filter(|(_, bit)| self.naming >> bit & 1 != 0);
+        let goes_on = words.filter(|(word, _)| word.chars().nth(length) == c);
+        goes_on.fold(0, |all, (_, bit)| all | 1 << bit)
     }
 }
 
@@ -110,29 +138,30 @@ impl AroundFrames {
         out: &mut Emitter<'_, '_>,
     ) -> Option<(usize, Finding)> {
         let mut more = self.more_arguments?;
-        let decided = text.char_indices().find_map(|(at, c)| Some((at, more.read(start + at, c)?)));
+        let decided = text.char_indices().find_map(|(at, c)| Some((at, c, more.read(start + at, c)?)));
         self.more_arguments = decided.is_none().then_some(more);
-        let (at, _) = decided.filter(|(_, go_on)| *go_on)?;
+        let (at, c, _) = decided.filter(|(_, _, go_on)| *go_on)?;
+        let span = Span::new(start + at, start + at + c.len_utf8());
         let is_more = !matches!(more.place, BehindPlace::Before);
         out.revoke_last(match more.object {
             Some(object) => nameless_beside(Span::new(object, object + 1)),
-            None if is_more => more_arguments(start + at),
-            None => goes_on(start + at),
+            None if is_more => more_arguments(span),
+            None => goes_on(span),
         });
         more.object.map(|object| (at, nameless(Span::new(object, start + at))))
     }
 }
 
 /// The finding for a call whose arguments go on behind its end, as seen here.
-pub(super) fn more_arguments(at: usize) -> Finding {
+pub(super) fn more_arguments(span: Span) -> Finding {
     let message = "the arguments go on behind the end of the call, which was closed too early";
-    Finding::new(Code::Malformed).at(Span::new(at, at + 1)).message(message)
+    Finding::new(Code::Malformed).at(span).message(message)
 }
 
 /// The finding for a call that is a part of something, which goes on here.
-pub(super) fn goes_on(at: usize) -> Finding {
+pub(super) fn goes_on(span: Span) -> Finding {
     let message = "what the call stands in goes on behind it, so that it is no call by itself";
-    Finding::new(Code::Malformed).at(Span::new(at, at + 1)).message(message)
+    Finding::new(Code::Malformed).at(span).message(message)
 }
 
 /// The finding for a call behind which an object without a name stands, here: it may be what the call was to be given.
@@ -165,8 +194,9 @@ impl Machine {
         let is_code = record.syntax == Syntax::Kwargs;
         let is_section_over = is_section_over || is_closed;
         let more = MoreArguments { is_section_over, is_code, ..MoreArguments::default() };
-        // What was given nothing between its tags may have been meant to be given what stands behind them.
-        let may_go_on = !is_closed || !frame.closers.is_empty() && self.calls.was_given_nothing;
+        // What was given nothing, or was closed where brackets were missing, may have been meant to be given what stands behind
+        // it.
+        let may_go_on = !is_closed || self.calls.may_go_on;
         around.more_arguments = may_go_on.then_some(more);
         let earlier = around.first_valued.filter(|first| *first != frame.record);
         if frame.closers.is_empty() && earlier.is_none() {

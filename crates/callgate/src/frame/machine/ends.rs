@@ -114,11 +114,16 @@ impl Machine {
             CallEnd::Seen(end) => (end, true),
             CallEnd::Unseen(end) => (end, false),
         };
+        if end <= draft.start {
+            // It had only seemed to begin behind the end of another one.
+            let message = "the header of the call breaks off";
+            draft.findings.push(Finding::new(Code::Malformed).at(span).message(message));
+        }
         self.calls.ended = draft.call;
         self.calls.accounted = end;
         let unmarked = is_unmarked(frame, thread);
         if draft.behind_call().is_some_and(MoreArguments::are_in) {
-            out.revoke_last(more_arguments(draft.start));
+            out.revoke_last(more_arguments(Span::new(draft.start, draft.start)));
         }
         let number = draft.call;
         let (mut attempt, reader) = draft.finish(Source::Frame { record, end, closed, unmarked });
@@ -130,20 +135,21 @@ impl Machine {
             attempt.findings.push(two_names(span));
         }
         attempt.shown_openers = frame.shown_openers.clone();
-        let between = |c: char| c == ',' || c.is_whitespace();
+        let between = |c: char| matches!(c, ',' | '}' | ']') || c.is_whitespace();
         let has_members = || attempt.raw.trim_start_matches(between).starts_with('{');
         // What the output cuts off may have been going to say its name.
         let is_nameless = attempt.name == Name::Missing
-            && attempt.meaning == Meaning::Call
+            && matches!(attempt.meaning, Meaning::Call | Meaning::Data)
             && !attempt.findings.iter().any(|finding| finding.code == Code::Truncated);
         if number > 1 && is_nameless && has_members() {
             out.revoke_last(nameless_beside(span));
         } else if number > 1 && attempt.name.text().is_some_and(|name| name.starts_with('.')) {
             // What is taken from the result of a call is a part of what that call stands in.
-            out.revoke_last(goes_on(span.start));
+            out.revoke_last(goes_on(span));
         }
-        self.calls.was_given_nothing = match &attempt.arguments {
-            Arguments::Json(arguments) => arguments == "{}",
+        let was_shut = attempt.repairs.iter().any(|repair| repair.code == RepairCode::MissingCloser);
+        self.calls.may_go_on = match &attempt.arguments {
+            Arguments::Json(arguments) => was_shut || !frame.closers.is_empty() && arguments == "{}",
             Arguments::Blank => true,
             Arguments::Broken => false,
         };
@@ -402,7 +408,9 @@ impl Machine {
             *best = Some((*thread, self.held.text.len()));
         }
         if let Some(best) = matching.best {
-            self.end_open(gate, &mut matching, reason);
+            // What was begun behind it is a part of the markup that would go on.
+            let has_begun_more = self.held.text.get(best.1..).is_some_and(|rest| !rest.trim().is_empty());
+            self.end_open(gate, &mut matching, has_begun_more, reason);
             return self.end_at_best(gate, matching, best, out);
         }
         match matching.draft.take() {
@@ -413,14 +421,20 @@ impl Machine {
 
     /// The input ends where the call may be over, but may go on as well: where more arguments could follow, or where it was
     /// cut off, that is not the end of it. An object says by itself when it is whole.
-    fn end_open(&mut self, gate: &Compiled, matching: &mut Matching, reason: FinishReason) {
+    fn end_open(
+        &mut self,
+        gate: &Compiled,
+        matching: &mut Matching,
+        has_begun_more: bool,
+        reason: FinishReason,
+    ) {
         if let Some(draft) = &mut matching.draft
             && !matches!(draft.body, DraftBody::Json { .. })
         {
             let (at_all, with_more) = matching.threads.could_go_on(&gate.program, draft.call, draft.start);
             if with_more || at_all && reason.is_cut() {
                 let may_close = closing(&gate.rules, reason, draft.name.as_deref(), Lacks::Mark);
-                draft.end_with(may_close, self.position);
+                draft.end_with(may_close.filter(|_| !(with_more && has_begun_more)), self.position);
             }
         }
     }
@@ -559,6 +573,16 @@ impl Machine {
         // Of a value that had only begun, nothing was written.
         let is_begun = is_code || !draft.value_is_blank();
         let may_close = may_close.filter(|_| is_code || is_begun && !is_over(&draft));
+        if !is_code && may_close.is_some() {
+            let own: Vec<String> =
+                frame.value_closers.iter().map(|closer| draft.filled(closer, repeats)).collect();
+            let span = Span::new(draft.body_start.unwrap_or(end), end);
+            if draft.value_ends_in_start(&own)
+                || draft.value_is_unbalanced(&own, (true, true), &frame.heads, span)
+            {
+                draft.suspect_end(end);
+            }
+        }
         if !is_code && may_close.is_some() {
             draft.end_value(Span::new(draft.body_start.unwrap_or(end), end), true);
         }

@@ -79,7 +79,9 @@ impl Matching {
     /// its arguments, or it was complete.
     pub(super) fn lacks_only_closers(&self, gate: &Compiled, draft: &Draft) -> Option<Thread> {
         let has_body = !matches!(draft.body, DraftBody::None);
-        let is_call = |thread: &Thread| has_body || thread.name.is_some() && thread.call_end.is_some();
+        // The end that a thread knows may be that of the call before.
+        let is_ended = |thread: &Thread| thread.call_end.is_some_and(|end| end > draft.start);
+        let is_call = |thread: &Thread| has_body || thread.name.is_some() && is_ended(thread);
         self.threads.only_literals_left(&gate.program).filter(is_call)
     }
 

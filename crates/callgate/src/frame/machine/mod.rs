@@ -10,6 +10,7 @@
 mod admission;
 mod around;
 mod behind;
+mod bent_ends;
 mod bodies;
 mod ends;
 mod forgiving;
@@ -103,8 +104,9 @@ struct FrameCalls {
     ended: u32,
     /// How many attempts there were in this response.
     attempts: usize,
-    /// Whether the last call was given no arguments.
-    was_given_nothing: bool,
+    /// Whether the last one may have been meant to be given more: it was given nothing, or its arguments were closed where
+    /// brackets were missing.
+    may_go_on: bool,
     /// Whether the current frame stands behind words of its line.
     behind_words: bool,
 }

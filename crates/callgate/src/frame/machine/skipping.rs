@@ -7,6 +7,7 @@ use crate::ending::{FinishReason, Lacks, closing};
 use crate::finding::{Code, Finding, Span};
 use crate::json::RepairCode;
 use crate::ledger::Emitter;
+use crate::policy::Quote;
 
 use super::super::threads::{Thread, reaches_end};
 use super::ends::CallEnd;
@@ -93,7 +94,12 @@ impl Machine {
         // A call that breaks off in a thought leaves the thought its end, unless that stands in a string.
         let thought_end = self.around.thought_end().filter(|_| !matches!(draft.body, DraftBody::Json { .. }));
         let thought_end = thought_end.map(|closer| (closer, Resync::Opener));
-        let ends = LiteralMatcher::new(literals.chain(thought_end).collect());
+        // A call that breaks off in what may be a code span leaves the span its end.
+        let is_code = gate.rules.policy.quote == Quote::Dead
+            && !matches!(draft.body, DraftBody::Json { .. })
+            && self.around.regions.surroundings().backticks > 0;
+        let code_end = is_code.then(|| ("`".to_owned(), Resync::Opener));
+        let ends = LiteralMatcher::new(literals.chain(thought_end).chain(code_end).collect());
         // What was held since the last body is read again for the end of the call.
         let held = std::mem::take(&mut self.held.text);
         let begin = draft.start.saturating_sub(self.held.start).min(held.len());

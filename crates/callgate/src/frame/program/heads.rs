@@ -16,9 +16,17 @@ pub(super) fn heads(record: &Record, closers: &[&String]) -> OwnHeads {
         Part::Literal(literal) => Some(literal.as_str()),
         Part::Slot(_) => None,
     });
+    // Tags that are closed and opened there tell more than those that only end.
+    let middles =
+        record.param.iter().flat_map(|param| param.parts.windows(3)).filter_map(|parts| match parts {
+            [Part::Slot(Slot::Key), Part::Literal(middle), Part::Slot(Slot::Value)] => Some(middle.trim()),
+            _ => None,
+        });
+    let middles = middles.filter(|middle| middle.starts_with("</") && middle.rfind('<') != Some(0));
     let ends = closers.iter().flat_map(|closer| one_by_one(closer));
     OwnHeads {
         params: shown(record, record.param.iter().map(|param| param.head())),
+        middles: middles.flat_map(|middle| spellings(record, middle)).collect(),
         calls: shown(record, literals),
         ends: ends.filter(|end| end.len() >= SHORTEST_SIGN).map(str::to_owned).collect(),
         named: record.known,

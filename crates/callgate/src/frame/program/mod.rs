@@ -218,6 +218,10 @@ impl Compiler {
                 if !listening.chosen && !Record::is_unmistakable(template) {
                     continue;
                 }
+                // Tags of documents are text, unless the dialect that has them around its messages was asked for.
+                if !listening.chosen && kind != FrameKind::Reasoning && !turn::holds_token(template.head()) {
+                    continue;
+                }
                 seen.push(key);
                 if kind == FrameKind::Reasoning {
                     self.thought(index, listening, template);

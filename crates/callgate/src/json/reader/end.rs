@@ -38,6 +38,11 @@ impl Reader {
         end
     }
 
+    /// Whether the input ends in an object or a list of which nothing was written, or nothing but half a member.
+    pub fn ends_in_nothing(&self) -> bool {
+        self.levels.last().is_some_and(|level| level.items == 0) && self.string.is_none_or(|open| open.key)
+    }
+
     /// Ends the value where the input ends or the reader stopped, adding what is missing; `false` if that would
     /// need a value that was not written.
     pub fn close(&mut self) -> bool {
