@@ -135,7 +135,7 @@ impl Body {
         let text = text.trim_start_matches('\u{feff}');
         if let Ok(value @ Value::Object(_)) = serde_json::from_str::<Value>(text) {
             let is_whole = BodyKind::of(&value).map(|kind| !kind.is_event(&value));
-            if is_whole.unwrap_or(value["choices"] == json!([])) {
+            if is_whole.unwrap_or_else(|| are_empty(&value["choices"])) {
                 return Body::of_line(&value, text.trim());
             }
             if let Some(fault) = place::server_error(&value) {
@@ -232,9 +232,15 @@ impl Body {
             let message = format!("this is one event of a stream, not a whole {name}");
             return fault(format!("{message}; `callgate parse` reads the file as one answer"));
         }
-        let has_choice = value["choices"].as_array().is_some_and(|list| list.iter().any(Value::is_object));
-        if kind == BodyKind::ChatCompletion && !has_choice {
-            return fault("its `choices` are empty, so the server gave no answer".to_owned());
+        let choices = value["choices"].as_array().map(Vec::as_slice).unwrap_or_default();
+        if kind == BodyKind::ChatCompletion && choices.is_empty() {
+            let message = "its `choices` are empty, so the server gave no answer; ask the server again";
+            return fault(message.to_owned());
+        }
+        if kind == BodyKind::ChatCompletion && !choices.iter().all(is_choice) {
+            let message = "one of its `choices` holds neither a message nor a text; say with --field where the answer is";
+            return fault(message.to_owned());
+        }
         }
         let part = Part::parse(text)?;
         let is_turn = kind == BodyKind::Conversation && ConversationFormat::is_turn(&part.value);
@@ -253,6 +259,34 @@ impl Body {
             let (chunks, body) = stream.ended(FinishReason::from_word(word));
             Ok((Body { chunks, is_turn, ..body }, stream))
         })
+    }
+}
+
+/// Whether all of these choices say nothing at all.
+fn are_empty(choices: &Value) -> bool {
+    choices.as_array().is_some_and(|choices| choices.iter().all(|choice| *choice == json!({})))
+}
+
+/// What a message of an answer has at least one of.
+const OF_MESSAGE: &[&str] = &[
+    "role",
+    "content",
+    "parts",
+    "tool_calls",
+    "function_call",
+    "refusal",
+    "reasoning_content",
+    "reasoning",
+    "thinking",
+    "tool_plan",
+];
+
+/// Whether a choice of a whole completion holds an answer, be it an empty one.
+fn is_choice(choice: &Value) -> bool {
+    let message = &choice["message"];
+    match message.as_object() {
+        Some(message) => OF_MESSAGE.iter().any(|key| message.contains_key(*key)),
+        None => message.is_null() && choice["text"].is_string(),
     }
 }
 

@@ -9,7 +9,7 @@ use super::json::Json;
 use super::message::{message, word};
 use super::reading::{Format, Part};
 use super::results::results;
-use super::{ModelChunk, ModelFault};
+use super::{FaultCode, ModelChunk, ModelFault};
 
 /// The names under which lists of messages are kept.
 pub(super) const LISTS: &[&str] = &["messages", "conversations", "conversation"];
@@ -35,7 +35,7 @@ impl Format for ConversationFormat {
             message(part, "/message", is_cut, chunks)?;
             let text = value["response"].as_str().map(str::to_owned);
             chunks.extend(text.map(ModelChunk::Text));
-            return Ok(());
+            return old_text(value, chunks);
         }
         for key in LISTS {
             let messages = value[*key].items();
@@ -45,8 +45,7 @@ impl Format for ConversationFormat {
                 }
                 let pointer = format!("/{key}/{number}");
                 message(part, &pointer, is_cut, chunks)?;
-                let text = messages[number]["value"].as_str().map(str::to_owned);
-                chunks.extend(text.map(ModelChunk::Text));
+                old_text(&messages[number], chunks)?;
             }
             let before = last_turn(messages).start;
             self.untrusted.extend(messages.iter().take(before).flat_map(results));
@@ -74,6 +73,17 @@ impl ConversationFormat {
         let has_list = LISTS.iter().any(|key| matches!(value[*key], Json::Array(_)));
         has_list && beside.all(|key| matches!(value[*key], Json::Null))
     }
+}
+
+/// The text of a message with `from` and `value`. Anything else there was meant to be a text, and is not an empty answer.
+fn old_text(message: &Json<'_>, chunks: &mut VecDeque<ModelChunk>) -> Result<(), ModelFault> {
+    match &message["value"] {
+        _ if message["from"].as_str().is_none() => {}
+        Json::String(text) => chunks.push_back(ModelChunk::Text(text.to_string())),
+        Json::Null => {}
+        _ => return Err(ModelFault::new(FaultCode::BadLine, "the `value` of a message is no text")),
+    }
+    Ok(())
 }
 
 /// Whether these are the messages of a conversation.

@@ -66,6 +66,10 @@ pub(super) fn message(
     }
     // The form that came before lists of calls. Some servers write a call in both, for clients of either.
     let function = &message["function_call"];
+    if !matches!(function, Json::Null | Json::Object(_)) {
+        let written = part.written(&format!("{pointer}/function_call")).unwrap_or_default();
+        return Err(unreadable(&written, "no call"));
+    }
     let both = message["tool_calls"].items();
     if function.is_object() && !both.iter().any(|call| is_same(&call["function"], function)) {
         let written = |key: &str| part.written(&format!("{pointer}/function_call/{key}"));
@@ -104,10 +108,10 @@ pub(super) fn words(message: &Json<'_>, chunks: &mut VecDeque<ModelChunk>) -> Re
     let thought = THOUGHTS.iter().find_map(|key| message[*key].as_str()).filter(|text| !text.is_empty());
     chunks.extend(thought.map(|text| ModelChunk::Reasoning(text.to_owned())));
     match &message["content"] {
-        Json::Null => message["parts"].items().iter().for_each(|part| block(part, chunks)),
+        Json::Null => blocks(message["parts"].items(), chunks)?,
         Json::String(text) if text.is_empty() => {}
         Json::String(text) => chunks.push_back(ModelChunk::Text(text.to_string())),
-        Json::Array(parts) => parts.iter().for_each(|part| block(part, chunks)),
+        Json::Array(parts) => blocks(parts, chunks)?,
         _ => {
             let message = "the `content` of a message is neither a text nor a list of blocks";
             return Err(ModelFault::new(FaultCode::BadLine, message));
@@ -115,6 +119,20 @@ pub(super) fn words(message: &Json<'_>, chunks: &mut VecDeque<ModelChunk>) -> Re
     }
     let refusal = message["refusal"].as_str().filter(|text| !text.is_empty());
     chunks.extend(refusal.map(|text| ModelChunk::Text(text.to_owned())));
+    Ok(())
+}
+
+/// The blocks of a message's content, as far as they are thought or text. What is no block was meant to be one.
+pub(super) fn blocks(blocks: &[Json<'_>], chunks: &mut VecDeque<ModelChunk>) -> Result<(), ModelFault> {
+    for one in blocks {
+        let is_block = matches!(one, Json::Null | Json::String(_) | Json::Object(_));
+        let is_text = matches!(one["text"], Json::Null | Json::String(_)) || one["type"] != *"text";
+        if !is_block || !is_text {
+            let message = "the `content` of a message holds something that is neither a text nor a block";
+            return Err(ModelFault::new(FaultCode::BadLine, message));
+        }
+        block(one, chunks);
+    }
     Ok(())
 }
 

@@ -9,7 +9,9 @@ use super::http::Http;
 use super::json::Json;
 use super::message::{member, message, word, words};
 use super::reading::{Format, Framing, Part, Reading};
-use super::{BoxFuture, ChatRequest, Model, ModelChunk, ModelChunks, ModelFault, Served, Server, Usage};
+use super::{
+    BoxFuture, ChatRequest, FaultCode, Model, ModelChunk, ModelChunks, ModelFault, Served, Server, Usage,
+};
 use crate::history::{Wire, to_wire};
 use crate::written::Written;
 
@@ -93,6 +95,10 @@ impl Format for OllamaFormat {
     fn value(&mut self, part: &Part<'_>, chunks: &mut VecDeque<ModelChunk>) -> Result<(), ModelFault> {
         let value = &part.value;
         self.served.note(value);
+        let is_text = |key: &str| matches!(value[key], Json::Null | Json::String(_));
+        if !matches!(value["message"], Json::Null | Json::Object(_)) || !is_text("response") {
+            return Err(ModelFault::new(FaultCode::BadLine, "the answer is neither a message nor a text"));
+        }
         let calls = value["message"]["tool_calls"].items();
         match calls.iter().any(is_fragment) {
             true => {

@@ -127,6 +127,13 @@ impl Format for OpenAiFormat {
                 message(part, &format!("/choices/{number}/message"), is_cut, chunks)?;
             } else {
                 let said = &choice["delta"];
+                // What has another type was meant to be one of these, and is not an empty answer.
+                let is_object = |key: &str| matches!(choice[key], Json::Null | Json::Object(_));
+                let is_text = matches!(choice["text"], Json::Null | Json::String(_));
+                if !is_object("message") || !is_object("delta") || !is_text {
+                    let choice = part.written(&format!("/choices/{number}")).unwrap_or_default();
+                    return Err(unreadable(&choice, "a choice without a message or a text"));
+                }
                 words(said, chunks)?;
                 call_blocks(part, &format!("/choices/{number}/delta"), false, chunks)?;
                 let list = format!("/choices/{number}/delta/tool_calls");
@@ -143,6 +150,10 @@ impl Format for OpenAiFormat {
                 chunks.extend(calls.map(|(call_number, call)| one(call, format!("{list}/{call_number}"))));
                 // The forms that came before lists of calls, and before messages. A server may write a call in both.
                 let function = &said["function_call"];
+                if !matches!(function, Json::Null | Json::Object(_)) {
+                    let written = part.written(&format!("/choices/{number}/delta/function_call"));
+                    return Err(unreadable(&written.unwrap_or_default(), "no call"));
+                }
                 let is_both = |call: &Json<'_>| {
                     let call = &call["function"];
                     let text = |function: &Json<'_>, key: &str| function[key].as_str().map(str::to_owned);

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::http::plain;
 use super::json::Json;
-use super::message::{block, call, member, word};
-use super::reading::{Format, Part};
+use super::message::{blocks, call, member, word};
+use super::reading::{Format, Part, unreadable};
 use super::{FaultCode, ModelChunk, ModelFault, Usage};
 use callgate::FinishReason;
 use callgate::internal::json::canonical;
@@ -97,9 +97,9 @@ impl ResponsesFormat {
                     self.compare(index, &item[content])?;
                 }
                 // What was not told while it came.
-                Some(_) => whole(item, written, chunks),
+                Some(_) => whole(item, written, chunks)?,
                 None if self.has_items => {}
-                None => whole(item, written, chunks),
+                None => whole(item, written, chunks)?,
             }
         }
         let why = ["incomplete_details/reason", "status"].iter();
@@ -168,20 +168,32 @@ impl ResponsesFormat {
 }
 
 /// One item of a whole response.
-fn whole(item: &Json<'_>, written: &str, chunks: &mut VecDeque<ModelChunk>) {
+fn whole(item: &Json<'_>, written: &str, chunks: &mut VecDeque<ModelChunk>) -> Result<(), ModelFault> {
+    if !item.is_object() {
+        return Err(unreadable(written, "no item"));
+    }
     if let Some(content) = content_of_call(item) {
         let [id, name, content] = ["call_id", "name", content].map(|key| member(written, key));
         chunks.push_back(call(id, name, content));
-        return;
+        return Ok(());
     }
-    let blocks = |key: &str| item[key].items().iter();
+    let of_item = |key: &str| item[key].items().iter();
     if item["type"] == *"reasoning" {
-        let thoughts = blocks("summary").chain(blocks("content"));
+        let thoughts = of_item("summary").chain(of_item("content"));
         let thoughts = thoughts.filter_map(|block| block["text"].as_str());
         chunks.extend(thoughts.map(|text| ModelChunk::Reasoning(text.to_owned())));
-    } else {
-        blocks("content").for_each(|part| block(part, chunks));
+        return Ok(());
     }
+    match &item["content"] {
+        Json::String(text) => chunks.push_back(ModelChunk::Text(text.to_string())),
+        Json::Array(parts) => blocks(parts, chunks)?,
+        // Items of other kinds may hold anything.
+        content if !matches!(content, Json::Null) && item["type"] == *"message" => {
+            return Err(unreadable(written, "a message without a text"));
+        }
+        _ => {}
+    }
+    Ok(())
 }
 
 /// Where the arguments of an item are, if it is a call that the host is to run.

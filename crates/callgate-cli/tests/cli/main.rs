@@ -10,6 +10,7 @@ mod repair;
 mod reports;
 mod scan;
 mod settings;
+mod shapes;
 mod streams;
 mod views;
 
