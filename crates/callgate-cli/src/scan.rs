@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use callgate::internal::batch::{self, Answer, Form, Gates};
 use callgate::{Event, Response, Session};
-use callgate_agent::model::{Body, BodyKind, FaultCode, ModelChunk, results_beside, second_answer};
+use callgate_agent::model::{
+    Body, BodyKind, FaultCode, ModelChunk, foreign_line, results_beside, second_answer,
+};
 use callgate_agent::report::Part;
 use serde_json::Value;
 
@@ -168,7 +170,7 @@ impl ScanLines {
             }
         };
         if self.field.is_none() && line.is_plain() {
-            if let Some(fault) = second_answer(line.value()) {
+            if let Some(fault) = second_answer(line.value()).or_else(|| foreign_line(line.value())) {
                 return vec![Read::failed(line.failed(batch::bad(fault.message)))];
             }
             let mut parts = Vec::new();

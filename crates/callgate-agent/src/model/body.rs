@@ -12,6 +12,7 @@ use super::place::{self, Place};
 use super::reading::{Format, Framing, Part};
 use super::responses::ResponsesFormat;
 use super::results::{beside, is_history, results_beside};
+use super::role::{foreign_choice, foreign_for_certain};
 use super::stream::{Beginning, BodyStream};
 use super::{FaultCode, ModelChunk, ModelFault};
 
@@ -70,8 +71,9 @@ impl BodyKind {
             return Some(BodyKind::Ollama);
         }
         let is_message = |value: &Value| {
-            let holds = ["content", "parts", "tool_calls"].iter().any(|key| value.get(key).is_some());
-            is_assistant(value["role"].as_str()) && holds
+            let holds = |keys: &[&str]| keys.iter().any(|key| value.get(key).is_some());
+            is_assistant(value["role"].as_str()) && holds(&["content", "parts", "tool_calls"])
+                || is_assistant(value["from"].as_str()) && holds(&["value"])
         };
         // Servers that send the text alone say beside it that it has stopped.
         let is_text =
@@ -137,6 +139,9 @@ impl Body {
             let is_whole = BodyKind::of(&value).map(|kind| !kind.is_event(&value));
             if is_whole.unwrap_or_else(|| are_empty(&value["choices"])) {
                 return Body::of_line(&value, text.trim());
+            }
+            if let Some(fault) = foreign_for_certain(&value) {
+                return Err(fault);
             }
             if let Some(fault) = place::server_error(&value) {
                 return Err(fault);
@@ -241,6 +246,8 @@ impl Body {
             let message = "one of its `choices` holds neither a message nor a text; say with --field where the answer is";
             return fault(message.to_owned());
         }
+        if let Some(fault) = foreign_choice(value) {
+            return Err(fault);
         }
         let part = Part::parse(text)?;
         let is_turn = kind == BodyKind::Conversation && ConversationFormat::is_turn(&part.value);

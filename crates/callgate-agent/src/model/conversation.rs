@@ -102,7 +102,8 @@ pub(super) fn is_list(messages: &[Value]) -> bool {
 
 /// Whether this role is the assistant's.
 pub(super) fn is_assistant(role: Option<&str>) -> bool {
-    matches!(role, Some("assistant" | "model" | "gpt" | "chatgpt" | "bot"))
+    const ASSISTANT: &[&str] = &["assistant", "model", "gpt", "chatgpt", "bot", "ai"];
+    role.is_some_and(|role| ASSISTANT.iter().any(|name| role.eq_ignore_ascii_case(name)))
 }
 
 /// The places of the last messages of the assistant that stand together.

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::body::BodyKind;
 use super::conversation::{ANSWERS, LISTS};
 use super::http::plain;
+use super::role::foreign;
 use super::stream::BodyStream;
 use super::{FaultCode, ModelFault};
 
@@ -28,7 +29,8 @@ pub(super) fn answer(line: &Value) -> Result<Option<Place>, ModelFault> {
     let (mut value, mut pointer) = (line, String::new());
     for _ in 0..DEEP {
         if let Some(kind) = kind(value)? {
-            return Ok(Some(Place::Value(pointer, kind)));
+            let foreign = foreign(value).filter(|_| kind == BodyKind::Conversation);
+            return foreign.map_or(Ok(Some(Place::Value(pointer, kind))), Err);
         }
         let Some((key, inner)) = AROUND.iter().find_map(|key| Some((*key, value.get(key)?))) else { break };
         pointer = format!("{pointer}/{key}");
@@ -39,7 +41,7 @@ pub(super) fn answer(line: &Value) -> Result<Option<Place>, ModelFault> {
             _ => break,
         }
     }
-    wrong(line).map_or(Ok(None), Err)
+    foreign(value).or_else(|| wrong(line)).map_or(Ok(None), Err)
 }
 
 /// A fault if a line that holds its answer in the form of the batch contract holds another one besides.

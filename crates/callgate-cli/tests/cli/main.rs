@@ -8,6 +8,7 @@ mod kept;
 mod parse;
 mod repair;
 mod reports;
+mod roles;
 mod scan;
 mod settings;
 mod shapes;
