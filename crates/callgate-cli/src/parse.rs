@@ -61,7 +61,7 @@ fn one(
     }
     let observer = Observer::new();
     let mut watch = Watch { out, paint, show: Show::new(args), observer, chunks: 0, events: Vec::new() };
-    let mut read = Read { kind, text: Vec::new(), thoughts: String::new() };
+    let mut read = Read { kind, text: Vec::new(), thoughts: String::new(), reason: FinishReason::Unknown };
     let ending = answer.feed(args, file, |given| match given {
         Given::Bytes(bytes) => {
             read.text.extend_from_slice(bytes);
@@ -85,7 +85,15 @@ fn one(
     watch.finish(session, reason)?;
     let Watch { out, mut observer, .. } = watch;
     observer.said(&word);
-    let reading = observer.finish(reason);
+    let mut reading = observer.finish(reason);
+    if let Some(finding) = batch::about_end(&reading.response, reason, &word) {
+        if args.json {
+            let line = event_line(&Event::Finding(finding.clone())).map_err(Stop::Internal)?;
+            writeln!(out, "{}", paint.json(&line))?;
+        }
+        reading.response.findings.push(finding);
+    }
+    read.reason = reason;
     result(args, name, &gate, &read, &reading, paint, out)?;
     out.flush()?;
     Ok(reading.response.has_errors())
@@ -105,6 +113,8 @@ struct Read {
     text: Vec<u8>,
     /// What the model thought, where that was sent apart from the text.
     thoughts: String,
+    /// Why it ended, as its provider or a flag said.
+    reason: FinishReason,
 }
 
 /// Shows what came of an answer, as far as it was not shown while it was read.
@@ -128,7 +138,7 @@ fn result(
         return Ok(());
     }
     if let Some(format) = args.output_format {
-        let form = Form { openai: format == OutputFormat::Openai, ..Form::default() };
+        let form = Form { openai: format == OutputFormat::Openai, ended: read.reason, ..Form::default() };
         let input = String::from_utf8_lossy(&read.text);
         let name = name.map(Value::from);
         let names: Vec<(&str, &Value)> = name.iter().map(|name| ("file", name)).collect();

@@ -25,8 +25,8 @@ pub(crate) fn run(args: &ScanArgs, paint: Paint, out: &mut dyn Write) -> Result<
     // Build the gate of the flags first: a mistake in them is reported once, not on every line.
     let gate = input::gate(&args.gate, About::default(), ToolLoading::Tolerant)?;
     input::note_unknown_model(&args.gate);
-    let form =
-        Form { openai: args.output_format == OutputFormat::Openai, feedback: args.feedback, view: args.view };
+    let openai = args.output_format == OutputFormat::Openai;
+    let form = Form { openai, feedback: args.feedback, view: args.view, ..Form::default() };
     let mut gates = input::gates(&args.gate, &gate)?.with_form(form).with_hints();
     if args.gate.tool_loading == Some(ToolLoading::Strict) {
         gates = gates.with_strict_tools();

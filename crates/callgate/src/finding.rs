@@ -526,6 +526,14 @@ codes! {
         "the response is empty"
         "Write an answer or a call."
         "action" "";
+    CutOff "cut-off" "cut_off" Warning
+        "the answer did not come to its end, so more calls may have been meant"
+        "Ask again, or raise the limit of tokens, before anything counts on the calls being all."
+        "" "";
+    MissingCalls "missing-calls" "missing_calls" Warning
+        "the provider said that tools were called, and the answer holds no call"
+        "Look whether whoever kept the answer left its calls out; the reason reads as `stop`."
+        "" "";
     BadLine "bad-line" "bad_line" Error
         "a line of the batch could not be read"
         "Write one JSON object per line, with `text`, `chunks` or `tool_calls`."

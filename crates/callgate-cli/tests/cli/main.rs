@@ -4,6 +4,7 @@
 
 mod bodies;
 mod dialects;
+mod ends;
 mod kept;
 mod parse;
 mod repair;

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::ending::FinishReason;
 use crate::event::Call;
 use crate::gate::Gate;
 use crate::profile::ProfileView;
@@ -16,9 +17,16 @@ pub struct Form {
     pub feedback: bool,
     /// With the response in the words of its profile's document.
     pub view: bool,
+    /// Why the answer ended, as its provider said.
+    pub ended: FinishReason,
 }
 
 impl Form {
+    /// The same for an answer that ended for this reason.
+    pub fn after(self, ended: FinishReason) -> Self {
+        Form { ended, ..self }
+    }
+
     /// A result as JSON text in one line, of a response to this `input`. What names it leads, so that it can be recognised
     /// without parsing.
     pub fn write(self, names: &[(&str, &Value)], gate: &Gate, response: &Response, input: &str) -> String {
@@ -26,7 +34,7 @@ impl Form {
         let choice =
             names.iter().find(|(name, _)| *name == "choice").map_or(Value::from(0), |(_, it)| (*it).clone());
         let body = match self.openai {
-            true => openai_choice(response, &choice).to_string(),
+            true => openai_choice(response, &choice, self.ended).to_string(),
             false => serde_json::to_string(response).unwrap_or_default(),
         };
         let mut line = String::from("{");
@@ -50,7 +58,7 @@ impl Form {
 
 /// A response as a choice of OpenAI's chat completions: arguments are text there, the model's own. What that form has no
 /// place for stands under `callgate`, if there is anything.
-fn openai_choice(response: &Response, index: &Value) -> Value {
+fn openai_choice(response: &Response, index: &Value, ended: FinishReason) -> Value {
     let calls = response.calls.iter().map(|call| {
         let function = json!({"name": call.name, "arguments": call.arguments});
         json!({"id": call.id, "type": "function", "function": function})
@@ -76,6 +84,10 @@ fn openai_choice(response: &Response, index: &Value) -> Value {
     }
     if !response.findings.is_empty() {
         besides["findings"] = json!(response.findings);
+    }
+    // The reason of the choice is about its calls; that it was cut off behind them stands here, as the gateway says it.
+    if ended.is_cut() && response.finish_reason == FinishReason::ToolCalls {
+        besides["finish_reason"] = Value::from(ended.word());
     }
     if let Some(error) = &response.model_error {
         besides["model_error"] = json!(error);

@@ -4,6 +4,7 @@
 //! "prompt_tail"?, "untrusted"?, "policy"?}`. Out: the id and the [`Response`]. A line that is none of this gives
 //! `{"id", "error": finding}`. What a line holds may also be read by somebody else and judged here as an [`Answer`].
 
+mod ends;
 mod form;
 mod gates;
 mod members;
@@ -22,6 +23,7 @@ use crate::repair::Repaired;
 use crate::response::Response;
 use crate::session::Session;
 
+pub use ends::about_end;
 pub use form::Form;
 pub use gates::Gates;
 pub use sessions::{Conversation, Desk, OPERATIONS, event_line, finish_event, join, unusable};
@@ -181,13 +183,14 @@ impl<'t> BatchLine<'t> {
         };
         (answer.feed)(&mut session, &mut sink)?;
         session.finish(reason, &mut sink);
-        let response = collector.finish(reason);
+        let mut response = collector.finish(reason);
+        response.findings.extend(about_end(&response, reason, word));
         let id = self.value.get("id").unwrap_or(&Value::Null);
         let choice = answer.choice.map(Value::from);
         let names: Vec<(&str, &Value)> =
             std::iter::once(("id", id)).chain(choice.as_ref().map(|choice| ("choice", choice))).collect();
         let hint = gates.hint(&gate, &response);
-        let line = gates.form.write(&names, &gate, &response, &self.input(&response));
+        let line = gates.form.after(reason).write(&names, &gate, &response, &self.input(&response));
         let line = with_hint(line, hint.as_ref());
         let hint = hint.map(|hint| hint.dialect);
         let brought = gate.registry().filter(|_| answer.tools.is_some());

@@ -40,6 +40,12 @@ fn requests(lines: &[&str]) -> Vec<Code> {
     answer["error"]["code"].as_str().and_then(Code::from_word).into_iter().collect()
 }
 
+/// What is said about the response that a line holds.
+fn scanned(line: &Value) -> Vec<Code> {
+    let response = scan_line(&line.to_string(), &mut Gates::default()).response;
+    response.iter().flat_map(codes).collect()
+}
+
 /// Every situation.
 pub(crate) const ALL: &[Situation] = &[
     Situation {
@@ -180,6 +186,16 @@ pub(crate) const ALL: &[Situation] = &[
         code: Code::NoResponse,
         words: "a request to `callgate session` for feedback before a response has ended",
         codes: || requests(&[r#"{"op": "open", "id": 1}"#, r#"{"op": "feedback", "id": 1}"#]),
+    },
+    Situation {
+        code: Code::CutOff,
+        words: "a line for `callgate scan` with a whole call and `finish_reason: length`",
+        codes: || scanned(&json!({"text": CALL, "finish_reason": "length"})),
+    },
+    Situation {
+        code: Code::MissingCalls,
+        words: "a line for `callgate scan` without a call and with `finish_reason: tool_calls`",
+        codes: || scanned(&json!({"text": "On it.", "finish_reason": "tool_calls"})),
     },
     Situation {
         code: Code::BadLine,
