@@ -242,8 +242,13 @@ impl SoFar {
         if lines.trim().is_empty() {
             let rest = rest.trim_start();
             let may_begin = |field: &&str| field.starts_with(rest) || rest.starts_with(*field);
-            let may_be_stream = ["data:", "event:", "id:", "retry:", ":", "{"].iter().any(may_begin);
-            return if may_be_stream { SoFar::Unknown } else { SoFar::Text };
+            let may_be_stream = ["data:", "event:", "id:", "retry:", ":", "{", "HTTP/"].iter().any(may_begin);
+            return match may_be_stream {
+                true if bytes.len() < HELD => SoFar::Unknown,
+                // What it is, its end tells.
+                true => SoFar::Whole,
+                false => SoFar::Text,
+            };
         }
         match Beginning::of(lines, false) {
             Beginning::Stream(stream) => SoFar::Stream(stream),

@@ -8,10 +8,11 @@ use serde_json::{Deserializer, Value, json};
 
 use crate::pipeline::{Input, MAX_LINE};
 
+/// How many bytes of blank lines are waited behind for a line that tells. Behind more of them each line is one by itself.
+const BLANK: usize = 1 << 20;
+
 /// What the first lines of an input say.
 enum SoFar {
-    /// It takes another line to tell.
-    Unknown,
     /// Each line is one by itself.
     Lines,
     /// All of it may be one recorded stream.
@@ -20,24 +21,40 @@ enum SoFar {
     Value,
 }
 
+/// The first lines of an input, each looked at once however many blank ones come with them.
+#[derive(Default)]
+struct FirstLines {
+    /// Whether the first of them has come.
+    has_begun: bool,
+    /// Whose event the first line is, where it is one: the second tells then.
+    event: Option<BodyKind>,
+    /// How many bytes of blank lines have come.
+    blank: usize,
+}
+
 /// An input as lines, and whether it is another one than before: a whole answer becomes one line. No more is waited for than
 /// it takes to tell, so that what comes from a live pipe line by line is not held.
 pub(crate) fn as_lines(mut input: Input) -> io::Result<(Input, bool)> {
     let mut start = Vec::new();
-    let mut so_far = SoFar::Unknown;
-    while matches!(so_far, SoFar::Unknown) {
+    let (mut lines, mut looked) = (FirstLines::default(), 0);
+    let so_far = loop {
         let is_over = read_line(&mut input, &mut start)?;
         // The last line counts when it has ended.
         let end = if is_over { start.len() } else { memchr::memrchr(b'\n', &start).map_or(0, |end| end + 1) };
-        so_far = SoFar::of(&start[..end], is_over);
-    }
+        let new = start.get(looked..end).unwrap_or_default();
+        let told = new.split_inclusive(|byte| *byte == b'\n').find_map(|line| lines.take(line));
+        looked = end.max(looked);
+        if let Some(so_far) = told.or(is_over.then_some(SoFar::Lines)) {
+            break so_far;
+        }
+    };
     // The mark that some programs write before text is part of no value.
     if start.starts_with("\u{feff}".as_bytes()) {
         start.drain(.."\u{feff}".len());
     }
     let mut all = Copied { start: Cursor::new(start).chain(input), copy: Vec::new() };
     let line = match so_far {
-        SoFar::Unknown | SoFar::Lines => None,
+        SoFar::Lines => None,
         SoFar::Stream => {
             (&mut all).take(MAX_LINE as u64).read_to_end(&mut Vec::new())?;
             let text = str::from_utf8(&all.copy).ok().filter(|text| text.len() < MAX_LINE);
@@ -62,32 +79,43 @@ pub(crate) fn as_lines(mut input: Input) -> io::Result<(Input, bool)> {
     })
 }
 
-impl SoFar {
-    fn of(start: &[u8], is_over: bool) -> Self {
-        let Ok(text) = str::from_utf8(start) else { return SoFar::Lines };
-        let mut lines = text.trim_start_matches('\u{feff}').lines().filter(|line| !line.trim().is_empty());
-        let undecided = if is_over { SoFar::Lines } else { SoFar::Unknown };
-        let Some(first) = lines.next() else { return undecided };
-        if ["data:", "event:", "id:", "retry:", ":"].iter().any(|field| first.starts_with(field)) {
-            return SoFar::Stream;
+impl FirstLines {
+    /// Takes the next line; what all of them say, once that is told.
+    fn take(&mut self, line: &[u8]) -> Option<SoFar> {
+        let Ok(line) = str::from_utf8(line) else { return Some(SoFar::Lines) };
+        let line = if self.has_begun { line } else { line.trim_start_matches('\u{feff}') };
+        if line.trim().is_empty() {
+            self.blank += line.len();
+            return (self.blank > BLANK).then_some(SoFar::Lines);
         }
-        let value = match serde_json::from_str::<Value>(first) {
-            Ok(value) => value,
-            Err(error) if error.is_eof() && first.trim_start().starts_with(['{', '[']) => {
-                return SoFar::Value;
+        let line = line.trim_end_matches(['\n', '\r']);
+        if std::mem::replace(&mut self.has_begun, true) {
+            let Some(kind) = self.event else { return Some(SoFar::Lines) };
+            // One event may be a line that went wrong; two of a kind are a stream. The last one of Ollama's is a whole answer
+            // too.
+            let value = serde_json::from_str::<Value>(line).unwrap_or_default();
+            let is_last = kind == BodyKind::Ollama && BodyKind::of(&value) == Some(kind);
+            return Some(if is_last || event(line) == Some(kind) { SoFar::Stream } else { SoFar::Lines });
+        }
+        if ["data:", "event:", "id:", "retry:", ":"].iter().any(|field| line.starts_with(field)) {
+            return Some(SoFar::Stream);
+        }
+        match serde_json::from_str::<Value>(line) {
+            Ok(value) => self.event = event(line).filter(|_| BodyKind::of(&value).is_some()),
+            Err(error) if error.is_eof() && line.trim_start().starts_with(['{', '[']) => {
+                return Some(SoFar::Value);
             }
-            Err(_) => return SoFar::Lines,
-        };
-        let event = |line: &str| match Beginning::of(line, true) {
-            Beginning::Stream(stream) => Some(stream.kind()),
-            _ => None,
-        };
-        let (Some(kind), Some(_)) = (event(first), BodyKind::of(&value)) else { return SoFar::Lines };
-        // One event may be a line that went wrong; two of a kind are a stream. The last one of Ollama's is a whole answer too.
-        let Some(second) = lines.next() else { return undecided };
-        let value = serde_json::from_str::<Value>(second).unwrap_or_default();
-        let is_last = kind == BodyKind::Ollama && BodyKind::of(&value) == Some(kind);
-        if is_last || event(second) == Some(kind) { SoFar::Stream } else { SoFar::Lines }
+            Err(_) => {}
+        }
+        self.event.is_none().then_some(SoFar::Lines)
+    }
+}
+
+/// Whose event a line is.
+fn event(line: &str) -> Option<BodyKind> {
+    match Beginning::of(line, true) {
+        Beginning::Stream(stream) => Some(stream.kind()),
+        _ => None,
     }
 }
 

@@ -5,6 +5,7 @@
 mod bodies;
 mod dialects;
 mod ends;
+mod given;
 mod kept;
 mod parse;
 mod repair;
