@@ -170,3 +170,27 @@ fn the_way_out_of_a_bad_line_is_that_of_its_fault() {
         assert_eq!(error["path"].as_str().unwrap_or_default(), path, "{line}: {error}");
     }
 }
+
+#[test]
+fn a_knob_that_stands_twice_is_an_error() {
+    for policy in [
+        r#"{"repair": "off", "repair": "full"}"#,
+        r#"{"limits": {"depth": 3, "depth": 4}}"#,
+        r#"{"limits": {"depth": 3}, "limits": {"depth": 4}}"#,
+        r#"{"limits": {"depth": 3}, "limits.depth": 4}"#,
+        r#"{"rep\u0061ir": "off", "repair": "off"}"#,
+    ] {
+        let run = callgate(&["scan", "-q"], &format!("{{\"id\": 7, \"text\": \"a\", \"policy\": {policy}}}"));
+        let line = &json_lines(&run.stdout)[0];
+        let error = &line["error"];
+        assert!(error["message"].as_str().unwrap_or_default().contains("twice"), "{policy}: {line}");
+        assert_eq!((&line["id"], &error["path"]), (&json!(7), &json!("/policy")), "{line}");
+        let open = format!("{{\"op\": \"open\", \"id\": 1, \"policy\": {policy}}}\n");
+        let answer = callgate(&["session"], &open).stdout;
+        assert!(answer.contains("twice"), "{answer}");
+    }
+    for policy in [r#"{"repair": "off", "limits": {"depth": 3, "held": 4096}}"#, "{}", "null"] {
+        let run = callgate(&["scan", "-q"], &format!("{{\"text\": \"a\", \"policy\": {policy}}}"));
+        assert_eq!(run.code, 0, "{policy}: {}", run.stdout);
+    }
+}

@@ -71,3 +71,69 @@ impl<'de> Visitor<'de> for LineVisitor {
         Ok(LineMembers::Other)
     }
 }
+
+/// A knob that stands twice in the `policy` of a line, under whatever name: a member of an object in it is called by both.
+pub(super) fn repeated_knob(policy: &str) -> Option<String> {
+    let Ok(Names(mut names)) = serde_json::from_str(policy) else { return None };
+    names.sort_unstable();
+    names.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0].clone())
+}
+
+/// The dotted names of all that stands in a value.
+struct Names(Vec<String>);
+
+impl<'de> Deserialize<'de> for Names {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(NamesVisitor)
+    }
+}
+
+struct NamesVisitor;
+
+impl<'de> Visitor<'de> for NamesVisitor {
+    type Value = Names;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any JSON value")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Names, A::Error> {
+        let mut names = Vec::new();
+        while let Some((key, Names(inner))) = map.next_entry::<String, Names>()? {
+            match inner.is_empty() {
+                true => names.push(key),
+                false => names.extend(inner.into_iter().map(|name| format!("{key}.{name}"))),
+            }
+        }
+        Ok(Names(names))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Names, A::Error> {
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Names(Vec::new()))
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Names, E> {
+        Ok(Names(Vec::new()))
+    }
+
+    fn visit_bool<E: Error>(self, _: bool) -> Result<Names, E> {
+        Ok(Names(Vec::new()))
+    }
+
+    fn visit_u64<E: Error>(self, _: u64) -> Result<Names, E> {
+        Ok(Names(Vec::new()))
+    }
+
+    fn visit_i64<E: Error>(self, _: i64) -> Result<Names, E> {
+        Ok(Names(Vec::new()))
+    }
+
+    fn visit_f64<E: Error>(self, _: f64) -> Result<Names, E> {
+        Ok(Names(Vec::new()))
+    }
+
+    fn visit_str<E: Error>(self, _: &str) -> Result<Names, E> {
+        Ok(Names(Vec::new()))
+    }
+}

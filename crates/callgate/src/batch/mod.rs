@@ -30,7 +30,7 @@ pub use sessions::{Conversation, Desk, OPERATIONS, event_line, finish_event, joi
 
 use form::one_line;
 use gates::Asked;
-use members::LineMembers;
+use members::{LineMembers, repeated_knob};
 
 /// How deep JSON may be that is to be repaired.
 const DEPTH: usize = 128;
@@ -145,6 +145,7 @@ impl<'t> BatchLine<'t> {
     ) -> Result<Outcome, Finding> {
         // What is no name of a model would be passed over, and its dialect with it.
         self.string("model")?;
+        self.check_policy()?;
         let asked = Asked {
             tools: answer.tools,
             dialect: self.get("dialect"),
@@ -200,6 +201,19 @@ impl<'t> BatchLine<'t> {
             format!("no dialect is known for the model `{model}` of a line; the profile's dialects listen")
         }));
         Ok(Outcome { line: without_line_ends(line), failed: false, response: Some(response), hint, notes })
+    }
+
+    /// A fault if a knob stands twice in the line's policy: the value has only the last of both.
+    fn check_policy(&self) -> Result<(), Finding> {
+        if !self.get("policy").is_some_and(Value::is_object) {
+            return Ok(());
+        }
+        let text = self.text;
+        let written =
+            Tape::parse(text).and_then(|tape| Some(tape.raw(text, tape.member(text, 0, "policy")?)));
+        let Some(knob) = written.and_then(repeated_knob) else { return Ok(()) };
+        let message = format!("`policy` sets `{}` twice, and which is meant, nobody says", shortened(&knob));
+        Err(bad(message).help("Set each knob once.").path("/policy"))
     }
 
     /// The text that was read, as far as the line itself holds it.

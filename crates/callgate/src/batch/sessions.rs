@@ -288,6 +288,9 @@ impl Desk {
                 let message = format!("there are {} conversations open already", self.most);
                 return Err(Finding::new(Code::TooManySessions).message(message).path("/op"));
             }
+            request
+                .check_policy()
+                .map_err(|finding| unusable(finding.message.into_owned()).path(finding.path))?;
             let conversation = Conversation::open(&mut self.gates, value)?;
             let notes = json!(conversation.notes());
             self.open.insert(key, conversation);
