@@ -88,7 +88,10 @@ pub(crate) fn unreadable(path: &Path, error: &io::Error) -> Stop {
         io::ErrorKind::PermissionDenied => {
             Stop::usage(format!("{name} may not be read by this user"), "check its permissions")
         }
-        _ => Stop::usage(format!("cannot read {name}: {error}"), ""),
+        _ => Stop::usage(
+            format!("cannot read {name}: {error}"),
+            "check that the file is whole; one that is packed may have been cut off or spoilt",
+        ),
     }
 }
 

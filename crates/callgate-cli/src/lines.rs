@@ -68,7 +68,13 @@ pub(crate) fn run<W: LineWork<Tally = Tally>>(
             progress.clear();
             return Err(match broken {
                 Broken::Write(stop) => stop,
-                Broken::Read(error) => input::unreadable(file, &error),
+                Broken::Read(error) => {
+                    let name = input::name_of(file);
+                    Stop::usage(
+                        format!("cannot read {name} to its end: {error}"),
+                        "the whole lines before are done; get the file anew, since what is packed may have been cut off or spoilt",
+                    )
+                }
                 Broken::Work(message) => Stop::Internal(message),
             });
         }

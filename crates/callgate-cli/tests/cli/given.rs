@@ -25,3 +25,54 @@ fn blank_lines_cost_no_more_than_their_number() {
     let whole = format!("{}{{\n\"text\": \"Hi\"\n}}\n", "\n".repeat(1000));
     assert_eq!(json_lines(&callgate(&["scan", "-q"], &whole).stdout)[0]["text"], "Hi");
 }
+
+#[test]
+fn of_a_packed_file_that_was_cut_off_the_whole_lines_are_read() {
+    let gz = &include_bytes!("../bodies/lines.gz")[..];
+    let zst = &include_bytes!("../bodies/lines.zst")[..];
+    for packed in [gz, zst] {
+        let mut before = 0;
+        for part in [2, 4, 6, 7] {
+            let run = run_command(command(&["scan", "-q"]), &packed[..packed.len() * part / 8]);
+            assert_eq!(run.code, 2, "{}", run.stderr);
+            for part in ["to its end", "the whole lines before are done", "anew"] {
+                assert!(run.stderr.contains(part), "{}", run.stderr);
+            }
+            let ids: Vec<Value> = json_lines(&run.stdout).iter().map(|line| line["id"].clone()).collect();
+            assert_eq!(ids, (0..ids.len()).map(Value::from).collect::<Vec<_>>());
+            assert!(ids.len() >= before, "{part}: {}", ids.len());
+            before = ids.len();
+        }
+        assert!(before > 1000, "{before}");
+    }
+}
+
+#[test]
+fn text_in_utf_16_is_read_as_what_it_says() {
+    let text = format!("Größe 🐈 {CALL}\r\n");
+    let line = format!("{}\r\n", json!({"id": 1, "text": text}));
+    for to_bytes in [u16::to_le_bytes, u16::to_be_bytes] {
+        let encoded = |text: &str| {
+            let units = std::iter::once(0xfeff).chain(text.encode_utf16());
+            units.flat_map(to_bytes).collect::<Vec<u8>>()
+        };
+        let run = run_command(command(&["parse", "--output-format", "callgate"]), &encoded(&text));
+        let judged: Value = serde_json::from_str(&run.stdout).unwrap();
+        assert_eq!(judged["calls"][0]["name"], "tide", "{judged}");
+        assert!(judged["text"].as_str().unwrap().starts_with("Größe 🐈"), "{judged}");
+        // Over the room of one read, so that characters are cut.
+        let many = line.repeat(3000);
+        let run = run_command(command(&["scan", "-q"]), &encoded(&many));
+        let lines = json_lines(&run.stdout);
+        assert_eq!((lines.len(), run.code), (3000, 0));
+        assert!(lines.iter().all(|line| line["text"] == lines[0]["text"]));
+        let tools = Scratch::new("tools.json", encoded("[{\"name\": \"tide\"}]"));
+        assert_eq!(callgate(&["parse", "--tools", tools.path()], CALL).code, 0);
+        // Half a unit and half a pair at the end are no characters, and no fault.
+        for end in [1, 2, 3] {
+            let cut = encoded("a🐈");
+            let run = run_command(command(&["parse", "--json"]), &cut[..cut.len() - end]);
+            assert!(run.stdout.contains("a\u{fffd}"), "{}", run.stdout);
+        }
+    }
+}
