@@ -87,10 +87,7 @@ impl Answer {
                 let value =
                     text.ok().and_then(|text| Some((serde_json::from_str::<Value>(text).ok()?, text)));
                 let Some((value, text)) = value else {
-                    return Err(Stop::usage(
-                        format!("{name} is not JSON, so it has no `{path}`"),
-                        "leave --field out, or give lines to `callgate scan`",
-                    ));
+                    return Err(no_json(&name, path));
                 };
                 Some(Body::at_path(&value, text, path).map_err(|fault| broken(&name, &fault))?)
             }
@@ -353,8 +350,16 @@ fn is_like_stream(text: &str) -> bool {
         || lines.next() == Some(true) && lines.next() == Some(true)
 }
 
+/// What `--field` asks for where there are no fields.
+pub(crate) fn no_json(name: &str, path: &str) -> Stop {
+    Stop::usage(
+        format!("{name} is not JSON, so it has no `{path}`"),
+        "leave --field out, or give lines to `callgate scan`",
+    )
+}
+
 /// A body that cannot be read.
-fn broken(name: &str, fault: &ModelFault) -> Stop {
+pub(crate) fn broken(name: &str, fault: &ModelFault) -> Stop {
     match fault.code {
         FaultCode::ServerError => Stop::usage(
             format!("{name}: no answer but an error of the server: {}", fault.message),

@@ -3,11 +3,11 @@
 use std::io::{self, Write};
 
 use callgate::internal::detect::{Candidate, Detector};
-use callgate::{FinishReason, Record};
+use callgate::{Event, FinishReason, Gate, Record, Registry, Response};
 use callgate_agent::model::{Body, FaultCode, ModelChunk};
 use serde_json::{Value, json};
 
-use crate::answer::likeness;
+use crate::answer::{broken, likeness, no_json};
 use crate::args::DetectArgs;
 use crate::exit::{Outcome, Stop};
 use crate::input;
@@ -20,7 +20,15 @@ pub(crate) fn run(args: &DetectArgs, paint: Paint, out: &mut dyn Write) -> Resul
     let tools = args.tools.as_deref().map(input::tools).transpose()?;
     let bytes = input::read_bytes(&args.file)?;
     let input = String::from_utf8_lossy(&bytes);
-    let read = Body::read(&input);
+    let read = match &args.input.field {
+        None => Body::read(&input),
+        Some(path) => {
+            let name = input::name_of(&args.file);
+            let value: Value = serde_json::from_str(&input).map_err(|_| no_json(&name, path))?;
+            let bodies = Body::at_path(&value, &input, path);
+            Ok(Some(bodies.map_err(|fault| broken(&name, &fault))?))
+        }
+    };
     // What holds no answer, or none that can be read, is looked at as text, and that is said.
     let note = match &read {
         Err(fault) if fault.code == FaultCode::ServerError => {
@@ -36,7 +44,11 @@ pub(crate) fn run(args: &DetectArgs, paint: Paint, out: &mut dyn Write) -> Resul
     let body = read.ok().flatten().and_then(|bodies| bodies.into_iter().next());
     let given =
         body.map_or_else(|| Given { text: input.clone().into_owned(), ..Given::default() }, Given::of);
-    let mut candidates = Detector::new(tools).detect_ended(&given.text, given.reason);
+    let mut candidates = Detector::new(tools.clone()).detect_ended(&given.text, given.reason);
+    // What reads a text may read less of all that was given: bytes that are no text, or calls beside it.
+    if given.native || str::from_utf8(&bytes).is_err() {
+        candidates.iter_mut().for_each(|one| hold(one, &given, &bytes, tools.as_ref()));
+    }
     let by_model = prefer(&mut candidates, given.model.as_deref());
     if args.json {
         let native = given.native.then(|| json!({"dialect": "native", "flag": null, "why": STRUCTURED}));
@@ -59,6 +71,44 @@ pub(crate) fn run(args: &DetectArgs, paint: Paint, out: &mut dyn Write) -> Resul
     Ok(Outcome::rejected_if(!given.native && !candidates.iter().any(|candidate| candidate.calls > 0)))
 }
 
+/// Takes back the calls that a dialect does not read where all that was given goes through a gate.
+fn hold(candidate: &mut Candidate, given: &Given, bytes: &[u8], tools: Option<&Registry>) {
+    let mut builder = Gate::builder().dialect(&candidate.dialect);
+    if let Some(tools) = tools {
+        builder = builder.tools(tools.clone());
+    }
+    let Ok(gate) = builder.build() else { return };
+    let mut collector = Response::collector();
+    let mut session = gate.session();
+    let mut sink = |event: Event<'_>| collector.push(event);
+    match &given.chunks {
+        Some(chunks) => chunks.iter().for_each(|chunk| chunk.feed(&mut session, &mut sink)),
+        None => session.push_bytes(bytes, &mut sink),
+    }
+    session.finish(given.reason, &mut sink);
+    let response = collector.finish(given.reason);
+    let calls = response.calls.iter().filter(|call| &*call.dialect != "native").count();
+    if calls >= candidate.calls {
+        return;
+    }
+    let findings = response.rejected.iter().filter(|rejected| &*rejected.dialect != "native");
+    let code = findings.flat_map(|rejected| &rejected.findings).map(|finding| finding.code.word()).next();
+    let lost = candidate.calls - calls;
+    candidate.rejected += lost;
+    candidate.calls = calls;
+    candidate.valid = candidate.valid.min(calls);
+    candidate.heard &= calls > 0;
+    let why = code.map_or_else(String::new, |code| format!(" ({code})"));
+    candidate.why = match calls {
+        0 => format!("{} rejected{why}", count(candidate.rejected)),
+        calls => format!("{}, {} rejected{why}", count(calls), count(candidate.rejected)),
+    };
+}
+
+fn count(calls: usize) -> String {
+    if calls == 1 { "1 call".to_owned() } else { format!("{calls} calls") }
+}
+
 /// What is said of a body with calls that are not in its text.
 const STRUCTURED: &str = "The body holds structured calls, which no dialect is needed for";
 
@@ -70,16 +120,19 @@ struct Given {
     model: Option<String>,
     /// Whether there are calls beside the text.
     native: bool,
+    /// All that a body holds.
+    chunks: Option<Vec<ModelChunk>>,
 }
 
 impl Given {
     fn of(body: Body) -> Self {
         let is_call = |chunk: &ModelChunk| matches!(chunk, ModelChunk::Calls(_) | ModelChunk::Delta { .. });
         let native = body.chunks.iter().any(is_call);
-        let texts = body.chunks.into_iter();
-        let texts =
-            texts.filter_map(|chunk| if let ModelChunk::Text(text) = chunk { Some(text) } else { None });
-        Given { text: texts.collect(), reason: body.reason, model: body.model, native }
+        let texts = body.chunks.iter();
+        let texts = texts
+            .filter_map(|chunk| if let ModelChunk::Text(text) = chunk { Some(text.as_str()) } else { None });
+        let text = texts.collect();
+        Given { text, reason: body.reason, model: body.model, native, chunks: Some(body.chunks) }
     }
 }
 

@@ -272,6 +272,8 @@ pub(crate) struct DetectArgs {
     /// The model's output, or the body of a server's answer; `-` or nothing is standard input
     #[arg(value_name = "FILE", default_value = "-", hide_default_value = true)]
     pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
     /// The tools that may be called: without them nobody can say whether names and arguments are right
     #[arg(long, value_name = "FILE")]
     pub(crate) tools: Option<PathBuf>,

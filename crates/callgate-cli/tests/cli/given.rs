@@ -76,3 +76,33 @@ fn text_in_utf_16_is_read_as_what_it_says() {
         }
     }
 }
+
+#[test]
+fn detect_says_of_calls_what_parse_says() {
+    let schema = json!({"type": "object", "properties": {"a": {"type": "string"}}});
+    let tools = Scratch::new("tools.json", json!([{"name": "tide", "parameters": schema}]).to_string());
+    let broken =
+        [&b"<tool_call>{\"name\": \"tide\", \"arguments\": {\"a\": \"\xff\"}}</tool_call>"[..]].concat();
+    let native = json!({"id": "a", "function": {"name": "tide", "arguments": "{}"}});
+    let both = json!({"choices": [{"finish_reason": "tool_calls",
+        "message": {"role": "assistant", "content": CALL, "tool_calls": [native]}}]});
+    for (input, code) in
+        [(broken, "invalid-utf8-call"), (both.to_string().into_bytes(), "shadowed-by-native")]
+    {
+        let parsed = run_command(command(&["parse", "--json"]), &input);
+        assert!(parsed.stdout.contains(code), "{}", parsed.stdout);
+        for args in [vec!["detect"], vec!["detect", "--tools", tools.path()]] {
+            let run = run_command(command(&args), &input);
+            assert!(run.stdout.contains(code) && !run.stdout.contains("without a flag"), "{}", run.stdout);
+            let run = run_command(command(&[&args[..], &["--json"]].concat()), &input);
+            let rows: Vec<Value> = serde_json::from_str(&run.stdout).unwrap();
+            assert!(rows.iter().all(|row| row["dialect"] == "native" || row["calls"] == 0), "{}", run.stdout);
+        }
+    }
+    // Where the answer is can be said.
+    let record = json!({"log": [{"said": CALL}]}).to_string();
+    let run = callgate(&["detect", "--field", "log.0.said"], &record);
+    assert!(run.code == 0 && run.stdout.contains("hermes"), "{}", run.stdout);
+    assert_usage_error(&callgate(&["detect", "--field", "log.1"], &record), &["there is no `1`"]);
+    assert_usage_error(&callgate(&["detect", "--field", "a"], "no JSON"), &["is not JSON"]);
+}
