@@ -16,6 +16,51 @@ const SCHEMAS: &[&str] = &[
     "args_schema",
 ];
 
+/// What some call the schema of the arguments that nobody else does.
+const WORDS: &[&str] = &["arguments", "args", "params", "schema", "input", "inputs", "properties"];
+
+/// The keywords that make an object a schema of an object: they constrain it.
+const KEYWORDS: &[&str] = &[
+    "type",
+    "properties",
+    "required",
+    "additionalProperties",
+    "patternProperties",
+    "propertyNames",
+    "unevaluatedProperties",
+    "minProperties",
+    "maxProperties",
+    "dependencies",
+    "dependentRequired",
+    "dependentSchemas",
+    "$ref",
+    "$dynamicRef",
+    "$recursiveRef",
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "not",
+    "if",
+    "enum",
+    "const",
+];
+
+/// The keywords that say something about a schema, and constrain nothing.
+const ABOUT: &[&str] = &[
+    "definitions",
+    "title",
+    "description",
+    "default",
+    "example",
+    "examples",
+    "deprecated",
+    "readOnly",
+    "writeOnly",
+    "nullable",
+    "strict",
+    "format",
+];
+
 /// What a list or an answer of a server may have around its tools.
 const AROUND: &[&str] = &["tools", "toolConfig", "tool_config", "result", "functions"];
 
@@ -97,7 +142,7 @@ pub(super) fn schema(fields: &Map<String, Value>) -> (Value, Option<Cow<'static,
         Some(wrapper) if wrapper.len() == 1 => wrapper.get("json").unwrap_or(schema),
         _ => schema,
     };
-    if is_properties(schema) {
+    if is_properties(schema) || is_bare(schema) {
         let doubt = "its parameters have no `properties`; they are read as the properties themselves";
         return (json!({"type": "object", "properties": schema}), Some(doubt.into()));
     }
@@ -108,13 +153,36 @@ pub(super) fn schema(fields: &Map<String, Value>) -> (Value, Option<Cow<'static,
 fn unnamed(fields: &Map<String, Value>) -> (Value, Option<Cow<'static, str>>) {
     let has_properties =
         |(_, value): &(&String, &Value)| value.get("properties").is_some_and(Value::is_object);
-    match fields.iter().find(has_properties) {
+    if let Some((field, schema)) = fields.iter().find(has_properties) {
+        let doubt = format!("it has no `parameters`; `{field}` is read as its schema");
+        return (schema.clone(), Some(doubt.into()));
+    }
+    let is_said = |value: &Value| match value {
+        Value::Object(members) => !members.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        _ => false,
+    };
+    let said = WORDS.iter().find_map(|word| Some((word, fields.get(*word).filter(|value| is_said(value))?)));
+    match said {
+        Some((field, schema)) if is_properties(schema) || is_bare(schema) => {
+            let doubt = format!("it has no `parameters`; `{field}` is read as their properties");
+            (json!({"type": "object", "properties": schema}), Some(doubt.into()))
+        }
         Some((field, schema)) => {
             let doubt = format!("it has no `parameters`; `{field}` is read as its schema");
             (schema.clone(), Some(doubt.into()))
         }
         None => (json!({"type": "object", "properties": {}}), None),
     }
+}
+
+/// Whether this is an object where a schema should be that no keyword constrains, so that it would let everything through.
+fn is_bare(schema: &Value) -> bool {
+    let is_told =
+        |key: &String| ABOUT.contains(&key.as_str()) || key.starts_with(['$', '_']) || key.starts_with("x-");
+    schema.as_object().is_some_and(|members| {
+        !members.keys().any(|key| KEYWORDS.contains(&key.as_str())) && !members.keys().all(is_told)
+    })
 }
 
 /// Whether this is a map of properties where a schema should be.

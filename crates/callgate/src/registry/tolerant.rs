@@ -167,7 +167,10 @@ fn name_types(properties: &mut Map<String, Value>, pointer: &str, note: &mut dyn
     for (key, property) in properties.iter_mut().filter(|(_, property)| !property.is_object()) {
         let is_type = |said: &str| TYPES.iter().any(|(name, _)| said.trim().eq_ignore_ascii_case(name));
         match property.as_str().filter(|said| is_type(said)) {
-            Some(_) => *property = json!({"type": property.take()}),
+            Some(said) => {
+                note(format!("`{said}` at {pointer}/{} is read as its type", escape_pointer(key)));
+                *property = json!({"type": property.take()});
+            }
             None if property.is_boolean() => {}
             None => {
                 note(format!("{property} at {pointer}/{} does not constrain", escape_pointer(key)));

@@ -1,6 +1,6 @@
 //! Arguments as Rust values, and functions as tools.
 
-use callgate::{Call, Code, Gate, Tool, Tools};
+use callgate::{Call, Code, Gate, Registry, Tool, Tools};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -123,4 +123,50 @@ fn a_name_is_taken_once() {
     let error = tools.add(again, |_: Value| String::new()).unwrap_err();
     assert_eq!(error.code.word(), "tool-name-taken");
     assert_eq!(tools.registry().names().collect::<Vec<_>>(), ["add", "now"]);
+}
+
+#[test]
+fn what_constrains_nothing_is_no_schema_unsaid() {
+    let types = json!({"q": "string"});
+    let properties = json!({"q": {"type": "string"}});
+    let schema = json!({"type": "object", "properties": properties});
+    let mut lists = vec![
+        json!({"parameters": types}),
+        json!({"parameters": properties}),
+        json!({"parameters": {"type": "object", "properties": types}}),
+        json!({"parameters": {"q": {"description": "what"}}}),
+        json!({"input_schema": types}),
+    ];
+    for word in ["arguments", "args", "params", "schema", "input", "inputs"] {
+        lists.extend([&types, &properties, &schema].map(|value| json!({word: value})));
+    }
+    for word in ["arguments", "inputs"] {
+        lists.push(json!({word: [{"name": "q", "type": "string"}]}));
+    }
+    lists.push(json!({"properties": properties}));
+    for mut entry in lists {
+        entry["name"] = json!("look");
+        for list in [json!([entry]), json!([{"type": "function", "function": entry}])] {
+            assert!(Registry::from_value(&list).is_err(), "strict: {list}");
+            let tools = Registry::tolerant(&list).unwrap();
+            assert!(!tools.notes().is_empty(), "{list}");
+            let gate = Gate::builder().tools(tools).build().unwrap();
+            let text = "<tool_call>{\"name\": \"look\", \"arguments\": {\"q\": {}}}</tool_call>";
+            let is_typed = entry.to_string().contains("\"string\"") && !entry.to_string().contains('[');
+            assert_eq!(gate.parse(text).calls.is_empty(), is_typed, "{list}");
+        }
+    }
+    // What says something else about a schema, or nothing at all, is right as it is.
+    for parameters in [
+        json!({}),
+        json!({"title": "Look", "description": "Looks.", "$comment": "x", "x-own": 1}),
+        json!({"$ref": "#/$defs/a", "$defs": {"a": {"type": "object"}}}),
+        json!({"additionalProperties": {"type": "string"}}),
+        json!({"required": ["q"]}),
+        json!(null),
+    ] {
+        let list = json!([{"name": "look", "parameters": parameters, "strict": true}]);
+        assert!(Registry::from_value(&list).is_ok(), "{list}: {:?}", Registry::from_value(&list).err());
+        assert_eq!(Registry::tolerant(&list).unwrap().notes(), [""; 0], "{list}");
+    }
 }
