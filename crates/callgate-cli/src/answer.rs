@@ -327,6 +327,12 @@ pub(crate) fn likeness(text: &str) -> Option<&'static str> {
         Err(_) if text.starts_with(['{', '[']) && start.contains("\"role\"") => {
             "this looks like the body of a server that cannot be read as JSON, and is read as the model's own text"
         }
+        _ if ["HTTP/1.0 ", "HTTP/1.1 ", "HTTP/2 ", "HTTP/3 "]
+            .iter()
+            .any(|version| text.starts_with(version)) =>
+        {
+            "this begins with the headers of an HTTP answer, and is read as the model's own text; keep the body alone, as curl does without -i"
+        }
         _ if is_like_stream(text) => {
             "this looks like the stream of a server whose form is not known, and is read as the model's own text"
         }

@@ -251,5 +251,11 @@ pub(crate) fn gates(args: &GateArgs, gate: &Gate) -> Result<Gates, Stop> {
 
 /// The reason that a flag's word stands for.
 pub(crate) fn finish_reason(word: &str) -> Result<FinishReason, Stop> {
+    if word.trim().is_empty() {
+        return Err(Stop::usage(
+            "--finish-reason is empty",
+            "leave it out where nobody said why the output ended",
+        ));
+    }
     callgate::internal::batch::finish_reason(word).map_err(|problem| Stop::usage(problem, ""))
 }

@@ -89,7 +89,7 @@ pub fn main(words: impl IntoIterator<Item = OsString>) -> u8 {
 fn run(words: &[OsString]) -> Result<Outcome, Stop> {
     let cli = match Cli::try_parse_from(words) {
         Ok(cli) => cli,
-        Err(error) => return usage(&error),
+        Err(error) => return usage(&error, words),
     };
     let paint = Paint::for_stdout(cli.color);
     if let Command::Chat(args) = &cli.command {
@@ -134,7 +134,7 @@ fn run(words: &[OsString]) -> Result<Outcome, Stop> {
 }
 
 /// Help and version go to standard output; a wrong command line becomes one line with a way out.
-fn usage(error: &clap::Error) -> Result<Outcome, Stop> {
+fn usage(error: &clap::Error, words: &[OsString]) -> Result<Outcome, Stop> {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             error.print()?;
@@ -153,7 +153,11 @@ fn usage(error: &clap::Error) -> Result<Outcome, Stop> {
     let help = match lines().find_map(|line| line.strip_prefix("tip: ")) {
         Some(tip) => tip.to_owned(),
         None => {
-            let usage = lines().find_map(|line| line.strip_prefix("Usage: ")).unwrap_or("callgate");
+            // A value that is no good is said without the usage of its command, which the words name.
+            let command = words.get(1).and_then(|word| word.to_str());
+            let command = command.filter(|word| Cli::command().find_subcommand(word).is_some());
+            let named = command.map_or_else(|| "callgate".to_owned(), |word| format!("callgate {word}"));
+            let usage = lines().find_map(|line| line.strip_prefix("Usage: ")).unwrap_or(&named);
             let is_command = |word: &&str| word.starts_with(|c: char| c.is_ascii_lowercase());
             let command = usage.split(' ').take_while(is_command).collect::<Vec<_>>().join(" ");
             format!("see `{command} --help`")

@@ -89,10 +89,16 @@ pub(crate) fn text<'l>(line: &Line<'l>) -> Result<&'l str, Finding> {
         Line::Whole(bytes) => match str::from_utf8(bytes) {
             Ok(text) => return Ok(text),
             Err(error) => {
-                format!("the line is not UTF-8: byte {} is part of no character", error.valid_up_to() + 1)
+                let byte = error.valid_up_to() + 1;
+                format!("the line is not UTF-8: byte {byte} is part of no character; write the file as UTF-8")
             }
         },
-        Line::TooLong => format!("the line is longer than {} MiB", MAX_LINE >> 20),
+        Line::TooLong => {
+            let most = MAX_LINE >> 20;
+            format!(
+                "the line is longer than {most} MiB; leave out what is no answer, or give it to `callgate parse`"
+            )
+        }
     };
     Err(batch::bad(problem))
 }

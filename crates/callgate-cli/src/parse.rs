@@ -21,7 +21,7 @@ use crate::source::Source;
 use crate::view::{self, Observer, Reading};
 
 pub(crate) fn run(args: &ParseArgs, paint: Paint, out: &mut dyn Write) -> Result<Outcome, Stop> {
-    input::finish_reason(&args.finish_reason)?;
+    args.finish_reason.as_deref().map(input::finish_reason).transpose()?;
     input::note_unknown_model(&args.gate);
     let several = args.files.len() > 1;
     if several {
@@ -74,13 +74,13 @@ fn one(
             watch.chunk(&mut session, chunk)
         }
     })?;
-    let (reason, word) = match args.finish_reason.as_str() {
-        "" => {
+    let (reason, word) = match args.finish_reason.as_deref() {
+        None => {
             let word = ending.word.unwrap_or_default();
-            unknown_ending(&word)?;
+            unknown_ending(&input::name_of(file), &word)?;
             (ending.reason, word)
         }
-        word => (FinishReason::from_word(word), word.to_owned()),
+        Some(word) => (FinishReason::from_word(word), word.to_owned()),
     };
     watch.finish(session, reason)?;
     let Watch { out, mut observer, .. } = watch;
@@ -100,9 +100,12 @@ fn one(
 }
 
 /// An error if nobody knows the word in which a body says how it ended: what it means for its last call, nobody can say.
-fn unknown_ending(word: &str) -> Result<(), Stop> {
+fn unknown_ending(name: &str, word: &str) -> Result<(), Stop> {
     batch::finish_reason(word).map(drop).map_err(|problem| {
-        Stop::usage(problem, "say with --finish-reason what it means, as in --finish-reason stop")
+        Stop::usage(
+            format!("{name}: {problem}"),
+            "say with --finish-reason what it means, as in --finish-reason stop",
+        )
     })
 }
 

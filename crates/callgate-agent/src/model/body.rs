@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::anthropic::AnthropicFormat;
 use super::conversation::{ConversationFormat, LISTS, is_assistant, is_conversation, is_list, last_turn};
+use super::http::plain;
 use super::json::Json;
 use super::ollama::OllamaFormat;
 use super::openai::OpenAiFormat;
@@ -312,6 +313,9 @@ fn every_choice(
 /// The most choices that are read out of one body.
 const CHOICES: usize = 256;
 
+/// How many keys are named where one is missing.
+const KEYS: usize = 8;
+
 /// A dotted path as a JSON pointer, if there is something: keys, and places in lists, from the end where negative.
 fn pointer(value: &Value, path: &str) -> Result<String, String> {
     let mut pointer = String::new();
@@ -328,7 +332,22 @@ fn pointer(value: &Value, path: &str) -> Result<String, String> {
             }
             _ => (at.get(step), step.to_owned()),
         };
-        at = next.ok_or_else(|| format!("there is no `{step}` of `{path}`"))?;
+        at = next.ok_or_else(|| {
+            let help = match at {
+                Value::Object(members) => {
+                    let keys: Vec<String> =
+                        members.keys().take(KEYS).map(|key| format!("`{}`", plain(key))).collect();
+                    if keys.is_empty() {
+                        "nothing stands there".to_owned()
+                    } else {
+                        format!("{} stand there", keys.join(", "))
+                    }
+                }
+                Value::Array(items) => format!("there is a list of {} there", items.len()),
+                _ => "there is neither an object nor a list there".to_owned(),
+            };
+            format!("there is no `{step}` of `{path}`; {help}")
+        })?;
         pointer.push('/');
         pointer.push_str(&place);
     }

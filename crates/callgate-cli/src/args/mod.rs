@@ -145,8 +145,8 @@ pub(crate) struct ParseArgs {
     pub(crate) prompt_tail: Option<String>,
     /// The provider's word for how the output ended: stop, length, end_turn, max_tokens, … Without it a body says so
     /// itself; of a text nobody said, and a call that is not closed is cut off
-    #[arg(long, value_name = "WORD", default_value = "", hide_default_value = true)]
-    pub(crate) finish_reason: String,
+    #[arg(long, value_name = "WORD")]
+    pub(crate) finish_reason: Option<String>,
     /// Print the events, one JSON object per line
     #[arg(long)]
     pub(crate) json: bool,

@@ -78,6 +78,18 @@ fn text_in_utf_16_is_read_as_what_it_says() {
 }
 
 #[test]
+fn headers_before_a_body_are_said() {
+    let body = json!({"choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}]});
+    for version in ["HTTP/1.1 200 OK", "HTTP/2 200 ", "HTTP/1.0 200 OK"] {
+        let input = format!("{version}\r\ncontent-type: application/json\r\n\r\n{body}");
+        for args in [&["parse"][..], &["parse", "--stream"], &["detect"]] {
+            let run = callgate(args, &input);
+            assert!(run.stderr.contains("headers of an HTTP answer"), "{args:?}: {}", run.stderr);
+        }
+    }
+}
+
+#[test]
 fn detect_says_of_calls_what_parse_says() {
     let schema = json!({"type": "object", "properties": {"a": {"type": "string"}}});
     let tools = Scratch::new("tools.json", json!([{"name": "tide", "parameters": schema}]).to_string());
@@ -105,4 +117,13 @@ fn detect_says_of_calls_what_parse_says() {
     assert!(run.code == 0 && run.stdout.contains("hermes"), "{}", run.stdout);
     assert_usage_error(&callgate(&["detect", "--field", "log.1"], &record), &["there is no `1`"]);
     assert_usage_error(&callgate(&["detect", "--field", "a"], "no JSON"), &["is not JSON"]);
+}
+
+#[test]
+fn what_a_command_cannot_use_is_named() {
+    assert_usage_error(&callgate(&["parse", "--finish-reason", ""], "Hi"), &["--finish-reason is empty"]);
+    let body = json!({"choices": [{"message": {"content": "Hi"}, "finish_reason": "bananas"}]});
+    let run = callgate(&["parse"], &body.to_string());
+    assert!(run.code == 2 && run.stderr.contains("standard input: nobody knows"), "{}", run.stderr);
+    assert_usage_error(&callgate(&["parse", "--chunk", "0"], "Hi"), &["see `callgate parse --help`"]);
 }

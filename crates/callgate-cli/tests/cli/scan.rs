@@ -162,6 +162,11 @@ fn the_way_out_of_a_bad_line_is_that_of_its_fault() {
         (json!({"text": 5}), "/text", "Correct `text`"),
         (json!({"chunks": [5]}), "/chunks", "Correct `chunks`"),
         (json!({"of": 5}), "", "--field"),
+        (json!({"text": "a", "dialect": "hermez"}), "/dialect", "hermes"),
+        (json!({"text": "a", "policy": {"repair": []}}), "/policy/repair", "It is one of off"),
+        (json!({"text": "a", "tools": 5}), "/tools", "Give each tool"),
+        (json!({"text": "a", "tools": [{"name": "a"}, {"name": "a"}]}), "/tools", "a name of its own"),
+        (json!({"choices": []}), "", "Ask the server again"),
     ] {
         let run = callgate(&["scan", "-q"], &line.to_string());
         let error = json_lines(&run.stdout)[0]["error"].clone();
@@ -193,4 +198,21 @@ fn a_knob_that_stands_twice_is_an_error() {
         let run = callgate(&["scan", "-q"], &format!("{{\"text\": \"a\", \"policy\": {policy}}}"));
         assert_eq!(run.code, 0, "{policy}: {}", run.stdout);
     }
+}
+
+#[test]
+fn what_is_wrong_in_a_line_has_the_place_in_that_line() {
+    let run = callgate(&["scan", "-q"], "{\"text\": \"a\"}\n{\"text\": }\n");
+    let line = &json_lines(&run.stdout)[1];
+    let message = line["error"]["message"].as_str().unwrap();
+    assert!(message.contains("at column 10") && !message.contains("at line 1"), "{line}");
+    let run = callgate(&["scan", "-q", "--field", "log.txt"], "{\"log\": {\"text\": \"a\", \"by\": 1}}\n");
+    let error = &json_lines(&run.stdout)[0]["error"];
+    assert!(error["help"].as_str().unwrap().contains("`text`"), "{error}");
+    let run = run_command(command(&["scan", "-q"]), b"{\"text\": \"\xff\"}\n");
+    assert!(
+        json_lines(&run.stdout)[0]["error"]["help"].as_str().unwrap().contains("UTF-8"),
+        "{}",
+        run.stdout
+    );
 }

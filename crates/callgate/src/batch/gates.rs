@@ -198,7 +198,7 @@ impl Gates {
     /// The tools that a line brings.
     fn own_tools(&self, tools: &Value) -> Result<Registry, Finding> {
         let read = if self.strict_tools { Registry::from_value } else { Registry::tolerant };
-        read(tools).map_err(|error| bad(error.to_string()).path("/tools"))
+        read(tools).map_err(|error| bad(error.to_string()).help(error.help()).path("/tools"))
     }
 
     fn build(&self, asked: Asked<'_>, dialects: &[String]) -> Result<Gate, Finding> {
@@ -234,14 +234,18 @@ impl Gates {
             }
         }
         // All that is left to be wrong is what listens.
-        builder.build().map_err(|error| bad(error.to_string()).path("/dialect"))
+        builder.build().map_err(|error| bad(format!("{}; {}", error.message, error.help)).path("/dialect"))
     }
 }
 
 /// Sets the knobs of a line, one after the other, so that a fault has the place of its own.
 fn set(policy: &mut Policy, knobs: &Value) -> Result<(), Finding> {
     let all = |policy: &mut Policy, knobs: &Value, path: String| {
-        policy.set_all(knobs).map_err(|problem| bad(format!("`policy`: {problem}")).path(path))
+        policy.set_all(knobs).map_err(|problem| {
+            let is_told = problem.contains("; ");
+            let finding = bad(format!("`policy`: {problem}")).path(path);
+            if is_told { finding } else { finding.help("docs/policy.md has every knob with its values.") }
+        })
     };
     let Value::Object(members) = knobs else { return all(policy, knobs, "/policy".to_owned()) };
     for (name, value) in members {

@@ -71,7 +71,13 @@ impl<'t> BatchLine<'t> {
                 return Err(bad(message));
             }
             Ok(LineMembers::Other) => return Err(bad("the line is not a JSON object".to_owned())),
-            Err(error) => return Err(bad(format!("the line is not JSON: {error}"))),
+            Err(error) => {
+                // Its number is that of the line among the others, which whoever counts them says.
+                let said = error.to_string();
+                let said = said.rsplit_once(" at line ").map_or(&*said, |(said, _)| said);
+                let column = error.column();
+                return Err(bad(format!("the line is not JSON: {said} at column {column} of the line")));
+            }
         };
         Ok(BatchLine { text, value })
     }
