@@ -3,6 +3,7 @@
 // What fails outside of a test function fails the test that called it.
 #![allow(clippy::panic, clippy::unwrap_used, clippy::expect_used)]
 
+mod code;
 mod endings;
 #[path = "../support/guard.rs"]
 #[allow(dead_code)] // Only the watch is used here.

@@ -148,11 +148,16 @@ const LONGEST_KEYWORD: usize = 64;
 
 /// Whether the name of an argument begins here, with its equals sign; nothing if more has to be seen.
 pub(super) fn keyword(text: &str, last: bool) -> Option<bool> {
-    let name = text.find(|c: char| !is_bare(c)).unwrap_or(text.len());
-    if name > LONGEST_KEYWORD {
+    let name: usize =
+        text.chars().take(LONGEST_KEYWORD + 1).take_while(|c| is_bare(*c)).map(char::len_utf8).sum();
+    let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
+    // Each chunk looks again from the start of the name, so the blanks behind it have a bound too.
+    let blanks = text[name..].bytes().take(LONGEST_KEYWORD + 1).take_while(is_blank).count();
+    looked(name + blanks);
+    if name > LONGEST_KEYWORD || blanks > LONGEST_KEYWORD {
         return Some(false);
     }
-    let mut rest = text[name..].trim_start_matches([' ', '\t']).chars();
+    let mut rest = text[name + blanks..].chars();
     match (rest.next(), rest.next()) {
         (Some('='), Some(after)) => Some(after != '='),
         (Some('='), None) => last.then_some(true),
