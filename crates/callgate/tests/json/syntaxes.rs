@@ -24,8 +24,10 @@ fn python_literals() {
         assert!(seen.repairs.is_empty() && seen.end == End::Whole, "{text:?} {seen:?}");
         assert_eq!(seen.text, output);
     }
-    let seen = read(&python, "{'a': (5)}");
-    assert!(seen.guessed());
+    // A single value in parentheses is that value and no tuple; it is refused, not taken for a list.
+    for single in ["5", "'a' 'b'", "[1]", "{'k': 1}"] {
+        assert_eq!(read(&python, &format!("{{'a': ({single})}}")).end, End::Failed, "{single}");
+    }
     assert_eq!(read(&python, "['\\N{BULLET}'] x").end, End::Failed);
 }
 

@@ -62,7 +62,7 @@ impl Base {
 
     /// With a string in quotes that something is computed with, which only a program could do.
     pub(crate) fn computed(&self) -> Vec<String> {
-        const BEHIND: [&str; 13] = [
+        const BEHIND: [&str; 17] = [
             " + path",
             " + str(1)",
             " or \"x\"",
@@ -76,6 +76,10 @@ impl Base {
             " and x",
             "[0]",
             " == x",
+            " f\"{x}\"",
+            "f\"{x}\"",
+            "or \"x\"",
+            "+x+\"y\"",
         ];
         let sums = BEHIND.map(|sum| ("", sum));
         self.around_quoted(&[&sums[..], &[("x + ", ""), ("not ", "")]].concat())

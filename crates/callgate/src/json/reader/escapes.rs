@@ -17,15 +17,16 @@ pub(super) struct Backslashes {
 }
 
 impl Reader {
-    /// Reads a backslash in a raw string: it stands for itself, and hides a quote after it.
+    /// Reads a backslash in a raw string: it stands for itself, and hides a quote or backslash after it.
     pub(super) fn read_raw_backslash(&mut self, cursor: &mut Cursor<'_>) -> Advance {
         let next = cursor.rest().chars().nth(1);
         if next.is_none() && !cursor.last {
             return Advance::More;
         }
         self.write_character(cursor, '\\');
-        if let Some(quote @ ('"' | '\'')) = next {
-            self.write_character(cursor, quote);
+        // A second backslash is hidden too, or it would hide the quote behind it.
+        if let Some(hidden @ ('"' | '\'' | '\\')) = next {
+            self.write_character(cursor, hidden);
         }
         Advance::Go
     }
@@ -41,8 +42,11 @@ impl Reader {
                 self.copy(cursor, 2)
             }
             '/' if !python => self.copy(cursor, 2),
+            // In bytes, no escape names a character.
+            'u' | 'U' | 'N' if open.bytes && python => self.keep_backslash(cursor, Safety::Guess),
             'u' => self.read_unicode_escape(cursor),
-            '\'' | '`' | '$' if next != '$' || open.style == Style::Backtick => {
+            // To Python, a backslash before a backtick stands for itself.
+            '\'' | '`' | '$' if next == '\'' || !python && next == '`' || open.style == Style::Backtick => {
                 let own = open.style.may_close(next)
                     || open.style == Style::Backtick
                     || open.style == Style::Triple(b'\'');
@@ -84,6 +88,11 @@ impl Reader {
         match next {
             '\n' => {
                 cursor.at += 2;
+                Advance::Go
+            }
+            '\r' if rest.len() == 2 && !cursor.last => Advance::More,
+            '\r' if rest.as_bytes().get(2) == Some(&b'\n') => {
+                cursor.at += 3;
                 Advance::Go
             }
             'a' => self.replace(cursor, 2, '\u{7}'),

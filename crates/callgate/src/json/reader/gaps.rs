@@ -1,5 +1,6 @@
 //! Gaps: what stands between the tokens of a value and means nothing: white space, comments, dots.
 
+use super::computed::continuation;
 use super::structure::Expects;
 use super::{Advance, Cursor, Reader};
 use crate::finding::Span;
@@ -55,6 +56,16 @@ impl Reader {
     /// Skips what JSON does not have between values.
     pub(super) fn skip_oddity(&mut self, cursor: &mut Cursor<'_>, byte: u8) -> Option<Advance> {
         let rest = cursor.rest();
+        if byte == b'\\' && self.reads_code() {
+            match continuation(rest, cursor.last) {
+                None => return Some(Advance::More),
+                Some(0) => {}
+                Some(length) => {
+                    cursor.at += length;
+                    return Some(Advance::Go);
+                }
+            }
+        }
         match byte {
             b'/' | b'#' => return self.open_comment(cursor),
             b'.' if self.expects == Expects::Colon
@@ -134,6 +145,15 @@ impl Reader {
         };
         let written = len == 1 && self.grammar.python();
         let after_string = self.expects == Expects::After && self.output.text.ends_with('"');
+        if self.reads_code() && self.expects == Expects::After && !block {
+            // Two slashes divide in code. What touches the quote before it may as well be text.
+            if len == 2 {
+                return None;
+            }
+            if after_string && self.gap.is_empty() {
+                return Some(self.reject(cursor, "a comment touches a string: put a space before it"));
+            }
+        }
         self.comment = Some(Comment {
             start: cursor.offset(),
             block,

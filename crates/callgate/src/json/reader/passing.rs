@@ -1,7 +1,7 @@
 //! Passing: how far a look beyond a quote goes, and what it goes past at once.
 
-use super::probe::{Probe, ProbePhase, ProbeVerdict};
-use super::quotes::Style;
+use super::probe::{Probe, ProbePhase, ProbeVerdict, Setting};
+use super::quotes::{Opening, Style};
 use crate::json::repair::Safety;
 use crate::json::text::plain_length;
 
@@ -69,6 +69,27 @@ impl Probe {
         };
         self.phase = ProbePhase::PlusComment(next);
         None
+    }
+
+    /// Starts to look at another string, if one opens here: `Some` is what to do about it.
+    pub(super) fn open_second(
+        &mut self,
+        tail: &str,
+        setting: &Setting<'_>,
+        after_comma: bool,
+    ) -> Option<Option<ProbeVerdict>> {
+        match setting.grammar.opening(&tail[self.at..], setting.last) {
+            Opening::Quote(Style::Private | Style::Escaped | Style::Entity | Style::Triple(_), _) => {
+                Some(Some(ProbeVerdict::End))
+            }
+            Opening::Quote(style, _) => {
+                self.second = Some((self.at, style));
+                self.phase = ProbePhase::Quoted { after_comma };
+                Some(None)
+            }
+            Opening::More => Some(Some(ProbeVerdict::More)),
+            Opening::None => None,
+        }
     }
 
     /// Goes past the next chunk of the input, if all of it can only be content of another string.

@@ -3,7 +3,7 @@
 //! A quote ends a string only if what follows can follow a string in that place. In valid JSON it always can, so
 //! the look never changes how valid text is read. It is a small machine of its own, resumed where the input paused.
 
-use super::computed::{OperandPlace, is_operator};
+use super::computed::{OperandPlace, continuation, goes_on};
 use super::levels::{Level, LevelKind, OpenBrackets};
 use super::passing::PlusComment;
 use super::quotes::{Opening, Style, looked_behind_quote};
@@ -114,7 +114,7 @@ pub(super) struct Setting<'r> {
     open_brackets: &'r OpenBrackets,
     /// From how far on a stop byte may end the value.
     stops_from: usize,
-    last: bool,
+    pub(super) last: bool,
 }
 
 impl Setting<'_> {
@@ -322,6 +322,17 @@ impl Probe {
             self.newline |= character == '\n';
             return None;
         }
+        if character == '\\' && setting.grammar.python() && !setting.grammar.restores {
+            match continuation(&tail[self.at..], setting.last) {
+                None => return Some(ProbeVerdict::More),
+                Some(0) => {}
+                Some(length) => {
+                    self.spaced = true;
+                    self.at += length - 1;
+                    return None;
+                }
+            }
+        }
         if setting.is_stop(character, self.at) && !self.fits(character, setting) {
             return Some(ProbeVerdict::Stop(self.at));
         }
@@ -346,6 +357,11 @@ impl Probe {
                 let (at, style) = self.second.unwrap_or((0, Style::Double));
                 let joined = ProbeVerdict::Join { at, style, plus: false };
                 let is_list = setting.in_sequence() && setting.repairs_freely();
+                match self.joins_in_code(tail, setting) {
+                    None => return Some(ProbeVerdict::More),
+                    Some(true) => return Some(joined),
+                    Some(false) => {}
+                }
                 let apart = self.spaced && (self.newline || setting.grammar.python() || is_list);
                 let goes_on = apart
                     && match setting.grammar.opening(&tail[self.at..], setting.last) {
@@ -377,6 +393,7 @@ impl Probe {
             ProbePhase::AfterPlus => match setting.grammar.opening(&tail[self.at..], setting.last) {
                 Opening::Quote(style, _) => Some(ProbeVerdict::Join { at: self.at, style, plus: true }),
                 Opening::More => Some(ProbeVerdict::More),
+                Opening::None if character == '#' && setting.grammar.python() => Some(ProbeVerdict::End),
                 Opening::None if self.may_compute(setting) => self.begin_operand(character, tail),
                 Opening::None => unlikely,
             },
@@ -427,6 +444,13 @@ impl Probe {
             Opening::More => return Some(ProbeVerdict::More),
         };
         let value = opens_string || matches!(character, '{' | '[' | '-' | '0'..='9');
+        if setting.grammar.python() && !setting.grammar.restores && !setting.doubts.has_quotes() {
+            match goes_on(&tail[self.at..], setting.last) {
+                None => return Some(ProbeVerdict::More),
+                Some(true) => return Some(ProbeVerdict::End),
+                Some(false) => {}
+            }
+        }
         match character {
             ':' | '=' | '：' | ',' | '}' => Some(ProbeVerdict::End),
             '/' if self.is_comment(tail, setting.last) => Some(self.end_before_comment(tail)),
@@ -447,11 +471,7 @@ impl Probe {
     fn after_value(&mut self, character: char, tail: &str, setting: &Setting<'_>) -> Option<ProbeVerdict> {
         let data = Some(ProbeVerdict::Data(Safety::Lossless));
         let is_open = setting.doubts.is_open();
-        let is_code = setting.grammar.python() && self.may_compute(setting);
-        if is_code
-            && self.spaced
-            && let Some(step) = self.begin_word(tail, setting.last)
-        {
+        if let Some(step) = self.pass_code(character, tail, setting) {
             return step;
         }
         match character {
@@ -485,9 +505,6 @@ impl Probe {
             '/' => self.phase = ProbePhase::AfterSlash,
             '#' if self.spaced && !setting.repairs_freely() => return Some(ProbeVerdict::End),
             '+' => self.phase = ProbePhase::AfterPlus,
-            _ if is_code && u8::try_from(character).is_ok_and(|byte| byte == b'[' || is_operator(byte)) => {
-                self.phase = ProbePhase::Operand(OperandPlace::Before);
-            }
             '{' | '[' if self.newline && setting.in_sequence() => return Some(ProbeVerdict::Apart),
             '{' | '[' if setting.repairs_freely() && !setting.may_open => {
                 self.phase = ProbePhase::AfterOpener;
@@ -565,27 +582,6 @@ impl Probe {
                 }
                 None => Some(ProbeVerdict::Data(Safety::Guess)),
             },
-        }
-    }
-
-    /// Starts to look at another string, if one opens here: `Some` is what to do about it.
-    fn open_second(
-        &mut self,
-        tail: &str,
-        setting: &Setting<'_>,
-        after_comma: bool,
-    ) -> Option<Option<ProbeVerdict>> {
-        match setting.grammar.opening(&tail[self.at..], setting.last) {
-            Opening::Quote(Style::Private | Style::Escaped | Style::Entity | Style::Triple(_), _) => {
-                Some(Some(ProbeVerdict::End))
-            }
-            Opening::Quote(style, _) => {
-                self.second = Some((self.at, style));
-                self.phase = ProbePhase::Quoted { after_comma };
-                Some(None)
-            }
-            Opening::More => Some(Some(ProbeVerdict::More)),
-            Opening::None => None,
         }
     }
 }

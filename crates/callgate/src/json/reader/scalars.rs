@@ -1,5 +1,6 @@
 //! Words: numbers, literals, and bare text that has to become a string.
 
+use super::computed::goes_on;
 use super::levels::LevelKind;
 use super::probe::ProbeVerdict;
 use super::quotes::{Opening, Style};
@@ -57,6 +58,11 @@ impl Reader {
         let following = cursor.byte_at(next);
         let adjacent = next == cursor.at + len;
         if adjacent && following == Some(b'(') && is_identifier(word) {
+            if self.reads_code() && !self.levels.is_empty() {
+                self.scan = Scan::default();
+                let message = "a function stands around the value: write the value itself";
+                return self.reject(cursor, message);
+            }
             return match self.read_call(cursor, len) {
                 Some(step) => step,
                 None => self.open_wrapper(cursor, len),
@@ -110,13 +116,20 @@ impl Reader {
         if touches_end && may_become_scalar(word) {
             return Advance::More;
         }
-        self.scan = Scan::default();
         if root {
+            self.scan = Scan::default();
             self.fail(Code::BadJson, cursor.offset(), "this is not a JSON value");
             // What was looked at to decide belongs to the failure, which is at least one character long.
             cursor.at = next.max(cursor.at + cursor.rest().chars().next().map_or(0, char::len_utf8));
             return Advance::Go;
         }
+        if let Some(step) = self.refuse_word(cursor, len, next) {
+            if !matches!(step, Advance::More) {
+                self.scan = Scan::default();
+            }
+            return step;
+        }
+        self.scan = Scan::default();
         // A private quote that is misspelled is no text: the value would have it in it.
         if let Some(quote) = &self.grammar.quote
             && quote.chars().next().is_some_and(|first| cursor.rest().starts_with(first))
@@ -203,6 +216,13 @@ impl Reader {
         }
         let data = ProbeVerdict::Data(Safety::Guess);
         let sequence = self.in_sequence();
+        if self.reads_code() {
+            match goes_on(&cursor.text[next..], cursor.last) {
+                None => return ProbeVerdict::More,
+                Some(true) => return ProbeVerdict::End,
+                Some(false) => {}
+            }
+        }
         match byte {
             b',' | b';' | b'}' | b']' | b')' | b'\n' | b'\r' | b'#' => ProbeVerdict::End,
             b'/' => match cursor.byte_at(next + 1) {
@@ -214,6 +234,7 @@ impl Reader {
             b'\\' => match cursor.byte_at(next + 1) {
                 None if !cursor.last => ProbeVerdict::More,
                 Some(b'n' | b'r' | b't') => ProbeVerdict::End,
+                Some(b'\n' | b'\r') if self.reads_code() => ProbeVerdict::End,
                 Some(b',' | b'}' | b']') if exact => ProbeVerdict::End,
                 _ => data,
             },
@@ -310,6 +331,8 @@ pub(super) struct StringPrefix {
     pub(super) raw: bool,
     /// What stands in braces is computed.
     pub(super) formatted: bool,
+    /// It stands for bytes.
+    pub(super) bytes: bool,
     /// It stands for bytes or is computed, so its text may not be what is meant.
     pub(super) doubtful: bool,
 }
@@ -319,7 +342,7 @@ impl StringPrefix {
         const PREFIXES: [&str; 8] = ["r", "u", "b", "f", "rb", "br", "rf", "fr"];
         let prefix = PREFIXES.iter().find(|prefix| word.eq_ignore_ascii_case(prefix))?;
         let [raw, bytes, formatted] = ['r', 'b', 'f'].map(|letter| prefix.contains(letter));
-        Some(StringPrefix { raw, formatted, doubtful: bytes || formatted })
+        Some(StringPrefix { raw, formatted, bytes, doubtful: bytes || formatted })
     }
 }
 

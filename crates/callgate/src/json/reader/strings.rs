@@ -31,6 +31,8 @@ pub(super) struct OpenString {
     pub(super) begins: usize,
     /// Whether what stands in braces in it is computed.
     formatted: bool,
+    /// Whether it stands for bytes, in which no escape names a character.
+    pub(super) bytes: bool,
     /// How many brackets are open in text without quotes.
     pub(super) nested: u32,
     /// Whether there are escaped quotes in it.
@@ -151,6 +153,7 @@ impl Reader {
             node,
             begins: cursor.offset(),
             formatted: false,
+            bytes: false,
             raw: false,
             nested: 0,
             escaped: false,
@@ -178,7 +181,7 @@ impl Reader {
         cursor.at += letters;
         let step = self.open_string(cursor, style, quote);
         if let Some(open) = &mut self.string {
-            (open.raw, open.formatted) = (prefix.raw, prefix.formatted);
+            (open.raw, open.formatted, open.bytes) = (prefix.raw, prefix.formatted, prefix.bytes);
         }
         step
     }
@@ -222,7 +225,7 @@ impl Reader {
         }
         let content = &self.output.text[open.start + 1..self.output.text.len() - 1];
         let is_template = open.style == Style::Backtick && content.contains("${");
-        if is_template || open.formatted && content.contains('{') {
+        if is_template || open.formatted && content.contains(['{', '}']) {
             let message = "what stands in braces is computed: write the text itself";
             self.fail(Code::RepairRefused, open.begins, message);
         } else if open.doubts.has_quotes() && is_computed(content, open.style) {
@@ -497,7 +500,7 @@ impl Reader {
         cursor.at += quote;
         if let Some(open) = &mut self.string {
             open.style = style;
-            open.raw = false;
+            (open.raw, open.bytes) = (false, false);
         }
         Advance::Go
     }

@@ -258,6 +258,9 @@ impl Reader {
                 _ => self.reject(cursor, "a key and its colon are missing here"),
             };
         }
+        if self.is_code_key(key) {
+            return self.reject(cursor, "the key is computed here: write the key itself");
+        }
         let bare_keys = matches!(self.grammar.syntax, Syntax::Bare | Syntax::Kwargs);
         let span = cursor.span(key.len());
         match (quoted, is_identifier(key)) {
@@ -294,7 +297,8 @@ impl Reader {
             _ => 0,
         };
         if len == 0 {
-            if let Some(step) = self.drop_before_colon(cursor, byte) {
+            let step = self.refuse_code_for_key(cursor);
+            if let Some(step) = step.or_else(|| self.drop_before_colon(cursor, byte)) {
                 return step;
             }
             if matches!(byte, b',' | b'}')
@@ -336,6 +340,9 @@ impl Reader {
         if self.grammar.restores
             && let Some(step) = self.read_odd_after(cursor, byte)
         {
+            return step;
+        }
+        if let Some(step) = self.refuse_code(cursor) {
             return step;
         }
         let opens_string = match self.grammar.opening(cursor.rest(), cursor.last) {
@@ -509,6 +516,11 @@ impl Reader {
             // Python reads a single value in parentheses as that value.
             self.guess_late(RepairCode::Tuple, Span::new(closer, closer));
             self.value_done();
+            return;
+        }
+        if level.kind() == LevelKind::Paren && level.items == 1 && comma.is_none() && self.reads_code() {
+            let message = "what stands alone in parentheses is no tuple: write the value without them";
+            self.fail(Code::RepairRefused, closer, message);
             return;
         }
         if let Some((_, closer, _)) = level.kind().written() {
