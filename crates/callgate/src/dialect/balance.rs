@@ -217,11 +217,11 @@ mod tests {
         assert!(stray("ls/parameter>"));
         assert!(stray("ls<|tool_end|>"));
         assert!(stray("ls<parameter>"));
+        assert!(stray("ls<br>"));
         assert!(stray("ls&lt;/parameter&gt;"));
         assert!(stray("ls<\u{200b}/PARAMETER>"));
         assert!(!stray("a list of /parameters and more words behind them"));
         assert!(!stray("<b>bold</b>"));
         assert!(!stray("if a < b"));
-        assert!(!stray("<br>"));
     }
 }

@@ -85,6 +85,8 @@ pub(crate) struct Thread {
     pub(crate) call_start: usize,
     /// Where the last whole call ended, if one has.
     pub(crate) call_end: Option<usize>,
+    /// Where the call before the current one ended, if there is one.
+    pub(crate) end_before: Option<usize>,
     /// How many calls have begun.
     pub(crate) calls: u32,
     pub(super) start_pending: bool,
@@ -137,6 +139,7 @@ impl Thread {
             level: 0,
             call_start: position,
             call_end: None,
+            end_before: None,
             calls: 0,
             start_pending: false,
             fence: (0, 0),
@@ -191,6 +194,7 @@ impl Thread {
                 self.key = None;
                 self.id = None;
                 self.index = None;
+                self.end_before = self.call_end;
                 self.calls += 1;
                 if self.calls > 1 || self.opened {
                     self.start_pending = true;

@@ -45,7 +45,7 @@ impl Machine {
                 return Ok(matching);
             }
             Some(mut draft) => {
-                let end = thread.call_end.unwrap_or(thread.call_start);
+                let end = thread.end_before.unwrap_or(thread.call_start);
                 self.held.keep_in(&mut draft, end, gate.rules.policy.limits.raw);
                 if thread.skipped && matches!(draft.body, DraftBody::None) {
                     // What comes next may be the arguments: a header that nothing has closed is no call.

@@ -14,6 +14,7 @@ mod bent_ends;
 mod bodies;
 mod ends;
 mod forgiving;
+mod input_end;
 mod literals;
 mod matching;
 mod outside;
