@@ -29,12 +29,12 @@ const ENDS_OF_STRINGS: [RepairCode; 9] = [
 fn ends_in_structure(arguments: &str) -> bool {
     let inside =
         arguments.trim_end().trim_end_matches(['}', ']', ' ', '\n']).strip_suffix('"').unwrap_or_default();
-    let quotes = inside.match_indices('"').map(|(at, _)| at);
+    let mut quotes = inside.match_indices('"').map(|(at, _)| at);
     let is_plain = |at: &usize| {
         let slashes = inside[..*at].bytes().rev().take_while(|byte| *byte == b'\\').count();
         slashes % 2 == 0
     };
-    let Some(start) = quotes.filter(is_plain).last() else { return false };
+    let Some(start) = quotes.rfind(is_plain) else { return false };
     let text = inside[start + 1..].trim_end_matches(['`', ' ']).trim_end_matches("\\n");
     let count = |bracket: char| text.matches(bracket).count();
     text.contains("\\\":")

@@ -144,23 +144,38 @@ fn the_definition_of_a_tool_is_no_call() {
     }
 }
 
-/// A call that is a part of a statement is no call by itself.
+/// A call that is a part of a statement is no call by itself. Words behind a call that a marker begins are no code, so they
+/// are text; without a marker the call may be a part of a sentence.
 #[test]
 fn what_goes_on_behind_a_call_in_code_makes_it_no_call() {
-    for (dialect, call) in
-        [("python-lines", "read(path=\"a\")"), ("llama3-builtin", "<|python_tag|>read.call(path=\"a\")")]
-    {
+    for (dialect, call, is_marked) in [
+        ("python-lines", "read(path=\"a\")", false),
+        ("llama3-builtin", "<|python_tag|>read.call(path=\"a\")", true),
+    ] {
         let Some(record) = Record::named(dialect) else { panic!("no dialect {dialect}") };
         for name in ["strict", "standard", "lenient"] {
             let gate = gate(name, record);
-            for behind in
-                [" if x else list()", " and list()", ".then(x)", "[0]", " == None", " for _ in x", " wait"]
-            {
+            let all = [
+                " if x else list()",
+                " and list()",
+                ".then(x)",
+                "[0]",
+                " == None",
+                " for _ in x",
+                " is what I need.",
+                " deletes it.",
+                " Wait.",
+            ];
+            let is_text = |behind: &&str| is_marked && behind.ends_with('.') && !behind.starts_with(" is");
+            for behind in all.iter().filter(|behind| !is_text(behind)) {
                 let response = gate.parse(&format!("{call}{behind}"));
                 assert!(response.calls.is_empty(), "{dialect}, {name}: {call}{behind}");
                 assert!(!response.rejected.is_empty(), "{dialect}, {name}: {call}{behind}");
             }
-            for behind in ["", "\n", "  # a note", ";", "\nDone."] {
+            for behind in ["", "\n", "  # a note", ";", "\nDone."]
+                .iter()
+                .chain(all.iter().filter(|behind| is_text(behind)))
+            {
                 assert_eq!(
                     gate.parse(&format!("{call}{behind}")).calls.len(),
                     1,
@@ -169,4 +184,28 @@ fn what_goes_on_behind_a_call_in_code_makes_it_no_call() {
             }
         }
     }
+}
+
+/// The fence around a call ends it: nothing behind the fence goes on with the call.
+#[test]
+fn text_behind_the_fence_of_a_call_is_text() {
+    let mut tried = 0;
+    for record in Record::builtin() {
+        let Some(written) = rendered(record, &[("read", r#"{"path": "a"}"#)]) else { continue };
+        if !written.trim_end().ends_with("```") {
+            continue;
+        }
+        for name in ["strict", "standard", "lenient"] {
+            for behind in
+                ["Please wait.", "\"path\" was meant.", "and then list().", "(I will wait.)", ".", "- a\n- b"]
+            {
+                let text = format!("{}\n{behind}", written.trim_end());
+                let response = gate(name, record).parse(&text);
+                tried += 1;
+                assert_eq!(response.calls.len(), 1, "{}, {name}: {text:?}", record.name);
+                assert_eq!(response.text.trim(), behind, "{}, {name}: {text:?}", record.name);
+            }
+        }
+    }
+    assert!(tried >= 50, "only {tried} were tried");
 }

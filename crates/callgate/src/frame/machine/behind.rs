@@ -30,15 +30,22 @@ pub(super) struct MoreArguments {
     is_section_over: bool,
     /// Whether calls are written as code.
     is_code: bool,
-    /// The words that name a tool of which the key that is being read may be one, a bit for each.
-    naming: u8,
+    /// Whether a marker says that it is a call. Without one, code with words behind it may be a part of a sentence.
+    is_marked: bool,
+    /// Of the words that are looked for where it stands, those that may be the one that is being read, a bit for each.
+    maybe: u8,
 }
+
+/// The words with which code goes on behind a value. Any other word behind a call is no code, so it is text.
+const INFIX: [&str; 8] = ["and", "else", "for", "if", "in", "is", "not", "or"];
 
 #[derive(Clone, Copy, Debug, Default)]
 enum BehindPlace {
     /// Nothing but white space and brackets came.
     #[default]
     Before,
+    /// In a word behind code, of which so much has come.
+    Infix(usize),
     /// After a comma, or in a second object.
     Comma,
     /// In a key between quotes, of which so much has come.
@@ -61,12 +68,27 @@ impl MoreArguments {
         self.has_left_line |= c == '\n';
         self.place = match self.place {
             same if c.is_ascii_whitespace()
-                && !matches!(same, BehindPlace::Quoted(..) | BehindPlace::Word(_)) =>
+                && !matches!(
+                    same,
+                    BehindPlace::Quoted(..) | BehindPlace::Word(_) | BehindPlace::Infix(_)
+                ) =>
             {
                 same
             }
             BehindPlace::Before if matches!(c, '}' | ']' | ')') => BehindPlace::Before,
             BehindPlace::Before if c == ',' => BehindPlace::Comma,
+            BehindPlace::Before if self.is_code && self.is_marked && is_word(c) && !self.is_section_over => {
+                self.maybe = words_left(&INFIX, u8::MAX, 0, Some(c));
+                BehindPlace::Infix(1)
+            }
+            BehindPlace::Infix(length) if is_word(c) => {
+                self.maybe = words_left(&INFIX, self.maybe, length, Some(c));
+                BehindPlace::Infix(length + 1)
+            }
+            BehindPlace::Infix(length) => {
+                let is_infix = words_left(&INFIX, self.maybe, length, None) != 0;
+                return Some(!self.has_left_line && is_infix);
+            }
             // In code the call is a part of what goes on.
             BehindPlace::Before if self.is_code && !matches!(c, ';' | '#' | '<' | '`') => {
                 return Some(!self.has_left_line && (!self.is_section_over || c == '('));
@@ -86,20 +108,20 @@ impl MoreArguments {
             }
             BehindPlace::Comma if matches!(c, '(' | '[') => BehindPlace::Comma,
             BehindPlace::Comma if matches!(c, '"' | '\'') => {
-                self.naming = u8::MAX;
+                self.maybe = u8::MAX;
                 BehindPlace::Quoted(c, 0)
             }
             BehindPlace::Comma if is_word(c) && self.object.is_none() => BehindPlace::Word(1),
             // Another call begins with its name.
             BehindPlace::Quoted(quote, length) if c == quote && self.object.is_some() => {
-                if self.naming_words(length, None) != 0 {
+                if words_left(NAMING, self.maybe, length, None) != 0 {
                     return Some(false);
                 }
                 BehindPlace::Key
             }
             BehindPlace::Quoted(quote, _) if c == quote => BehindPlace::Key,
             BehindPlace::Quoted(quote, length) if length < LONGEST_KEY && c != '\n' => {
-                self.naming = self.naming_words(length, Some(c));
+                self.maybe = words_left(NAMING, self.maybe, length, Some(c));
                 BehindPlace::Quoted(quote, length + 1)
             }
             BehindPlace::Word(length) if length < LONGEST_KEY && is_word(c) => BehindPlace::Word(length + 1),
@@ -115,13 +137,11 @@ impl MoreArguments {
     }
 }
 
-impl MoreArguments {
-    /// Those of the words that still may be the key, which has this character behind so many, or its end.
-    fn naming_words(&self, length: usize, c: Option<char>) -> u8 {
-        let words = NAMING.iter().zip(0..u8::BITS).filter(|(_, bit)| self.naming >> bit & 1 != 0);
-        let goes_on = words.filter(|(word, _)| word.chars().nth(length) == c);
-        goes_on.fold(0, |all, (_, bit)| all | 1 << bit)
-    }
+/// Those of these words that still may be meant, which have this character behind so many, or their end.
+fn words_left(words: &[&str], maybe: u8, length: usize, c: Option<char>) -> u8 {
+    let words = words.iter().zip(0..u8::BITS).filter(|(_, bit)| maybe >> bit & 1 != 0);
+    let goes_on = words.filter(|(word, _)| word.chars().nth(length) == c);
+    goes_on.fold(0, |all, (_, bit)| all | 1 << bit)
 }
 
 fn is_word(c: char) -> bool {
@@ -192,8 +212,13 @@ impl Machine {
         let mut ends = record.close.iter().filter_map(|close| close.literals().last().map(str::trim));
         let is_section_over = ends.any(|end| !end.is_empty() && written.ends_with(end));
         let is_code = record.syntax == Syntax::Kwargs;
+        // Behind the fence that ends it, nothing goes on.
+        let is_closed = is_closed || frame.fence;
         let is_section_over = is_section_over || is_closed;
-        let more = MoreArguments { is_section_over, is_code, ..MoreArguments::default() };
+        let has_left_line = self.held.text.ends_with('\n');
+        let is_marked = !frame.unmarked && !record.known;
+        let more =
+            MoreArguments { is_section_over, is_code, is_marked, has_left_line, ..MoreArguments::default() };
         // What was given nothing, or was closed where brackets were missing, may have been meant to be given what stands behind
         // it.
         let may_go_on = !is_closed || self.calls.may_go_on;

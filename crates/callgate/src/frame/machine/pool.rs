@@ -75,10 +75,6 @@ impl Pool {
     }
 
     /// The draft of a body that is over.
-    #[expect(
-        clippy::boxed_local,
-        reason = "every caller has it boxed, and nothing is gained by moving it out before"
-    )]
     pub(super) fn leave(&mut self, inside: Box<Inside>) -> Box<Draft> {
         let Inside { draft, mut waiting, .. } = *inside;
         waiting.clear();
