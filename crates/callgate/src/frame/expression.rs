@@ -40,6 +40,11 @@ pub(super) fn bared(text: &str) -> String {
 
 /// Whether a text is a call as a whole, by its beginning and its end. The beginning is all of it if it `is_all`.
 pub(super) fn is_call(head: &str, is_all: bool, end: &str, asked: AskedFormats) -> bool {
+    // Most text ends with no bracket of a call, whatever stands behind that.
+    let last = end.trim_end_matches([' ', '\t', '\n', '\r', ';', ',', ']', '`', '>', 'Ċ', 'Ġ']);
+    if asked == AskedFormats::None && !last.ends_with(['}', ')']) {
+        return false;
+    }
     // A code fence may be around it, whose first line says what is in it.
     let lead = head.trim_start_matches(['>', ' ', '\t', '\n', '\r']);
     let head = bared(lead);

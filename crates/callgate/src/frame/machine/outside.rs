@@ -11,6 +11,7 @@ use super::super::program::Op;
 use super::super::region::{Change, Regions};
 use super::super::threads::Thread;
 use super::matching::{Matching, is_marker, step};
+use super::unread_values::may_be_tag;
 use super::{LONGEST_HEADER, Machine, State};
 
 impl Machine {
@@ -37,8 +38,17 @@ impl Machine {
         if let Some(first) = rest.bytes().next() {
             self.around.watch.go_on(self.position, first);
         }
-        self.around.emit(gate, rest, &mut self.position, out);
+        // Inside of text that a frame holds, other bytes may be marks.
+        self.emit_seen(gate, rest, self.around.context.is_some(), out);
         (State::Outside, rest.len())
+    }
+
+    /// Hands out text of which it is known whether a tag may begin in it.
+    #[inline]
+    fn emit_seen(&mut self, gate: &Compiled, text: &str, may_have_tags: bool, out: &mut Emitter<'_, '_>) {
+        self.around.unread_values.has_no_tags = !may_have_tags;
+        self.around.emit(gate, text, &mut self.position, out);
+        self.around.unread_values.has_no_tags = false;
     }
 
     #[inline(never)] // Keeps `outside` small.
@@ -54,13 +64,14 @@ impl Machine {
         self.around.watch.go_on(self.position, bytes[0]);
         let mut from = 0;
         let mut i = 0;
+        let mut tags = self.around.context.is_some();
         let own = self.around.context.as_ref().map(|context| context.marks.clone());
         let mut marks = own.as_deref().unwrap_or(&gate.openers.marks).search(bytes);
         // What the text begins with is looked at, mark or not.
         let first = self.around.only_space_since_frame.then(|| bytes.len() - bytes.trim_ascii_start().len());
         while i < bytes.len() {
             if Shortcut::Prose.is_on() && (reasoning || self.around.regions.is_calm() && !out.is_pending()) {
-                let next = self.next_mark(gate, &mut marks, i, reasoning);
+                let next = self.next_mark(gate, &mut marks, i, reasoning, &mut tags);
                 let next = first.filter(|first| *first >= i).map_or(next, |first| next.min(first));
                 if !reasoning {
                     self.around.regions.pass(&rest[i..next]);
@@ -72,12 +83,13 @@ impl Machine {
             }
             let byte = bytes[i];
             if self.may_begin(gate, &bytes[i..]) {
-                self.around.emit(gate, &rest[from..i], &mut self.position, out);
+                self.emit_seen(gate, &rest[from..i], tags, out);
                 from = i;
                 if let Some(state) = self.begin(gate, byte, false) {
                     return (state, i);
                 }
             }
+            tags |= may_be_tag(&bytes[i..]);
             let Some(c) = rest[i..].chars().next() else { break };
             if !reasoning {
                 self.around.watch_for(&bytes[..i], &bytes[i..], self.position + i - from);
@@ -86,18 +98,26 @@ impl Machine {
             if !reasoning {
                 let change = self.around.regions.read(c);
                 if change != Change::default() && out.is_pending() {
-                    self.around.emit(gate, &rest[from..i], &mut self.position, out);
+                    self.emit_seen(gate, &rest[from..i], tags, out);
                     from = i;
                     self.around.apply(change, out);
                 }
             }
         }
-        self.around.emit(gate, &rest[from..], &mut self.position, out);
+        self.emit_seen(gate, &rest[from..], tags, out);
         (State::Outside, rest.len())
     }
 
-    /// The next byte from here on at which something may begin or end, or the end of the bytes.
-    fn next_mark(&self, gate: &Compiled, marks: &mut MarkSearch<'_>, from: usize, reasoning: bool) -> usize {
+    /// The next byte from here on at which something may begin or end, or the end of the bytes. Notes whether a tag may begin
+    /// with one that is passed.
+    fn next_mark(
+        &self,
+        gate: &Compiled,
+        marks: &mut MarkSearch<'_>,
+        from: usize,
+        reasoning: bool,
+        tags: &mut bool,
+    ) -> usize {
         let mut from = from;
         loop {
             let at = marks.find(from);
@@ -118,6 +138,7 @@ impl Machine {
             {
                 return at;
             }
+            *tags |= may_be_tag(bytes);
             from = at + 1;
         }
     }

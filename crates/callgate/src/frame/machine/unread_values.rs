@@ -20,6 +20,18 @@ pub(super) struct UnreadValues {
     open: Option<String>,
     /// Whether a value has come since the last call.
     seen: bool,
+    /// Whether the scan has seen that no tag begins in the text that comes next.
+    pub(super) has_no_tags: bool,
+}
+
+/// Whether a tag may begin with these bytes, as far as they have come.
+#[inline]
+pub(super) fn may_be_tag(bytes: &[u8]) -> bool {
+    match bytes {
+        [b'<', after, ..] => after.is_ascii_alphabetic() || matches!(after, b'/' | b'|' | 128..),
+        [b'<'] => true,
+        _ => false,
+    }
 }
 
 impl UnreadValues {
@@ -36,37 +48,60 @@ impl UnreadValues {
     /// Reads the next piece of the text.
     #[inline]
     pub(super) fn read(&mut self, text: &str) {
-        if !self.tag.is_empty() || memchr::memchr(b'<', text.as_bytes()).is_some() {
-            self.read_tags(text);
-        } else if let Some(last) = text.chars().next_back() {
-            self.before = last;
+        if self.has_no_tags && self.tag.is_empty() {
+            self.before = text.chars().next_back().unwrap_or(self.before);
+            return;
+        }
+        let mut rest = text;
+        while !rest.is_empty() {
+            rest = match self.tag.is_empty() {
+                true => self.find_tag(rest),
+                false => self.read_tag(rest),
+            };
         }
     }
 
+    /// Passes over text up to a tag, and says what follows its first character.
     #[inline(never)] // Little text has tags.
-    fn read_tags(&mut self, text: &str) {
-        for c in text.chars() {
-            match c {
-                '<' => {
-                    if let Some(last) = self.tag.chars().next_back() {
-                        self.before = last;
-                    }
-                    self.tag.clear();
-                    self.tag.push(c);
-                }
-                _ if self.tag.is_empty() => self.before = c,
-                _ => {
-                    self.tag.push(c);
-                    if c == '>' {
-                        self.pass_tag();
-                    }
-                    if c == '>' || self.tag.len() > LONGEST_TAG {
-                        self.tag.clear();
-                        self.before = c;
-                    }
-                }
-            }
+    fn find_tag<'t>(&mut self, text: &'t str) -> &'t str {
+        let at = memchr::memchr(b'<', text.as_bytes());
+        let (before, rest) = text.split_at(at.unwrap_or(text.len()));
+        self.before = before.chars().next_back().unwrap_or(self.before);
+        let mut rest = rest.chars();
+        self.tag.extend(rest.next());
+        rest.as_str()
+    }
+
+    /// Reads the tag on to its end, to another one, or to where it is none, and says what follows.
+    #[inline(never)] // Little text has tags.
+    fn read_tag<'t>(&mut self, text: &'t str) -> &'t str {
+        if self.tag.len() == 1
+            && !text.starts_with(|c: char| c.is_alphabetic() || matches!(c, '/' | '|' | '｜'))
+        {
+            self.before = '<';
+            self.tag.clear();
+            return text;
         }
+        let end = memchr::memchr2(b'<', b'>', text.as_bytes());
+        let (inner, rest) = text.split_at(end.unwrap_or(text.len()));
+        if self.tag.len() + inner.len() > LONGEST_TAG {
+            self.before = inner.chars().next_back().unwrap_or('<');
+            self.tag.clear();
+            return rest;
+        }
+        self.tag.push_str(inner);
+        if end.is_none() {
+            // It may go on in the next piece.
+            return rest;
+        }
+        let closed = rest.strip_prefix('>');
+        if closed.is_some() {
+            self.tag.push('>');
+            self.pass_tag();
+        }
+        self.before = self.tag.chars().next_back().unwrap_or('<');
+        self.tag.clear();
+        closed.unwrap_or(rest)
     }
 
     /// A tag has been read to its end.

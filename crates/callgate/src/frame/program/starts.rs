@@ -127,7 +127,8 @@ pub(super) fn first_token(marker: &Arc<str>) -> Arc<str> {
     let closer = match marker.chars().next() {
         Some('<') => '>',
         Some('[') => ']',
-        _ => return marker.clone(),
+        // The bracket of a list is a token by itself.
+        _ => return marker.strip_suffix('[').unwrap_or(marker).trim_end().into(),
     };
     marker.find(closer).map_or_else(|| marker.clone(), |at| marker[..=at].into())
 }
