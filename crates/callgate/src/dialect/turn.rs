@@ -28,6 +28,8 @@ pub(crate) const ENDS: &[&str] = &[
     "<|end_of_turn|>",
     "<end_of_turn>",
     "<｜end▁of▁sentence｜>",
+    "<|end▁of▁sentence|>",
+    "<|end_of_sentence|>",
     "<|END_OF_TURN_TOKEN|>",
     "<|role_end|>",
     "<|eot|>",
@@ -42,6 +44,11 @@ pub(crate) const ENDS: &[&str] = &[
     "<|end_of_message|>",
     "<|endofturn|>",
     "<|stop|>",
+    "<|assistant_end|>",
+    "<|EOT|>",
+    "<|eos|>",
+    "</longcat_s>",
+    "[unused10]",
     STRUCK.1,
 ];
 
@@ -77,6 +84,7 @@ pub(crate) const HEADERS: &[(&str, &str)] = &[
     ("<|message_", "|>"),
     ("<|message_sep|>", "<|role_sep|>"),
     ("<extra_id_1>", ""),
+    ("<|BOT|>", ""),
     ("<SPECIAL_11>", ""),
     ("<｜hy_", "｜>"),
     ("<|", "|>"),
@@ -87,6 +95,11 @@ pub(crate) const HEADERS: &[(&str, &str)] = &[
 /// Other markers with which prompts let others speak. Tags with the role between them are written in capitals there; in other
 /// letters, any document has them.
 pub(crate) const OTHERS: &[&str] = &[
+    "<|user_start|>",
+    "<|system_start|>",
+    "<|developer_start|>",
+    "<|USER_TOKEN|>",
+    "<|SYSTEM_TOKEN|>",
     "<role>HUMAN</role>",
     "<role>SYSTEM</role>",
     "<role>OBSERVATION</role>",
@@ -105,6 +118,7 @@ pub(crate) const RESULTS: &[(&str, &str)] = &[
     ("<|tool_outputs_begin|>", "<|tool_outputs_end|>"),
     ("<|tool_output_begin|>", "<|tool_output_end|>"),
     ("<|tool_response>", "<tool_response|>"),
+    ("<|tool_response_start|>", "<|tool_response_end|>"),
     ("<start_function_response>", "<end_function_response>"),
 ];
 
@@ -315,6 +329,16 @@ pub(crate) fn ends_turn(text: &str) -> Option<bool> {
     let mut markers = ENDS.iter().filter(|marker| marker.starts_with(text));
     let first = markers.next()?;
     Some(*first == text || markers.any(|marker| *marker == text))
+}
+
+/// Whether this text is nothing but white space and tokens that end a turn, and does not break off in one; nothing if there is
+/// anything else.
+pub(crate) fn only_ends(text: &str) -> Option<bool> {
+    let mut rest = text.trim_start();
+    while let Some(end) = ENDS.iter().find(|end| rest.starts_with(**end)) {
+        rest = rest[end.len()..].trim_start();
+    }
+    if rest.is_empty() { Some(true) } else { ends_turn(rest).map(|_| false) }
 }
 
 /// Whether this text is a closing tag of calls of any family, and not only the start of one; nothing if it is neither.

@@ -64,11 +64,17 @@ pub(super) fn last_space_of_json(json: &str) -> Option<(char, &str)> {
 }
 
 /// How many bytes at the end of `text` may be the start of, or all of, `trail`.
+#[inline] // Each piece of a value asks.
 pub(super) fn held_back(text: &str, trail: &str) -> usize {
     // Most texts end with something else.
-    if trail.is_empty() || !text.ends_with([' ', '\t', '\r', '\n']) {
-        return 0;
+    match text.as_bytes().last() {
+        Some(b' ' | b'\t' | b'\r' | b'\n') if !trail.is_empty() => held_space(text, trail),
+        _ => 0,
     }
+}
+
+#[inline(never)] // Few pieces of a value end with white space.
+fn held_space(text: &str, trail: &str) -> usize {
     let is_layout = |n: &usize| {
         let start = text.len() - n;
         text.is_char_boundary(start) && follow_layout(&text[start..], trail).0 == *n

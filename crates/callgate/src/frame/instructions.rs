@@ -209,6 +209,8 @@ pub(crate) struct Frame {
     pub(crate) live: bool,
     /// Whether it was chosen by name.
     pub(crate) chosen: bool,
+    /// The label that stands right before the arguments, if one does.
+    pub(crate) label: Option<Arc<str>>,
     /// Literals that end parameters and calls: after a call they mean that a value may have been cut.
     pub(crate) closers: Vec<String>,
     /// The markers of which the closers of calls and sections are made.

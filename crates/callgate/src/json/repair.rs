@@ -113,6 +113,23 @@ impl RepairCode {
         self.entry().message
     }
 
+    /// Whether it decides where a string ends, or what stands behind one: then a guess may have made a member out of a text, or
+    /// a text out of a member.
+    pub(crate) fn bounds_strings(self) -> bool {
+        matches!(
+            self,
+            RepairCode::UnescapedQuote
+                | RepairCode::MissingQuote
+                | RepairCode::UnclosedString
+                | RepairCode::SwappedQuote
+                | RepairCode::DoubledQuote
+                | RepairCode::UnquotedKey
+                | RepairCode::UnquotedString
+                | RepairCode::MissingComma
+                | RepairCode::MissingColon
+        )
+    }
+
     /// The code with this word, if there is one.
     pub fn from_word(word: &str) -> Option<RepairCode> {
         RepairCode::ALL.iter().copied().find(|code| code.word() == word)

@@ -7,22 +7,9 @@ use crate::attempt::{ARGUING, Attempt};
 use crate::dialect::turn;
 use crate::event::{Coercion, CoercionCode};
 use crate::finding::{Code, Finding};
-use crate::json::{RepairCode, Safety};
+use crate::json::{Repair, RepairCode, Safety};
 use crate::nearest::nearest;
 use crate::schema::CompiledTool;
-
-/// Repairs that decide where a string ends, or what stands behind one: a guess of theirs may have made a member out of its text.
-const ENDS_OF_STRINGS: [RepairCode; 9] = [
-    RepairCode::UnescapedQuote,
-    RepairCode::MissingQuote,
-    RepairCode::UnclosedString,
-    RepairCode::SwappedQuote,
-    RepairCode::DoubledQuote,
-    RepairCode::UnquotedKey,
-    RepairCode::UnquotedString,
-    RepairCode::MissingComma,
-    RepairCode::MissingColon,
-];
 
 /// Whether the last string of some arguments holds what stands behind a string: the next key, or brackets that close nothing
 /// in it.
@@ -41,6 +28,19 @@ fn ends_in_structure(arguments: &str) -> bool {
         || text.contains("':")
         || text.ends_with('}') && count('}') > count('{')
         || text.ends_with(']') && count(']') > count('[')
+}
+
+/// An argument of the tool that was not given and whose key and sign of equality stand inside of a value.
+fn swallowed_key<'t>(arguments: &str, tool: &'t CompiledTool) -> Option<&'t str> {
+    let is_name = |c: char| c.is_alphanumeric() || c == '_';
+    let is_given_here = |at: usize, key: &str| {
+        let (before, after) = (&arguments[..at], &arguments[at + key.len()..]);
+        let after = after.trim_start_matches(['"', '\'', '\\', ' ', '`', '”', '“']);
+        !before.ends_with(is_name) && after.starts_with([':', '=', '：', '＝'])
+    };
+    let given: Map<String, Value> = serde_json::from_str(arguments).ok()?;
+    let mut missing = tool.keys().filter(|key| !key.is_empty() && !given.contains_key(*key));
+    missing.find(|key| arguments.match_indices(key).any(|(at, _)| is_given_here(at, key)))
 }
 
 /// Why these arguments cannot be what was meant, if that is so: policies drop arguments that no tool has, and keep the last of
@@ -77,12 +77,18 @@ pub(super) fn doubt(
                 .message("a string without its end runs over what seems to follow it"),
         );
     }
-    let is_guessed = |code: &RepairCode| {
-        let guesses = attempt.repairs.iter().filter(|repair| repair.safety == Safety::Guess);
-        guesses.clone().any(|repair| repair.code == *code)
-    };
-    let leaves_out = dropped.next().is_some() || is_guessed(&RepairCode::DuplicateKey);
-    (leaves_out && ENDS_OF_STRINGS.iter().any(is_guessed)).then(|| {
+    let mut bounds = attempt.repairs.iter().filter(|repair| repair.code.bounds_strings());
+    if bounds.clone().next().is_some()
+        && let Some(key) = tool.and_then(|tool| swallowed_key(arguments, tool))
+    {
+        let message = format!("a string that was repaired seems to hold the argument `{key}`");
+        return Some(Finding::new(Code::SuspectValueEnd).message(message));
+    }
+    let is_guess = |repair: &&Repair| repair.safety == Safety::Guess;
+    let is_dropped =
+        attempt.repairs.iter().filter(is_guess).any(|repair| repair.code == RepairCode::DuplicateKey);
+    let leaves_out = dropped.next().is_some() || is_dropped;
+    (leaves_out && bounds.any(|repair| is_guess(&repair))).then(|| {
         let message = "where its strings end is a guess, and a part of the arguments would be left out";
         Finding::new(Code::RepairRefused).message(message)
     })

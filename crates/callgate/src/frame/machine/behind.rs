@@ -1,5 +1,7 @@
 //! Behind calls: what must not follow them, because it shows that a value was cut or that a call goes on.
 
+use std::sync::Arc;
+
 use super::super::Compiled;
 use super::super::instructions::Frame;
 use super::super::threads::Thread;
@@ -19,7 +21,7 @@ const LONGEST_KEY: usize = 128;
 
 /// Looks for more arguments behind a call that nothing but its own last bracket closes: `{"a": 1}, "b": 2}` goes on with
 /// them, and `{"a": 1} {"a": 2}` has a second object of them, whose name is missing.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct MoreArguments {
     place: BehindPlace,
     /// Where a second object begins.
@@ -32,6 +34,10 @@ pub(super) struct MoreArguments {
     is_code: bool,
     /// Whether a marker says that it is a call. Without one, code with words behind it may be a part of a sentence.
     is_marked: bool,
+    /// Whether brackets or quotes of the call were repaired, so that what stands behind it in its line may be its own.
+    is_repaired: bool,
+    /// The label that the format writes before arguments: once more, it begins others.
+    label: Option<Arc<str>>,
     /// Of the words that are looked for where it stands, those that may be the one that is being read, a bit for each.
     maybe: u8,
 }
@@ -46,6 +52,10 @@ enum BehindPlace {
     Before,
     /// In a word behind code, of which so much has come.
     Infix(usize),
+    /// In the label of arguments, of which so many bytes have come.
+    Label(usize),
+    /// In the rest of the line, in which a quote or a bracket tells.
+    Rest,
     /// After a comma, or in a second object.
     Comma,
     /// In a key between quotes, of which so much has come.
@@ -65,18 +75,47 @@ impl MoreArguments {
 
     /// Reads the character here. Whether arguments come; nothing if that is still to be seen.
     fn read(&mut self, at: usize, c: char) -> Option<bool> {
+        match self.read_on(at, c) {
+            Some(false) if self.is_repaired && !self.has_left_line && self.object.is_none() => {
+                self.place = BehindPlace::Rest;
+                self.read_on(at, c)
+            }
+            decided => decided,
+        }
+    }
+
+    fn read_on(&mut self, at: usize, c: char) -> Option<bool> {
         self.has_left_line |= c == '\n';
         self.place = match self.place {
             same if c.is_ascii_whitespace()
                 && !matches!(
                     same,
-                    BehindPlace::Quoted(..) | BehindPlace::Word(_) | BehindPlace::Infix(_)
+                    BehindPlace::Quoted(..)
+                        | BehindPlace::Word(_)
+                        | BehindPlace::Infix(_)
+                        | BehindPlace::Label(_)
+                        | BehindPlace::Rest
                 ) =>
             {
                 same
             }
             BehindPlace::Before if matches!(c, '}' | ']' | ')') => BehindPlace::Before,
             BehindPlace::Before if c == ',' => BehindPlace::Comma,
+            BehindPlace::Rest if self.has_left_line => return Some(false),
+            BehindPlace::Rest if matches!(c, '"' | '}' | ']') => return Some(true),
+            BehindPlace::Rest => BehindPlace::Rest,
+            BehindPlace::Label(read) => match self.label_after(read, c) {
+                Some("") => return Some(true),
+                Some(_) => BehindPlace::Label(read + c.len_utf8()),
+                None => return Some(false),
+            },
+            BehindPlace::Before if self.label_after(0, c).is_some() => BehindPlace::Label(c.len_utf8()),
+            // An argument behind a list of calls in code that was closed too early.
+            BehindPlace::Before
+                if self.is_code && self.is_section_over && is_word(c) && !self.has_left_line =>
+            {
+                BehindPlace::Word(1)
+            }
             BehindPlace::Before if self.is_code && self.is_marked && is_word(c) && !self.is_section_over => {
                 self.maybe = words_left(&INFIX, u8::MAX, 0, Some(c));
                 BehindPlace::Infix(1)
@@ -137,6 +176,13 @@ impl MoreArguments {
     }
 }
 
+impl MoreArguments {
+    /// What is left of the label of arguments if it goes on with this character behind so many bytes.
+    fn label_after(&self, read: usize, c: char) -> Option<&str> {
+        self.label.as_deref()?.get(read..)?.strip_prefix(c)
+    }
+}
+
 /// Those of these words that still may be meant, which have this character behind so many, or their end.
 fn words_left(words: &[&str], maybe: u8, length: usize, c: Option<char>) -> u8 {
     let words = words.iter().zip(0..u8::BITS).filter(|(_, bit)| maybe >> bit & 1 != 0);
@@ -157,12 +203,17 @@ impl AroundFrames {
         start: usize,
         out: &mut Emitter<'_, '_>,
     ) -> Option<(usize, Finding)> {
-        let mut more = self.more_arguments?;
+        let mut more = self.more_arguments.take()?;
         let decided = text.char_indices().find_map(|(at, c)| Some((at, c, more.read(start + at, c)?)));
-        self.more_arguments = decided.is_none().then_some(more);
-        let (at, c, _) = decided.filter(|(_, _, go_on)| *go_on)?;
+        let Some((at, c, go_on)) = decided else {
+            self.more_arguments = Some(more);
+            return None;
+        };
+        if !go_on {
+            return None;
+        }
         let span = Span::new(start + at, start + at + c.len_utf8());
-        let is_more = !matches!(more.place, BehindPlace::Before);
+        let is_more = !matches!(more.place, BehindPlace::Before | BehindPlace::Rest);
         out.revoke_last(match more.object {
             Some(object) => nameless_beside(Span::new(object, object + 1)),
             None if is_more => more_arguments(span),
@@ -217,11 +268,18 @@ impl Machine {
         let is_section_over = is_section_over || is_closed;
         let has_left_line = self.held.text.ends_with('\n');
         let is_marked = !frame.unmarked && !record.known;
-        let more =
-            MoreArguments { is_section_over, is_code, is_marked, has_left_line, ..MoreArguments::default() };
         // What was given nothing, or was closed where brackets were missing, may have been meant to be given what stands behind
         // it.
         let may_go_on = !is_closed || self.calls.may_go_on;
+        let more = MoreArguments {
+            is_section_over,
+            is_code,
+            is_marked,
+            has_left_line,
+            is_repaired: self.calls.is_repaired,
+            label: frame.label.clone(),
+            ..MoreArguments::default()
+        };
         around.more_arguments = may_go_on.then_some(more);
         let earlier = around.first_valued.filter(|first| *first != frame.record);
         if frame.closers.is_empty() && earlier.is_none() {

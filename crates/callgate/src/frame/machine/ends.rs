@@ -149,6 +149,10 @@ impl Machine {
             Arguments::Blank => true,
             Arguments::Broken => false,
         };
+        let is_doubtful = |code: RepairCode| {
+            matches!(code, RepairCode::MissingCloser | RepairCode::WrongCloser) || code.bounds_strings()
+        };
+        self.calls.is_repaired = attempt.repairs.iter().any(|repair| is_doubtful(repair.code));
         receive(&gate.rules, &mut attempt, out);
         self.pool.reuse(draft, attempt, reader);
     }

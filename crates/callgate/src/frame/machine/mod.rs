@@ -108,6 +108,8 @@ struct FrameCalls {
     /// Whether the last one may have been meant to be given more: it was given nothing, or its arguments were closed where
     /// brackets were missing.
     may_go_on: bool,
+    /// Whether the last one had brackets or quotes repaired, so that nobody knows for certain where it ends.
+    is_repaired: bool,
     /// Whether the current frame stands behind words of its line.
     behind_words: bool,
 }

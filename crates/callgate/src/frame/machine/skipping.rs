@@ -74,6 +74,12 @@ impl Machine {
         if draft.name.is_none() {
             draft.name = thread.name.map(|name| self.scratch.get(name).to_owned());
         }
+        let is_tool = |name: &str| gate.rules.registry.is_none() || gate.rules.meant(name).is_some();
+        // Where special tokens count only if they came as such, letters do not tell what the header was.
+        let is_told = gate.program.special.is_none() && matches!(draft.body, DraftBody::None);
+        if is_told && draft.name.as_deref().is_some_and(|name| !is_tool(name)) {
+            return self.end_header(gate, draft, &thread, out);
+        }
         let name = draft.name.as_deref().unwrap_or_default();
         let frame = gate.program.frame_of(&thread);
         if !frame.value_closers.is_empty() {
@@ -110,6 +116,28 @@ impl Machine {
         self.input.read_again(&held[from..]);
         give_back(&mut self.held.text, held);
         State::Skipping(Box::new(Skip { draft, thread, ends, line_start: None, turn_end }))
+    }
+
+    /// A header that names no tool, and no arguments behind it: the call ends with it, since the sentence that it stands in may
+    /// speak of it.
+    fn end_header(
+        &mut self,
+        gate: &Compiled,
+        draft: Box<Draft>,
+        thread: &Thread,
+        out: &mut Emitter<'_, '_>,
+    ) -> State {
+        let mut draft = draft;
+        let held = std::mem::take(&mut self.held.text);
+        let begin = draft.start.saturating_sub(self.held.start).min(held.len());
+        let end = held.trim_end().len().max(begin);
+        self.position = self.held.start + end;
+        draft.keep(&held[begin..end], gate.rules.policy.limits.raw);
+        self.held.restart(self.position);
+        self.end_call(gate, draft, thread, CallEnd::Unseen(self.position), out);
+        let state = self.leave_frame(self.position, false, out);
+        self.input.read_again(&held[end..]);
+        state
     }
 
     #[inline(never)] // Keeps `run` small.

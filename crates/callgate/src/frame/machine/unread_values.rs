@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
+use super::pool::give_back;
 use crate::dialect::{Part, Record, Slot};
 
 /// The most bytes of a tag, its attributes included.
@@ -16,6 +17,8 @@ pub(super) struct UnreadValues {
     tag: String,
     /// The character before it, or the last one.
     before: char,
+    /// The last character up to there that is no blank.
+    led_by: char,
     /// The name of the tag whose value is open.
     open: Option<String>,
     /// Whether a value has come since the last call.
@@ -49,8 +52,7 @@ impl UnreadValues {
     #[inline]
     pub(super) fn read(&mut self, text: &str) {
         if self.has_no_tags && self.tag.is_empty() {
-            self.before = text.chars().next_back().unwrap_or(self.before);
-            return;
+            return self.pass(text);
         }
         let mut rest = text;
         while !rest.is_empty() {
@@ -66,7 +68,7 @@ impl UnreadValues {
     fn find_tag<'t>(&mut self, text: &'t str) -> &'t str {
         let at = memchr::memchr(b'<', text.as_bytes());
         let (before, rest) = text.split_at(at.unwrap_or(text.len()));
-        self.before = before.chars().next_back().unwrap_or(self.before);
+        self.pass(before);
         let mut rest = rest.chars();
         self.tag.extend(rest.next());
         rest.as_str()
@@ -78,15 +80,13 @@ impl UnreadValues {
         if self.tag.len() == 1
             && !text.starts_with(|c: char| c.is_alphabetic() || matches!(c, '/' | '|' | '｜'))
         {
-            self.before = '<';
-            self.tag.clear();
+            self.pass_all("");
             return text;
         }
         let end = memchr::memchr2(b'<', b'>', text.as_bytes());
         let (inner, rest) = text.split_at(end.unwrap_or(text.len()));
         if self.tag.len() + inner.len() > LONGEST_TAG {
-            self.before = inner.chars().next_back().unwrap_or('<');
-            self.tag.clear();
+            self.pass_all(inner);
             return rest;
         }
         self.tag.push_str(inner);
@@ -99,9 +99,35 @@ impl UnreadValues {
             self.tag.push('>');
             self.pass_tag();
         }
-        self.before = self.tag.chars().next_back().unwrap_or('<');
-        self.tag.clear();
+        self.pass_all("");
         closed.unwrap_or(rest)
+    }
+
+    /// Passes over text in which no tag begins.
+    #[inline]
+    fn pass(&mut self, text: &str) {
+        if let Some(last) = text.chars().next_back() {
+            self.before = last;
+            let led_by = match last {
+                ' ' | '\t' => text.trim_end_matches([' ', '\t']).chars().next_back(),
+                last => Some(last),
+            };
+            self.led_by = led_by.unwrap_or(self.led_by);
+        }
+    }
+
+    /// Passes over what was held as a tag, and what follows it.
+    fn pass_all(&mut self, text: &str) {
+        let tag = std::mem::take(&mut self.tag);
+        self.pass(&tag);
+        self.pass(text);
+        give_back(&mut self.tag, tag);
+    }
+
+    /// Whether the tag that was read is written about: it is quoted, or a word of the sentence stands before it.
+    fn is_mention(&self) -> bool {
+        let is_word = matches!(self.before, ' ' | '\t') && !matches!(self.led_by, '\n' | '\r' | '>' | '\0');
+        is_word || matches!(self.before, '`' | '"' | '\'')
     }
 
     /// A tag has been read to its end.
@@ -112,8 +138,7 @@ impl UnreadValues {
             }
         } else if self.open.is_none()
             && let Some(name) = self.tag.strip_prefix('<').and_then(value_tag)
-            // Whoever writes about a tag quotes it.
-            && !matches!(self.before, '`' | '"' | '\'')
+            && !self.is_mention()
         {
             self.open = Some(local(name).to_owned());
             self.seen = true;
@@ -144,7 +169,7 @@ fn value_tags() -> HashSet<String> {
                 .collect();
             let Some((_, tag)) = before.rsplit_once('<') else { continue };
             let name = name_of(tag);
-            if name.chars().any(char::is_alphabetic) && !name.contains(['\0', '|', '/']) {
+            if local(name).chars().any(char::is_alphabetic) && !name.contains(['\0', '|', '/']) {
                 names.insert(name.to_owned());
                 let local = local(name);
                 if ["param", "arg"].iter().any(|word| local.contains(word)) {
@@ -158,13 +183,19 @@ fn value_tags() -> HashSet<String> {
 
 /// The name of a tag, given from behind its `<`.
 fn name_of(tag: &str) -> &str {
-    let end = tag.find(|c: char| c.is_whitespace() || matches!(c, '=' | '>' | 'Ġ' | '\0'));
-    &tag[..end.unwrap_or(tag.len())]
+    let is_end = |c: char| c.is_whitespace() || matches!(c, '=' | '>' | 'Ġ' | '\0');
+    // White space may stand behind a namespace.
+    let head = &tag[..tag.find(['=', '>', '"']).unwrap_or(tag.len())];
+    let bar = head.char_indices().rfind(|(_, c)| matches!(c, '｜' | '|'));
+    let start = bar.map_or(0, |(at, bar)| at + bar.len_utf8());
+    let start = start + tag[start..].len() - tag[start..].trim_start().len();
+    let end = tag[start..].find(is_end).map_or(tag.len(), |at| start + at);
+    &tag[..end]
 }
 
 /// A name without its namespace.
 fn local(name: &str) -> &str {
-    name.rsplit([':', '｜', '|']).next().unwrap_or(name)
+    name.rsplit([':', '｜', '|']).next().unwrap_or(name).trim_start()
 }
 
 #[cfg(test)]
@@ -190,13 +221,15 @@ mod tests {
             "<｜DSML｜r:parameter name=\"body\" string=\"true\">",
             "<paramĠname=\"body\">see",
             "a<arg_value>",
-            "if a < b <parameter=x>",
+            "if a < b\n<parameter=x>",
+            "<function=f> <parameter=x>",
         ] {
             assert!(open_behind(text), "{text}");
         }
         for text in [
             "<parameter=body>see</parameter> ",
             "the tag `<parameter=body>` is",
+            "put it in <parameter=body> please",
             "<param name=\"movie\" value=\"a.swf\">",
             "<parameter name=\"a\"/>",
             "<value>3",

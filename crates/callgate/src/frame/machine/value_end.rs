@@ -5,6 +5,7 @@ use std::mem::{swap, take};
 use super::super::Compiled;
 use crate::bytes::character_start;
 use crate::dialect::is_word_character;
+use crate::dialect::turn;
 use crate::draft::{Draft, DraftBody};
 use crate::finding::{Code, Finding, Span};
 use crate::json::ReaderState;
@@ -20,6 +21,9 @@ use super::{LONGEST_HEADER, Machine, State};
 /// How many bytes are waited for at most.
 const LONGEST_WAIT: usize = 64;
 
+/// How many bytes of white space and tokens may stand behind the last call of a response that lacks a closer.
+const LONGEST_TAIL: usize = 256;
+
 /// A look ahead from where a body may have ended.
 #[derive(Debug, Default)]
 pub(super) struct Look {
@@ -32,6 +36,9 @@ pub(super) struct Look {
     forgiving: bool,
     /// Whether there are no threads yet, because the next bytes may tell that they are not needed.
     waits: bool,
+    /// The thread that has come to the end of its frame without the closer of the value, and how much it had read: the value
+    /// ends there if the response does.
+    over: Option<(Thread, usize)>,
 }
 
 impl Look {
@@ -64,6 +71,29 @@ impl Look {
                 || thread.literals >= 1 && (thread.is_done(&gate.program) || at_end_of_input)
         };
         self.threads.iter().find(|thread| ends(thread)).copied()
+    }
+
+    /// Notes the thread that has come to the end of its frame with closers left out.
+    fn note_over(&mut self, gate: &Compiled, inside: &Inside) {
+        let is_over = |thread: &&Thread| {
+            let is_own = thread.key == inside.first.key || thread.level < inside.first.level;
+            thread.is_done(&gate.program)
+                && thread.skipped
+                && thread.literals >= 1
+                && thread.calls == inside.first.calls
+                && is_own
+        };
+        if let Some(thread) = self.threads.iter().find(is_over) {
+            self.over = Some((*thread, self.text.len()));
+        }
+    }
+
+    /// Whether nothing but white space and ends of the turn have come since a thread was over, as far as that can be told.
+    fn may_be_over(&self, gate: &Compiled) -> Option<bool> {
+        let (_, length) = self.over?;
+        let tail = self.text.get(length..).filter(|tail| tail.len() <= LONGEST_TAIL)?;
+        // Where only special tokens count, letters do not tell.
+        turn::only_ends(tail).filter(|_| gate.program.special.is_none())
     }
 
     /// Whether only another call ends the body, and no closer of its own: it was given up, or shows that call.
@@ -172,7 +202,7 @@ impl Machine {
     /// Waits for the bytes that tell whether the value may end here, where these stand.
     fn wait(&mut self, inside: Box<Inside>, tail: &str) -> State {
         let mut look = self.pool.look();
-        (look.start, look.forgiving, look.waits) = (self.position, false, true);
+        (look.start, look.forgiving, look.waits, look.over) = (self.position, false, true, None);
         look.text.push_str(tail);
         self.position += tail.len();
         State::Looking(inside, look)
@@ -218,7 +248,7 @@ impl Machine {
     pub(super) fn look(&mut self, gate: &Compiled, inside: Box<Inside>) -> State {
         let mut inside = inside;
         let mut look = self.pool.look();
-        (look.forgiving, look.waits) = (false, false);
+        (look.forgiving, look.waits, look.over) = (false, false, None);
         let ended_line = inside.draft.is_at_line_start();
         let elements = elements(gate, &mut inside, self.position);
         let after = inside.waiting.iter().map(|waiting| waiting.thread.past_body_line(ended_line));
@@ -261,6 +291,17 @@ impl Machine {
             }
             let Look { threads, text, .. } = &mut *look;
             if text.len() >= LONGEST_HEADER || !step(gate, threads, &mut self.scratch, c, self.position) {
+                if look.over.is_some() {
+                    look.text.push(c);
+                    if look.may_be_over(gate).is_some() {
+                        look.threads.clear();
+                        self.position += c.len_utf8();
+                        used += c.len_utf8();
+                        continue;
+                    }
+                    look.text.pop();
+                }
+                let text = &look.text;
                 if text.is_empty() && inside.reads_value() && look.forgiving {
                     self.pool.keep_look(look);
                     self.position += c.len_utf8();
@@ -280,6 +321,9 @@ impl Machine {
             if let Some(ending) = look.ending(gate, &mut inside, &self.scratch, false) {
                 return (self.end_body(gate, inside, look, Some(ending), out), used);
             }
+            if c == '>' || c == ']' {
+                look.note_over(gate, &inside);
+            }
             look.threads.settle();
         }
     }
@@ -293,6 +337,18 @@ impl Machine {
         out: &mut Emitter<'_, '_>,
     ) -> State {
         let (mut inside, mut look) = (inside, look);
+        if let Some((thread, length)) = look.over
+            && look.text.len() > length
+            && look.may_be_over(gate) == Some(true)
+            && inside.draft.value_may_end(&gate.program.frame_of(&thread).openers)
+        {
+            let tail = look.text.split_off(length);
+            self.position -= tail.len();
+            look.threads.start(&gate.program, &mut self.scratch, [thread], self.position);
+            let state = self.end_body(gate, inside, look, Some(thread), out);
+            self.input.read_again(&tail);
+            return state;
+        }
         look.threads.end_input(&gate.program, &mut self.scratch, self.position);
         let ending = look.ending(gate, &mut inside, &self.scratch, true);
         if ending.is_some() || !inside.reads_value() && look.text.trim_start().len() > 1 {
@@ -306,7 +362,7 @@ impl Machine {
     pub(super) fn look_failed(&mut self, gate: &Compiled, inside: Box<Inside>, look: Box<Look>) -> State {
         let (mut inside, mut look) = (inside, look);
         self.position = look.start;
-        look.waits = false;
+        (look.waits, look.over) = (false, None);
         if !look.forgiving && inside.reads_value() {
             look.forgiving = true;
             let ended_line = inside.draft.is_at_line_start();

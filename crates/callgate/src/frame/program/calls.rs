@@ -1,5 +1,7 @@
 //! Frames of calls: a section around them, the calls themselves, and what stands between two of them.
 
+use std::sync::Arc;
+
 use super::heads::{heads, in_json};
 use super::starts::first_token;
 use super::template::opens_fence;
@@ -113,6 +115,7 @@ impl Compiler {
         frame.opener = first_token(&frame.marker);
         frame.after = tail.literals().last().map_or("", |l| &l[l.trim_end().len()..]).to_owned();
         frame.openers = openers(record);
+        frame.label = record.call.iter().find_map(label);
         frame.ends = closers(record, &record.close);
         frame.call_ends = closers(record, &record.call);
         frame.end_marks = value_marks(&frame.call_ends);
@@ -245,6 +248,15 @@ impl Compiler {
 fn openers(record: &Record) -> Vec<String> {
     let heads = record.open.iter().chain(&record.call).map(|template| template.head().trim());
     heads.filter(|head| head.len() > 1).flat_map(|head| spellings(record, head)).collect()
+}
+
+/// The label that a call writes right before its arguments.
+fn label(call: &Template) -> Option<Arc<str>> {
+    let labels = call.parts.windows(2).filter_map(|parts| match parts {
+        [Part::Literal(literal), Part::Slot(Slot::Arguments)] => literal.trim().rsplit('\n').next(),
+        _ => None,
+    });
+    labels.into_iter().find(|label| label.len() >= SHORTEST_SIGN && label.ends_with(':')).map(Arc::from)
 }
 
 /// What templates end with, in all spellings. A closer that repeats the name, the key or the suffix keeps its placeholder, to be

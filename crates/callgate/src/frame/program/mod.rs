@@ -355,6 +355,7 @@ impl Compiler {
             next_call: 0,
             twin: None,
             call_ends: Vec::new(),
+            label: None,
             closers: Vec::new(),
             end_marks: Vec::new(),
             value_marks: Vec::new(),
