@@ -14,8 +14,12 @@ pub(crate) fn note_attributes(attempt: &mut Attempt, record: &Record) {
     if !has_slip {
         return;
     }
-    let Some(at) = attempt.raw.find(name.as_str()) else { return };
-    let start = attempt.raw[..at].rfind('<').unwrap_or(0);
+    // A header before the tag may have the name as well.
+    let mut places = attempt.raw.match_indices(name.as_str()).map(|(at, _)| at);
+    let tag =
+        |at: &usize| attempt.raw[..*at].rfind(['<', '>']).filter(|at| attempt.raw[*at..].starts_with('<'));
+    let Some(at) = places.clone().find(|at| tag(at).is_some()).or_else(|| places.next()) else { return };
+    let start = tag(&at).unwrap_or(0);
     let end = attempt.raw[at..].find('>').map_or(attempt.raw.len(), |end| at + end);
     // What is written in a slot stands between the quotes around it.
     let written = record.call.iter().flat_map(|call| &call.parts).map(|part| match part {

@@ -30,6 +30,25 @@ fn ends_in_structure(arguments: &str) -> bool {
         || text.ends_with(']') && count(']') > count('[')
 }
 
+/// Whether a string of these arguments begins or ends with a quote that has no other one in it.
+fn has_odd_quote(arguments: &str) -> bool {
+    let mut values: Vec<Value> = serde_json::from_str(arguments).into_iter().collect();
+    while let Some(value) = values.pop() {
+        match value {
+            Value::String(text) => {
+                let is_odd = text.matches('"').count() % 2 == 1;
+                if is_odd && (text.starts_with('"') || text.ends_with('"')) {
+                    return true;
+                }
+            }
+            Value::Array(list) => values.extend(list),
+            Value::Object(members) => values.extend(members.into_iter().map(|(_, value)| value)),
+            _ => {}
+        }
+    }
+    false
+}
+
 /// An argument of the tool that was not given and whose key and sign of equality stand inside of a value.
 fn swallowed_key<'t>(arguments: &str, tool: &'t CompiledTool) -> Option<&'t str> {
     let is_name = |c: char| c.is_alphanumeric() || c == '_';
@@ -82,6 +101,12 @@ pub(super) fn doubt(
         && let Some(key) = tool.and_then(|tool| swallowed_key(arguments, tool))
     {
         let message = format!("a string that was repaired seems to hold the argument `{key}`");
+        return Some(Finding::new(Code::SuspectValueEnd).message(message));
+    }
+    if attempt.repairs.iter().any(|repair| repair.code == RepairCode::UnescapedQuote)
+        && has_odd_quote(arguments)
+    {
+        let message = "a quote at the end of a string is a part of it, or stands there twice";
         return Some(Finding::new(Code::SuspectValueEnd).message(message));
     }
     let is_guess = |repair: &&Repair| repair.safety == Safety::Guess;

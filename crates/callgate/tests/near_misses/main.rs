@@ -10,6 +10,7 @@ mod classes;
 mod cut;
 mod damage;
 mod given_up;
+mod mentioned;
 mod shown;
 #[path = "../support/mod.rs"]
 mod support;

@@ -63,9 +63,17 @@ impl Machine {
                 }
             }
         }
+        let has_lost_one = thread.calls > self.calls.ended.saturating_add(1);
         let start = self.calls.markup_before(thread.call_start, out);
         let number = self.calls.next_attempt();
-        matching.draft = Some(self.pool.draft(&gate.rules.policy, number, thread.calls, start));
+        let mut draft = self.pool.draft(&gate.rules.policy, number, thread.calls, start);
+        if has_lost_one {
+            // It was read to its end before it was certain to be one.
+            let message = "a call before this one has no arguments and no end of its own";
+            let at = Span::new(self.held.start, start);
+            draft.findings.push(Finding::new(Code::Malformed).message(message).at(at));
+        }
+        matching.draft = Some(draft);
         Ok(matching)
     }
 

@@ -54,8 +54,8 @@ enum BehindPlace {
     Infix(usize),
     /// In the label of arguments, of which so many bytes have come.
     Label(usize),
-    /// In the rest of the line, in which a quote or a bracket tells.
-    Rest,
+    /// In the rest of the line, in which a bracket tells that closes nothing there, with so many open.
+    Rest(usize),
     /// After a comma, or in a second object.
     Comma,
     /// In a key between quotes, of which so much has come.
@@ -76,8 +76,13 @@ impl MoreArguments {
     /// Reads the character here. Whether arguments come; nothing if that is still to be seen.
     fn read(&mut self, at: usize, c: char) -> Option<bool> {
         match self.read_on(at, c) {
-            Some(false) if self.is_repaired && !self.has_left_line && self.object.is_none() => {
-                self.place = BehindPlace::Rest;
+            Some(false)
+                if (!self.is_code || self.is_repaired) && !self.has_left_line && self.object.is_none() =>
+            {
+                self.place = match self.place {
+                    BehindPlace::Rest(_) => return Some(false),
+                    _ => BehindPlace::Rest(0),
+                };
                 self.read_on(at, c)
             }
             decided => decided,
@@ -94,16 +99,21 @@ impl MoreArguments {
                         | BehindPlace::Word(_)
                         | BehindPlace::Infix(_)
                         | BehindPlace::Label(_)
-                        | BehindPlace::Rest
+                        | BehindPlace::Rest(_)
                 ) =>
             {
                 same
             }
             BehindPlace::Before if matches!(c, '}' | ']' | ')') => BehindPlace::Before,
             BehindPlace::Before if c == ',' => BehindPlace::Comma,
-            BehindPlace::Rest if self.has_left_line => return Some(false),
-            BehindPlace::Rest if matches!(c, '"' | '}' | ']') => return Some(true),
-            BehindPlace::Rest => BehindPlace::Rest,
+            BehindPlace::Rest(_) if self.has_left_line => return Some(false),
+            BehindPlace::Rest(_) if self.is_repaired && matches!(c, '"' | '}' | ']') => return Some(true),
+            BehindPlace::Rest(open) => match c {
+                '{' => BehindPlace::Rest(open + 1),
+                '}' if open == 0 => return Some(true),
+                '}' => BehindPlace::Rest(open - 1),
+                _ => BehindPlace::Rest(open),
+            },
             BehindPlace::Label(read) => match self.label_after(read, c) {
                 Some("") => return Some(true),
                 Some(_) => BehindPlace::Label(read + c.len_utf8()),
@@ -213,7 +223,7 @@ impl AroundFrames {
             return None;
         }
         let span = Span::new(start + at, start + at + c.len_utf8());
-        let is_more = !matches!(more.place, BehindPlace::Before | BehindPlace::Rest);
+        let is_more = !matches!(more.place, BehindPlace::Before | BehindPlace::Rest(_));
         out.revoke_last(match more.object {
             Some(object) => nameless_beside(Span::new(object, object + 1)),
             None if is_more => more_arguments(span),

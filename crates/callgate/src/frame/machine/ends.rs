@@ -361,7 +361,9 @@ impl Machine {
     }
 }
 
-/// The finding for a call whose markup names one tool and then another.
+/// The finding for a call whose markup has one name and then another.
 fn two_names(span: Span) -> Finding {
-    Finding::new(Code::Ambiguous).at(span).message("the call names two tools, so neither was run")
+    Finding::new(Code::Ambiguous)
+        .at(span)
+        .message("the call names two tools, or two arguments in one tag, so it was not run")
 }

@@ -268,9 +268,14 @@ fn bind(program: &Program, scratch: &Scratch, thread: &mut Thread, pattern: u16,
     true
 }
 
-/// Binds a slot to a word, and notes a name that is another than the one before it.
+/// Binds a slot to a word, and notes a name that is another than the one before it, or a key than that in the same tag: the key
+/// of a tag with slips is bound to nothing where the tag begins.
 fn set(scratch: &Scratch, thread: &mut Thread, slot: Slot, words: Words) {
-    let before = thread.name.filter(|_| slot == Slot::Name);
+    let before = match slot {
+        Slot::Name => thread.name,
+        Slot::Key if thread.slips.has(Slip::Attribute) => thread.key,
+        _ => None,
+    };
     thread.is_renamed |= before.is_some_and(|before| scratch.get(before) != scratch.get(words));
     thread.set(slot, words);
 }

@@ -1,0 +1,180 @@
+//! What stands around calls and is none: markers that a sentence speaks of, labels that stand twice, what goes on behind a
+//! call that was repaired, and ends of the turn behind a call whose inner closers are missing.
+
+use callgate::internal::dialect::Template;
+use callgate::{FinishReason, Record, Response};
+use serde_json::{Value, json};
+
+use crate::cut::{assert_none, gate, rendered};
+use crate::support::guard::in_parallel;
+use crate::support::rejections;
+
+/// The paths of the calls that came out.
+fn paths(response: &Response) -> Vec<Value> {
+    response.calls.iter().map(|call| call.value()["path"].clone()).collect()
+}
+
+/// A header of no tool, or the tag of a value, that stands in a sentence takes no call with it that stands below.
+#[test]
+fn what_a_sentence_speaks_of_takes_no_call_with_it() {
+    let results = in_parallel(Record::builtin(), |record| {
+        let (mut read, mut faults) = (0, Vec::new());
+        let Some(call) = rendered(record, &[("read", r#"{"path": "alpha", "lines": 4711}"#)]) else {
+            return (read, faults);
+        };
+        for name in ["standard", "lenient"] {
+            let gate = gate(name, record);
+            // Where only the start of a response or an own frame around text leaves room for words, there are none.
+            let plain = format!("It goes in here, please.\n{call}");
+            if gate.parse(&plain).calls.len() != 1 {
+                continue;
+            }
+            for words in
+                ["Not <function=fetch> but this", "It goes in <parameter=body> here", "Say <arg_value> first"]
+            {
+                let text = format!("{words}, please.\n{call}");
+                let response = gate.parse(&text);
+                read += 1;
+                if paths(&response) != [json!("alpha")] {
+                    let why = rejections(&response);
+                    faults.push(format!("{}, {name}: {text:?}: {why}", record.name));
+                }
+            }
+        }
+        (read, faults)
+    });
+    assert_none(results, 300);
+}
+
+/// The label of arguments stands twice: which of the two objects is meant, nobody knows.
+#[test]
+fn promise_05_a_second_label_of_arguments_makes_a_call_ambiguous() {
+    let results = in_parallel(Record::builtin(), |record| {
+        let (mut read, mut faults) = (0, Vec::new());
+        let arguments = r#"{"path": "alpha", "lines": 4711}"#;
+        let Some(call) = rendered(record, &[("read", arguments)]) else { return (read, faults) };
+        let Some((before, "")) = call.trim_end().split_once(arguments) else { return (read, faults) };
+        let label = before.rsplit('\n').next().unwrap_or(before);
+        if !label.trim_end().ends_with(':') {
+            return (read, faults);
+        }
+        for name in ["strict", "standard", "lenient"] {
+            let gate = gate(name, record);
+            for between in ["\n", "\n\n", " "] {
+                let text = format!("{}{between}{label}{{\"path\": \"omega\"}}", call.trim_end());
+                let response = gate.parse(&text);
+                read += 1;
+                if !response.calls.is_empty() || response.rejected.is_empty() {
+                    faults.push(format!("{}, {name}: {text:?}: {:?}", record.name, paths(&response)));
+                }
+            }
+        }
+        (read, faults)
+    });
+    assert_none(results, 18);
+}
+
+/// Code with quotes and brackets that nobody escaped, as the value of an argument: the call comes out with all of it, or not.
+#[test]
+fn promise_05_code_that_is_not_escaped_is_not_cut() {
+    let snippets = [
+        r#"s.replace("]", "")"#,
+        r#"f("a}", b)"#,
+        r#"x = ["a"]"#,
+        r#"print("}}")"#,
+        r#"say "hi"} ok"#,
+        r#"use "}} to close"#,
+        r#"g("lines": 3)"#,
+        r#"a", "b"#,
+    ];
+    let results = in_parallel(Record::builtin(), |record| {
+        let (mut read, mut faults) = (0, Vec::new());
+        let Some(call) = rendered(record, &[("read", r#"{"path": "VALUE", "lines": 4711}"#)]) else {
+            return (read, faults);
+        };
+        if !call.contains("\"VALUE\"") {
+            return (read, faults);
+        }
+        for name in ["strict", "standard"] {
+            let gate = gate(name, record);
+            for snippet in snippets {
+                let text = call.replace("VALUE", snippet);
+                let response = gate.parse(&text);
+                read += 1;
+                let is_cut = |path: &&Value| path.as_str().is_none_or(|path| path != snippet);
+                if let Some(path) = paths(&response).iter().find(is_cut) {
+                    faults.push(format!("{}, {name}: {text:?}: {path}", record.name));
+                }
+            }
+        }
+        (read, faults)
+    });
+    assert_none(results, 500);
+}
+
+/// A slip between two arguments does not put the second into the first.
+#[test]
+fn promise_05_a_string_that_was_repaired_swallows_no_argument() {
+    let results = in_parallel(Record::builtin(), |record| {
+        let (mut read, mut faults) = (0, Vec::new());
+        let Some(call) = rendered(record, &[("read", r#"{"path": "alpha", "lines": 4711}"#)]) else {
+            return (read, faults);
+        };
+        let Some(at) = call.find("\"alpha\"").map(|at| at + "\"alpha\"".len()) else { return (read, faults) };
+        let Some(rest) = call[at..].strip_prefix(',') else { return (read, faults) };
+        for name in ["strict", "standard", "lenient"] {
+            let gate = gate(name, record);
+            for slip in ["：", "、", "{", ";", "", "\"", "'", "`", "“", "\\", ")", "}"] {
+                let text = format!("{}{slip}{rest}", &call[..at]);
+                let response = gate.parse(&text);
+                read += 1;
+                if let Some(other) = paths(&response).iter().find(|path| **path != "alpha") {
+                    faults.push(format!("{}, {name}: {text:?}: {other}", record.name));
+                }
+            }
+        }
+        (read, faults)
+    });
+    assert_none(results, 1000);
+}
+
+/// Where the closers of a value and its call are missing and that of the frame is there, nothing but white space and ends of
+/// the turn behind it change nothing.
+#[test]
+fn ends_of_the_turn_behind_missing_closers_are_no_part_of_a_value() {
+    let results = in_parallel(Record::builtin(), |record| {
+        let (mut read, mut faults) = (0, Vec::new());
+        let Some(call) = rendered(record, &[("read", r#"{"path": "alpha"}"#)]) else { return (read, faults) };
+        let has_values = record.param.iter().any(|param: &Template| !param.is_empty());
+        let Some((before, after)) = call.split_once("alpha").filter(|_| has_values) else {
+            return (read, faults);
+        };
+        // The last marker alone, with the white space before it.
+        let Some(last) = after.trim_end().rfind('<') else { return (read, faults) };
+        let text = format!("{before}alpha{}", &after.trim_end()[last..]);
+        for name in ["standard", "lenient"] {
+            let gate = gate(name, record);
+            let stop = |text: &str| {
+                let mut collector = Response::collector();
+                let mut session = gate.session();
+                session.push(text, &mut |event| collector.push(event));
+                session.finish(FinishReason::Stop, &mut |event| collector.push(event));
+                collector.finish(FinishReason::Stop)
+            };
+            if paths(&stop(&text)) != [json!("alpha")] {
+                continue;
+            }
+            for tail in ["\n", "\n\n", "<|im_end|>", "\n<|im_end|>\n", "<|eot_id|><|endoftext|>"] {
+                let text = format!("{text}{tail}");
+                let response = stop(&text);
+                read += 1;
+                if paths(&response) != [json!("alpha")] {
+                    let why = rejections(&response);
+                    faults.push(format!("{}, {name}: {text:?}: {why}", record.name));
+                }
+            }
+        }
+        (read, faults)
+    });
+    assert_none(results, 50);
+}
