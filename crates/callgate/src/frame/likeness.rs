@@ -3,6 +3,7 @@
 use super::labels::{before_label, is_labelled, speaks_of_arguments, speaks_of_calls};
 use crate::attempt::ARGUING;
 use crate::bytes::LEFT_OVER;
+use crate::dialect::turn::is_token;
 use crate::draft::members::{ENVELOPE, NAMING};
 use crate::registry::{NAMESPACES, Registry};
 
@@ -110,6 +111,7 @@ pub(super) fn is_called(before: &str, after: &str, alone: bool) -> bool {
         || before_label(before, after)
         || before_object(before, after)
         || before_markup(before, after)
+        || before_token(before, after)
         || alone && is_applied(before, after)
 }
 
@@ -313,6 +315,14 @@ fn is_behind_marker(before: &str, after: &str) -> bool {
     let speaks = NAME_WORDS.iter().any(|word| marker.contains(word));
     let goes_on = after.trim_start_matches([':', '"']).trim_start().starts_with(['<', '>', '{', '(', '[']);
     speaks && (goes_on || is_token)
+}
+
+/// `X<|content|>{`: a name that begins a line, and a special token and an object behind it.
+fn before_token(before: &str, after: &str) -> bool {
+    let line = before.rsplit('\n').next().unwrap_or(before);
+    let token = after.trim_start();
+    let end = token.find('>').map_or(0, |at| at + 1);
+    line.trim().is_empty() && is_token(&token[..end]) && token[end..].trim_start().starts_with('{')
 }
 
 /// `X<arg_key>`, `X[ARGS]`, `X.call(`: a name that begins a line, and markup of arguments behind it; or anywhere `X[ARGS]{`

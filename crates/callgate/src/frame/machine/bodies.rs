@@ -263,6 +263,9 @@ impl Machine {
             let is_thought = matches!(outer.kind, Body::Reasoning { .. });
             is_thought && kind == Body::Text && !(outer.may_lack_closer && outer.record == frame.record)
         });
+        if kind == Body::Text && around.context.is_none() {
+            around.watch.note_message();
+        }
         // The closer of a thought that a text has cut short may still come, and then the text was thought.
         let is_thought = matches!(kind, Body::Reasoning { .. });
         if is_thought || around.has_thought && around.context.is_none() {

@@ -253,6 +253,14 @@ impl Watch {
         }
     }
 
+    /// The text of a message begins here: a name that all of the response was so far is the recipient of a call.
+    pub(super) fn note_message(&mut self) {
+        let text = self.text.trim();
+        if self.start == 0 && !text.is_empty() && text.chars().all(is_name_character) {
+            self.note_token();
+        }
+    }
+
     /// What came so far was no text after all.
     pub(super) fn forget(&mut self) {
         let Watch { is_on, names_are_markers, sees_dead, asked, .. } = *self;
