@@ -106,7 +106,10 @@ impl Guard {
 /// end, in any spelling.
 fn loose_end(record: &Record, value: &str) -> bool {
     let written = value.trim_end();
-    let value = loosely(value);
+    // White space is escaped in a string of JSON.
+    let spaced =
+        ["\\n", "\\r", "\\t"].iter().fold(value.to_owned(), |value, space| value.replace(space, " "));
+    let (value, spaced) = (loosely(value), loosely(&spaced));
     let holds = |text: &str| text.len() >= 4 && value.contains(text);
     let mut ends = record.call.iter().chain(&record.close).filter_map(Template::tail).map(loosely);
     let opens = |param: &Template| {
@@ -120,7 +123,7 @@ fn loose_end(record: &Record, value: &str) -> bool {
             _ => None,
         });
         holds(&loosely(param.head()))
-            || middles.any(|middle| middle.starts_with("</") && holds(&loosely(middle)))
+            || middles.any(|middle| middle.starts_with("</") && spaced.contains(&loosely(middle)))
             || again.is_some_and(|again| again.len() >= 4 && value.starts_with(&again))
     };
     let doubles = |param: &Template| {

@@ -9,7 +9,7 @@ use crate::finding::{Code, Finding, Span};
 use crate::json::{Kind, Repair, RepairCode, Safety, Tape};
 use crate::shortcuts::Shortcut;
 
-use super::members::{at_path, misplaced, second_name, strangers};
+use super::members::{at_path, misplaced, second_arguments, second_name, strangers};
 use super::synonyms::{Synonyms, synonyms};
 
 /// Leaves nothing of a text but one of the values in it. False if that has not ended.
@@ -118,6 +118,7 @@ pub(super) fn resolve(
         None if !is_named => {
             attempt.strangers = strangers(record, text, tape);
             attempt.findings.extend(claimed.name.and_then(|name| second_name(shape, name, text, tape)));
+            attempt.findings.extend(second_arguments(shape, text, tape));
         }
         None => {}
     }

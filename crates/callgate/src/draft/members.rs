@@ -1,6 +1,6 @@
 //! Members: which members of a call object belong to its format, and what the others mean.
 
-use crate::attempt::shortened;
+use crate::attempt::{ARGUING, shortened};
 use crate::dialect::{Content, Record, Shape};
 use crate::finding::{Code, Finding};
 use crate::json::{Kind, Tape};
@@ -108,6 +108,20 @@ pub(super) fn second_name(shape: &Shape, name: usize, text: &str, tape: &Tape) -
     named
         .any(|second| Some(second) != first)
         .then(|| Finding::new(Code::Ambiguous).message("the object names two tools, so neither was run"))
+}
+
+/// A rejection if another member of the object is one that has arguments of its own.
+pub(super) fn second_arguments(shape: &Shape, text: &str, tape: &Tape) -> Option<Finding> {
+    let words = || shape.members.iter().filter_map(|member| member.path.first()).flatten();
+    let another = tape.children(0).find_map(|child| {
+        let key = tape.key(text, child)?;
+        let is_call = tape.nodes()[child].kind == Kind::Object
+            && ARGUING.iter().any(|word| tape.member(text, child, word).is_some())
+            && NAMING.iter().any(|word| tape.member(text, child, word).is_some());
+        (is_call && words().all(|word| *word != key)).then_some(key)
+    })?;
+    let message = format!("`{}` is a call beside the one that the object is", shortened(&another));
+    Some(Finding::new(Code::Ambiguous).message(message))
 }
 
 /// The value at the end of this path, where the object has it.

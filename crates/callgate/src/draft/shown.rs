@@ -149,10 +149,9 @@ impl Draft {
                 || balance::leaves_open(&value, closer, with_slips)
         };
         // The middle of a parameter that never began: its start was bent, and the end of the value before it.
-        let count = |marks: &[String]| {
-            marks.iter().map(|mark| places_of(&value, mark).count()).max().unwrap_or_default()
-        };
-        if count(&heads.middles) > count(&heads.params) {
+        let params = heads.params.iter().map(|mark| places_of(&value, mark).count()).max();
+        let middles = heads.middles.iter().map(|middle| middles_in(&value, middle)).max();
+        if middles > params {
             return true;
         }
         if closers.iter().any(is_loose) || lacks_closer && balance::ends_in_stray_tag(&value, closers) {
@@ -166,6 +165,20 @@ impl Draft {
             self.note_stray("a value holds the tag that ends it, and may be two values", span);
         }
         false
+    }
+
+    /// Notes that the value that is being read shows markup of its own call, unless that has been said.
+    pub(crate) fn note_markup(&mut self, marks: [&[String]; 3], span: Span) {
+        let DraftBody::Params(params) = &self.body else { return };
+        let value = params.value_so_far();
+        if memchr::memchr2(b'<', b'[', value.as_bytes()).is_none()
+            || self.notes.iter().any(|note| note.code == Code::StrayMarker)
+        {
+            return;
+        }
+        if marks.into_iter().flatten().any(|mark| holds(&value, mark)) {
+            self.note_stray("a value shows markup of its own format, and may be two values", span);
+        }
     }
 
     /// Whether the value that is being read is blank, and not by its type an object or a list without anything in it.
@@ -190,4 +203,21 @@ impl Draft {
         let DraftBody::Params(params) = &self.body else { return false };
         turn::is_over_in(&params.value_so_far())
     }
+}
+
+/// How often a value holds what stands between the key and the value of a parameter, in any white space, which a string of
+/// JSON escapes.
+fn middles_in(value: &str, middle: &str) -> usize {
+    let (closer, opener) = middle.split_at(middle.rfind('<').unwrap_or(0));
+    let closer = closer.trim_end();
+    let places = places_of(value, closer).filter(|at| {
+        let mut rest = &value[at + closer.len()..];
+        while let Some(next) =
+            ["\\n", "\\r", "\\t", "\n", "\r", "\t", " "].iter().find_map(|space| rest.strip_prefix(space))
+        {
+            rest = next;
+        }
+        rest.starts_with(opener)
+    });
+    places.count()
 }

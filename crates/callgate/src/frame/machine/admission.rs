@@ -63,7 +63,7 @@ impl Machine {
                 }
             }
         }
-        let has_lost_one = thread.calls > self.calls.ended.saturating_add(1);
+        let has_lost_one = thread.end_before.is_some_and(|end| end > self.calls.accounted);
         let start = self.calls.markup_before(thread.call_start, out);
         let number = self.calls.next_attempt();
         let mut draft = self.pool.draft(&gate.rules.policy, number, thread.calls, start);

@@ -452,6 +452,9 @@ impl Machine {
             {
                 draft.suspect_end(start);
             }
+            if !is_data {
+                draft.note_markup([&frame.value_marks, &heads.params, &heads.calls], span);
+            }
             draft.end_value(span, lacks_closer);
         }
         if inside.tentative {
