@@ -1,6 +1,8 @@
 //! Balance: whether the tags in a value close what the value itself has opened. One that does not may be the value's own
 //! closer, or a slip of it.
 
+use std::borrow::Cow;
+
 use crate::bytes::{holds, places_of};
 use crate::nearest::is_within;
 
@@ -15,7 +17,7 @@ const LONGEST_SLIP: usize = 16;
 
 /// Whether a value shows nothing of its own markup: neither one of these closers nor what they would close, which also begins
 /// with one of these heads. Most values do not, and where all of it has the name of one tag, one look tells.
-pub(crate) fn shows_nothing(value: &str, closers: &[String], heads: &[String]) -> bool {
+pub(crate) fn shows_nothing(value: &str, closers: &[Cow<'_, str>], heads: &[String]) -> bool {
     let tag = closers.first().map_or("", |closer| tag_of(closer));
     !tag.is_empty()
         && closers.iter().map(|closer| tag_of(closer)).all(|other| other.contains(tag))
@@ -76,9 +78,9 @@ pub(crate) fn leaves_open(value: &str, closer: &str, with_slips: bool) -> bool {
 
 /// Whether a value whose closer is missing ends with a tag that closes nothing in it: a slip of the closer, or what it was
 /// cut in.
-pub(crate) fn ends_in_stray_tag(value: &str, closers: &[String]) -> bool {
+pub(crate) fn ends_in_stray_tag(value: &str, closers: &[Cow<'_, str>]) -> bool {
     let value = value.trim_end();
-    let is_cut = |closer: &String| {
+    let is_cut = |closer: &Cow<'_, str>| {
         let (first, last) =
             (closer.get(1..), closer.len().checked_sub(1).and_then(|last| closer.get(..last)));
         [first, last].into_iter().flatten().any(|part| part.len() > 3 && value.ends_with(part))
@@ -210,7 +212,7 @@ mod tests {
 
     #[test]
     fn the_last_tag_closes_something_or_is_stray() {
-        let closers = ["</parameter>".to_owned()];
+        let closers = ["</parameter>".into()];
         let stray = |value| ends_in_stray_tag(value, &closers);
         assert!(stray("ls\n</paramter>\n"));
         assert!(stray("ls</parameter"));

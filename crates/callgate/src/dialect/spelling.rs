@@ -1,5 +1,7 @@
 //! Spellings: finding a literal in any of the ways a record lets it be written.
 
+use std::borrow::Cow;
+
 /// A stretch of a literal.
 pub(crate) struct Piece<'r> {
     /// What is written.
@@ -17,13 +19,12 @@ pub(crate) struct Repeats<'w> {
 
 impl Repeats<'_> {
     /// A closer whose placeholders are filled in.
-    pub(crate) fn fill(&self, closer: &str, name: &str) -> String {
-        match closer.contains('{') {
-            true => {
-                closer.replace("{name}", name).replace("{key}", self.key).replace("{suffix}", self.suffix)
-            }
-            false => closer.to_owned(),
+    pub(crate) fn fill<'c>(&self, closer: &'c str, name: &str) -> Cow<'c, str> {
+        if memchr::memchr(b'{', closer.as_bytes()).is_none() {
+            return Cow::Borrowed(closer);
         }
+        let filled = closer.replace("{name}", name).replace("{key}", self.key);
+        Cow::Owned(filled.replace("{suffix}", self.suffix))
     }
 }
 

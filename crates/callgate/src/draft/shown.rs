@@ -1,5 +1,7 @@
 //! What a value that is being read shows of its own format: markers in it may be its end, or that of the call.
 
+use std::borrow::Cow;
+
 use super::{Draft, DraftBody};
 use crate::bytes::{holds, places_of};
 use crate::dialect::call_markers::is_call_marker;
@@ -30,11 +32,11 @@ impl Draft {
     pub(crate) fn value_ends_with(&self, markers: &[String], repeats: Repeats<'_>) -> bool {
         let DraftBody::Params(params) = &self.body else { return false };
         let Some(end) = params.value_end().filter(|end| end.ends_with(['>', ']'])) else { return false };
-        markers.iter().any(|marker| end.ends_with(&self.filled(marker, repeats)))
+        markers.iter().any(|marker| end.ends_with(&*self.filled(marker, repeats)))
     }
 
     /// Whether the value that is being read ends in the middle of one of these closers.
-    pub(crate) fn value_ends_in_start(&self, closers: &[String]) -> bool {
+    pub(crate) fn value_ends_in_start(&self, closers: &[Cow<'_, str>]) -> bool {
         let DraftBody::Params(params) = &self.body else { return false };
         let value = params.value_so_far();
         let value = value.trim_end();
@@ -51,7 +53,7 @@ impl Draft {
         let value = params.value_so_far();
         let mut markers = markers.iter().map(|marker| self.filled(marker, repeats));
         value.ends_with(['>', ']'])
-            && markers.any(|marker| value.ends_with(&marker) && !balance::is_opened(&value, &marker))
+            && markers.any(|marker| value.ends_with(&*marker) && !balance::is_opened(&value, &marker))
     }
 
     /// Whether the value that is being read shows how a call of its own format begins, and opens more parameters than it closes:
@@ -59,16 +61,14 @@ impl Draft {
     pub(crate) fn value_shows_call(
         &mut self,
         heads: &OwnHeads,
-        closers: &[String],
+        closers: &[Cow<'_, str>],
         span: Span,
         knows: impl Fn(&str) -> bool,
     ) -> bool {
         let DraftBody::Params(params) = &self.body else { return false };
         let value = params.value_so_far();
-        let count = |marks: &[String]| {
-            marks.iter().map(|mark| places_of(&value, mark).count()).max().unwrap_or_default()
-        };
-        let leaves_head = count(&heads.params) > count(closers);
+        let opened = heads.params.iter().map(|mark| places_of(&value, mark).count()).max();
+        let leaves_head = opened > closers.iter().map(|mark| places_of(&value, mark).count()).max();
         if !leaves_head && !closers.iter().any(|closer| balance::leaves_open(&value, closer, true)) {
             return false;
         }
@@ -106,13 +106,13 @@ impl Draft {
     }
 
     /// A closer with what it repeats.
-    pub(crate) fn filled(&self, closer: &str, repeats: Repeats<'_>) -> String {
+    pub(crate) fn filled<'c>(&self, closer: &'c str, repeats: Repeats<'_>) -> Cow<'c, str> {
         repeats.fill(closer, self.name.as_deref().unwrap_or_default())
     }
 
     /// Whether the value that is being read shows nothing of its own markup, which most do not: neither one of its closers nor
     /// what they would close.
-    pub(crate) fn value_shows_nothing(&self, closers: &[String], heads: &OwnHeads) -> bool {
+    pub(crate) fn value_shows_nothing(&self, closers: &[Cow<'_, str>], heads: &OwnHeads) -> bool {
         let DraftBody::Params(params) = &self.body else { return true };
         let value = params.value_so_far();
         memchr::memchr2(b'<', b'>', value.as_bytes()).is_none()
@@ -137,14 +137,14 @@ impl Draft {
     /// spellings, may be another one. Where only words follow a closer in it, that is noted.
     pub(crate) fn value_is_unbalanced(
         &mut self,
-        closers: &[String],
+        closers: &[Cow<'_, str>],
         (lacks_closer, with_slips): (bool, bool),
         heads: &OwnHeads,
         span: Span,
     ) -> bool {
         let DraftBody::Params(params) = &self.body else { return false };
         let value = params.value_so_far();
-        let is_loose = |closer: &String| {
+        let is_loose = |closer: &Cow<'_, str>| {
             balance::reopens(&value, closer, &heads.params)
                 || balance::leaves_open(&value, closer, with_slips)
         };
@@ -193,7 +193,7 @@ impl Draft {
         closers.iter().any(|closer| {
             let closer = self.filled(closer, repeats);
             // Of a closer that was cut off, its first characters and a letter are left.
-            let start = closer.char_indices().nth(3).map_or(closer.as_str(), |(at, _)| &closer[..at]);
+            let start = closer.char_indices().nth(3).map_or(&*closer, |(at, _)| &closer[..at]);
             params.value_shows(start)
         })
     }

@@ -303,7 +303,10 @@ impl Machine {
         let name = thread.name.map_or("", |name| self.scratch.get(name));
         let closer = |closer: &String| {
             let ends_frame = frame.call_ends.contains(closer);
-            (repeats.fill(closer, name), if ends_frame { Resync::FrameEnd } else { Resync::CallEnd })
+            (
+                repeats.fill(closer, name).into_owned(),
+                if ends_frame { Resync::FrameEnd } else { Resync::CallEnd },
+            )
         };
         let mut closers: Vec<(String, Resync)> = frame.closers.iter().map(closer).collect();
         if earlier.is_some() {

@@ -231,7 +231,7 @@ impl Machine {
         let is_begun = is_code || !draft.value_is_blank();
         let may_close = may_close.filter(|_| is_code || is_begun && !is_over(&draft));
         if !is_code && may_close.is_some() {
-            let own: Vec<String> =
+            let own: Vec<_> =
                 frame.value_closers.iter().map(|closer| draft.filled(closer, repeats)).collect();
             let span = Span::new(draft.body_start.unwrap_or(end), end);
             if draft.value_ends_in_start(&own)

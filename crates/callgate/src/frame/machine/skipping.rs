@@ -95,7 +95,7 @@ impl Machine {
         ];
         let repeats = self.scratch.repeats(&thread);
         let literals = ways.into_iter().flat_map(|(literals, resync)| {
-            literals.iter().map(move |literal| (repeats.fill(literal, name), resync))
+            literals.iter().map(move |literal| (repeats.fill(literal, name).into_owned(), resync))
         });
         // A call that breaks off in a thought leaves the thought its end, unless that stands in a string.
         let thought_end = self.around.thought_end().filter(|_| !matches!(draft.body, DraftBody::Json { .. }));

@@ -100,7 +100,7 @@ impl Look {
     fn is_given_up(&self, gate: &Compiled, inside: &Inside, scratch: &Scratch, thread: &Thread) -> bool {
         let repeats = scratch.repeats(&inside.first);
         let text = self.text.trim_start();
-        let closes = |mark: &String| text.starts_with(&inside.draft.filled(mark, repeats));
+        let closes = |mark: &String| text.starts_with(&*inside.draft.filled(mark, repeats));
         thread.calls > inside.first.calls && !gate.program.frame_of(thread).end_marks.iter().any(closes)
     }
 }
@@ -429,11 +429,11 @@ impl Machine {
             let (closers, heads) = (&frame.value_closers, &frame.heads);
             // A closer that was left out may be missing in part: what is there belongs to the next one.
             let is_closer =
-                |closer: &String| look.text.trim_start().starts_with(&draft.filled(closer, repeats));
+                |closer: &String| look.text.trim_start().starts_with(&*draft.filled(closer, repeats));
             let is_partly = ending.is_some_and(|thread| thread.skipped) && !closers.iter().any(is_closer);
             let slips = (lacks_closer || is_partly, look.forgiving);
             let knows = |name: &str| gate.rules.registry.is_none() || gate.rules.meant(name).is_some();
-            let own: Vec<String> = closers.iter().map(|closer| draft.filled(closer, repeats)).collect();
+            let own: Vec<_> = closers.iter().map(|closer| draft.filled(closer, repeats)).collect();
             if !is_data
                 && (draft.value_cuts_data()
                     || (slips.0 || !draft.value_shows_nothing(&own, heads))
