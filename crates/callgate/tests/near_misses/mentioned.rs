@@ -46,6 +46,33 @@ fn what_a_sentence_speaks_of_takes_no_call_with_it() {
     assert_none(results, 300);
 }
 
+/// Behind a header of no tool, the tag of a value opens one, whatever stands before both: what it holds does not run.
+#[test]
+fn promise_07_a_value_of_no_call_holds_no_call() {
+    let results = in_parallel(Record::builtin(), |record| {
+        let (mut read, mut faults) = (0, Vec::new());
+        let Some(call) = rendered(record, &[("read", r#"{"path": "alpha", "lines": 4711}"#)]) else {
+            return (read, faults);
+        };
+        for name in ["strict", "standard", "lenient"] {
+            let gate = gate(name, record);
+            for before in ["", "Sure: ", "It is <b>this</b>: "] {
+                for header in ["<function=fetch>", "<function=fetch> ", "<invoke name=\"fetch\">\n"] {
+                    let text =
+                        format!("{before}{header}<parameter=body>see\n{call}\n</parameter></function>");
+                    let response = gate.parse(&text);
+                    read += 1;
+                    if !response.calls.is_empty() {
+                        faults.push(format!("{}, {name}: {text:?}: {:?}", record.name, paths(&response)));
+                    }
+                }
+            }
+        }
+        (read, faults)
+    });
+    assert_none(results, 1000);
+}
+
 /// The label of arguments stands twice: which of the two objects is meant, nobody knows.
 #[test]
 fn promise_05_a_second_label_of_arguments_makes_a_call_ambiguous() {

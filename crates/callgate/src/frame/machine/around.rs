@@ -311,7 +311,10 @@ impl AroundFrames {
         let glued = self.held_space.is_empty();
         self.flush_space(start, out);
         self.check_what_follows(&orphan, glued, start, out);
+        // What the scan has seen of the text that comes next says nothing of what was held before it.
+        let has_no_tags = take(&mut self.unread_values.has_no_tags);
         self.give(&orphan, start, out);
+        self.unread_values.has_no_tags = has_no_tags;
         self.only_space_since_frame = false;
         self.behind_call = false;
         give_back(&mut self.orphan, orphan);

@@ -267,6 +267,7 @@ impl Machine {
         around.stands_alone = frame.unmarked && !frame.fence;
         around.behind_call = true;
         around.unread_values.take_seen();
+        around.unread_values.pass_frame();
         let written = self.held.text.trim_end();
         let is_closed = frame.end_marks.iter().any(|mark| written.ends_with(mark.as_str()));
         let record = &gate.rules.dialects[frame.record].record;

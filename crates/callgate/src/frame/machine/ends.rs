@@ -342,6 +342,7 @@ impl Machine {
         around.last = 0;
         around.only_space_since_frame = true;
         around.behind_call = true;
+        around.unread_values.pass_frame();
         let change = around.regions.pass_frame(ended_line);
         around.apply(change, out);
         State::Outside

@@ -130,7 +130,9 @@ impl Machine {
         let mut draft = draft;
         let held = std::mem::take(&mut self.held.text);
         let begin = draft.start.saturating_sub(self.held.start).min(held.len());
-        let end = held.trim_end().len().max(begin);
+        // A tag that has begun behind the header is read again.
+        let started = held.rfind('<').filter(|at| *at > begin && !held[*at..].contains('>'));
+        let end = held[..started.unwrap_or(held.len())].trim_end().len().max(begin);
         self.position = self.held.start + end;
         draft.keep(&held[begin..end], gate.rules.policy.limits.raw);
         self.held.restart(self.position);

@@ -48,6 +48,11 @@ impl UnreadValues {
         std::mem::take(&mut self.seen)
     }
 
+    /// A frame has been left: what stands behind it begins as behind a tag.
+    pub(super) fn pass_frame(&mut self) {
+        (self.before, self.led_by) = ('>', '>');
+    }
+
     /// Reads the next piece of the text.
     #[inline]
     pub(super) fn read(&mut self, text: &str) {
