@@ -73,6 +73,35 @@ fn promise_07_a_value_of_no_call_holds_no_call() {
     assert_none(results, 1000);
 }
 
+/// Names and keys in quotes where the format writes none, in every tag of a call, are read.
+#[test]
+fn quotes_around_the_names_of_tags_are_read() {
+    let results = in_parallel(Record::builtin(), |record| {
+        let (mut read, mut faults) = (0, Vec::new());
+        let Some(call) = rendered(record, &[("read", r#"{"path": "alpha", "lines": 4711}"#)]) else {
+            return (read, faults);
+        };
+        let quoted = ["read", "path", "lines"]
+            .iter()
+            .fold(call.clone(), |text, word| text.replace(&format!("={word}>"), &format!("=\"{word}\">")));
+        if quoted == call {
+            return (read, faults);
+        }
+        for name in ["standard", "lenient"] {
+            let response = gate(name, record).parse(&quoted);
+            read += 1;
+            if response.calls.first().map(|call| call.value())
+                != Some(json!({"path": "alpha", "lines": 4711}))
+            {
+                let why = rejections(&response);
+                faults.push(format!("{}, {name}: {quoted:?}: {why}", record.name));
+            }
+        }
+        (read, faults)
+    });
+    assert_none(results, 8);
+}
+
 /// The label of arguments stands twice: which of the two objects is meant, nobody knows.
 #[test]
 fn promise_05_a_second_label_of_arguments_makes_a_call_ambiguous() {

@@ -360,6 +360,10 @@ impl Compiler {
     fn pattern(&mut self, record: &Record, slots: Vec<(Slot, String)>, may_be_quoted: bool) {
         self.seam(record);
         if may_be_quoted {
+            if slots.iter().any(|(slot, _)| *slot == Slot::Key) {
+                // The key before it is that of another tag.
+                self.mark(Mark::Unbound(Slot::Key));
+            }
             self.quote(false);
         }
         self.read_word(WordPattern { slots, of_calls: false });
