@@ -234,3 +234,59 @@ fn ends_of_the_turn_behind_missing_closers_are_no_part_of_a_value() {
     });
     assert_none(results, 50);
 }
+
+/// A tag with two keys, and an object with another call among its members: nobody knows which is meant.
+#[test]
+fn promise_05_what_is_named_twice_does_not_run() {
+    let results = in_parallel(Record::builtin(), |record| {
+        let (mut read, mut faults) = (0, Vec::new());
+        let Some(call) = rendered(record, &[("read", r#"{"path": "alpha"}"#)]) else { return (read, faults) };
+        let mut texts = Vec::new();
+        if let Some(at) = call.find("=\"path\"") {
+            let attribute = call[..at].rsplit([' ', '<']).next().unwrap_or_default();
+            texts.push(format!("{}=\"lines\" {attribute}{}", &call[..at], &call[at..]));
+        }
+        if call.contains(r#""name": "read", "arguments": {"#) {
+            let other = r#""name": "read", "function": {"name": "read", "arguments": {"path": "omega"}}, "arguments": {"#;
+            texts.push(call.replace(r#""name": "read", "arguments": {"#, other));
+        }
+        for name in ["strict", "standard", "lenient"] {
+            for text in &texts {
+                let response = gate(name, record).parse(text);
+                read += 1;
+                if !response.calls.is_empty() || response.rejected.is_empty() {
+                    faults.push(format!("{}, {name}: {text:?}: {:?}", record.name, paths(&response)));
+                }
+            }
+        }
+        (read, faults)
+    });
+    assert_none(results, 40);
+}
+
+/// A call without arguments that has lost its end, and another one behind it: neither is gone without a word.
+#[test]
+fn promise_13_a_call_without_its_end_is_not_lost_before_another_one() {
+    let results = in_parallel(Record::builtin(), |record| {
+        let (mut read, mut faults) = (0, Vec::new());
+        let (Some(first), Some(second)) = (
+            rendered(record, &[("list", "{}")]),
+            rendered(record, &[("read", r#"{"path": "alpha", "lines": 4711}"#)]),
+        ) else {
+            return (read, faults);
+        };
+        let Some(end) = first.trim_end().rfind("</").filter(|end| *end > 0) else { return (read, faults) };
+        for name in ["strict", "standard", "lenient"] {
+            for between in ["", "\n"] {
+                let text = format!("{}{between}{second}", &first[..end]);
+                let response = gate(name, record).parse(&text);
+                read += 1;
+                if response.calls.len() < 2 && response.rejected.is_empty() && response.findings.is_empty() {
+                    faults.push(format!("{}, {name}: {text:?}: {:?}", record.name, paths(&response)));
+                }
+            }
+        }
+        (read, faults)
+    });
+    assert_none(results, 100);
+}
