@@ -106,6 +106,9 @@ impl<'r> Writer<'r> {
         if self.rival_openings().any(|literal| written.starts_with(literal)) {
             return reject(path(), written, "the value starts like another form of a parameter");
         }
+        if closer.starts_with('\n') && written.ends_with('\r') {
+            return reject(path(), written, "the value ends like the line break behind it");
+        }
         let range = start..self.out.len();
         self.out.push_str(&closer);
         let place = RenderedPart::Argument { call: filling.position, node };
