@@ -239,9 +239,7 @@ impl Machine {
             {
                 draft.suspect_end(end);
             }
-        }
-        if !is_code && may_close.is_some() {
-            draft.end_value(Span::new(draft.body_start.unwrap_or(end), end), true);
+            draft.end_value(span, true);
         }
         draft.end_with(may_close, end);
         if let Some(closer) = frame.closers.first().filter(|_| !is_code) {

@@ -46,7 +46,7 @@ impl Machine {
     /// Hands out text of which it is known whether a tag may begin in it.
     #[inline]
     fn emit_seen(&mut self, gate: &Compiled, text: &str, may_have_tags: bool, out: &mut Emitter<'_, '_>) {
-        self.around.unread_values.has_no_tags = !may_have_tags;
+        self.around.unread_values.has_no_tags = !may_have_tags && Shortcut::Prose.is_on();
         self.around.emit(gate, text, &mut self.position, out);
         self.around.unread_values.has_no_tags = false;
     }

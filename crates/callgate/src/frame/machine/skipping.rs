@@ -136,8 +136,7 @@ impl Machine {
         self.position = self.held.start + end;
         draft.keep(&held[begin..end], gate.rules.policy.limits.raw);
         self.held.restart(self.position);
-        self.end_call(gate, draft, thread, CallEnd::Unseen(self.position), out);
-        let state = self.leave_frame(self.position, false, out);
+        let state = self.abandon(gate, draft, thread, out);
         self.input.read_again(&held[end..]);
         state
     }
