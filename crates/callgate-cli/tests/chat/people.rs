@@ -80,7 +80,8 @@ fn converse(folder: &Folder, args: &[&str], lines: &str) -> Output {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    child.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
+    // Where it ended before it read, its output says why.
+    drop(child.stdin.take().unwrap().write_all(lines.as_bytes()));
     child.wait_with_output().unwrap()
 }
 
