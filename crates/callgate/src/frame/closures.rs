@@ -15,8 +15,8 @@ pub(crate) struct Reached {
     pub(crate) malformed: bool,
     /// Whether what can be reached from there depends on what the thread has read.
     pub(crate) needs_thread: bool,
-    /// What is noted on the path to it, as a range of all marks.
-    marks: (u32, u32),
+    /// What is noted on the path to it, as its number among all lists of marks.
+    marks: u32,
 }
 
 /// The closures of a program.
@@ -25,12 +25,13 @@ pub(crate) struct Closures {
     /// Per instruction, where its closure begins; it ends where that of the next begins.
     starts: Vec<u32>,
     reached: Vec<Reached>,
-    marks: Vec<Mark>,
+    /// Lists of marks, each of them once.
+    marks: Vec<Box<[Mark]>>,
 }
 
 impl Closures {
     pub(crate) fn of(ops: &[Op]) -> Self {
-        let mut finder = Finder { ops, found: Closures::default(), ..Finder::default() };
+        let mut finder = Finder { ops, spreads: vec![None; ops.len()], ..Finder::default() };
         finder.found.starts.reserve_exact(ops.len() + 1);
         // Most instructions reach one other, so that doubling would leave much of it empty.
         finder.found.reached.reserve_exact(ops.len() + ops.len() / 4);
@@ -54,17 +55,7 @@ impl Closures {
 
     /// What a thread passes on the path to an instruction.
     pub(crate) fn marks(&self, reached: &Reached) -> &[Mark] {
-        &self.marks[reached.marks.0 as usize..reached.marks.1 as usize]
-    }
-
-    fn end(&mut self, path: Path, passed: &[Mark], op: Op) {
-        if !self.marks.ends_with(passed) {
-            self.marks.extend(passed);
-        }
-        let end = self.marks.len() as u32;
-        let marks = (end - passed.len() as u32, end);
-        let Path { pc, spaced, malformed, .. } = path;
-        self.reached.push(Reached { pc, spaced, malformed, needs_thread: needs_thread(op), marks });
+        &self.marks[reached.marks as usize]
     }
 }
 
@@ -77,8 +68,10 @@ struct Finder<'o> {
     open: Vec<Path>,
     /// What is noted on the path that is followed. Those that wait have a part of it in common, since the last is next.
     marks: Vec<Mark>,
-    /// Whether free white space spreads, per instruction for which it was asked.
-    spreads: HashMap<Pc, bool>,
+    /// The number of each list of marks.
+    numbers: HashMap<Box<[Mark]>, u32>,
+    /// Whether free white space spreads, per instruction, as far as it was asked.
+    spreads: Vec<Option<bool>>,
 }
 
 impl Finder<'_> {
@@ -110,12 +103,12 @@ impl Finder<'_> {
                         path.pc += 1;
                     }
                     Op::Space | Op::Line => {
-                        self.found.end(path, &self.marks, op);
+                        self.end(path, op);
                         path.malformed |= op == Op::Line;
                         path.pc += 1;
                     }
                     _ => {
-                        self.found.end(path, &self.marks, op);
+                        self.end(path, op);
                         break;
                     }
                 }
@@ -123,8 +116,24 @@ impl Finder<'_> {
         }
     }
 
+    fn end(&mut self, path: Path, op: Op) {
+        let Path { pc, spaced, malformed, .. } = path;
+        let marks = match self.numbers.get(&*self.marks) {
+            Some(number) => *number,
+            None => {
+                let number = self.found.marks.len() as u32;
+                let marks: Box<[Mark]> = self.marks.as_slice().into();
+                self.found.marks.push(marks.clone());
+                self.numbers.insert(marks, number);
+                number
+            }
+        };
+        let needs_thread = needs_thread(op);
+        self.found.reached.push(Reached { pc, spaced, malformed, needs_thread, marks });
+    }
+
     fn may_spread(&mut self, space: Pc) -> bool {
-        *self.spreads.entry(space).or_insert_with(|| may_spread(self.ops, space))
+        *self.spreads[space as usize].get_or_insert_with(|| may_spread(self.ops, space))
     }
 }
 

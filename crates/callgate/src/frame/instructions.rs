@@ -68,7 +68,7 @@ pub(crate) enum Op {
 }
 
 /// What a thread has passed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Mark {
     /// A piece of a literal that is long enough to be a marker.
     Piece,
@@ -267,8 +267,8 @@ pub(crate) struct Program {
     pub(crate) ops: Vec<Op>,
     /// Where each instruction leads without reading a byte.
     pub(crate) closures: Closures,
-    /// Per instruction, how far the next free white space is.
-    pub(crate) to_space: Vec<u16>,
+    /// Per instruction, how far the next free white space is, or the most that is counted.
+    pub(crate) to_space: Vec<u8>,
     pub(crate) patterns: Vec<WordPattern>,
     pub(crate) bodies: Vec<Body>,
     /// Info words of fences, in lower case.

@@ -5,7 +5,7 @@ use crate::finding::Span;
 use crate::json::RepairCode;
 
 /// A way in which what was read differs from what the format writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Slip {
     /// A closer is missing before one that is there.
     Missing,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::instructions::{Body, Mark, Op, Pc, Program};
 use super::threads::{Scratch, Thread, Threads, reaches};
 use crate::bytes::ByteSet;
+use crate::shortcuts::Shortcut;
 
 /// How much of a literal tells enough.
 const ENOUGH: usize = 16;
@@ -68,7 +69,8 @@ impl Heads {
             return Beginning::None;
         }
         let (third, rest) = after_space(rest);
-        if third.is_some_and(|third| !self.thirds.has(third)) && !may_be_respelled(second) {
+        let is_one_byte = second.is_ascii() && second != b'\\';
+        if is_one_byte && third.is_some_and(|third| !self.thirds.has(third)) {
             return Beginning::None;
         }
         let mut start = [first; ENOUGH];
@@ -238,11 +240,12 @@ impl Stops {
     /// Where the end may start in these bytes, or how many there are, and whether more must come to tell it.
     #[inline]
     pub(super) fn find(&self, bytes: &[u8]) -> (usize, bool) {
+        let heads = self.heads.as_ref().filter(|_| Shortcut::Threads.is_on());
         // A search by vectors is worth its while only where there is something to search.
         if bytes.len() <= 32 {
-            return self.find_in_few(bytes);
+            return self.find_in_few(heads, bytes);
         }
-        let found = match &self.heads {
+        let found = match heads {
             Some(heads) => heads.find(bytes),
             None => bytes.iter().position(|byte| self.first.has(*byte)).map(|at| (at, Beginning::Whole)),
         };
@@ -254,8 +257,8 @@ impl Stops {
         bytes.iter().position(|byte| self.first.has(*byte)).unwrap_or(bytes.len())
     }
 
-    fn find_in_few(&self, bytes: &[u8]) -> (usize, bool) {
-        let Some(heads) = &self.heads else { return (self.find_first(bytes), false) };
+    fn find_in_few(&self, heads: Option<&Arc<Heads>>, bytes: &[u8]) -> (usize, bool) {
+        let Some(heads) = heads else { return (self.find_first(bytes), false) };
         let (main, lead) = (heads.main, heads.lead);
         for (at, byte) in bytes.iter().enumerate() {
             if *byte == main || *byte == lead {
@@ -269,14 +272,17 @@ impl Stops {
     }
 }
 
-/// The bytes that stand at this place in one of the literals, in either case, and those of other spellings: all, where one of
-/// the literals is shorter.
+/// The bytes that can stand at this place in one of the literals, in either case and any spelling: all, where one of the
+/// literals is shorter, or has a character before this place of which another spelling has more bytes or fewer.
 fn bytes_at(literals: &[Vec<u8>], place: usize) -> ByteSet {
-    let mut found: ByteSet = (0..=u8::MAX).filter(|byte| may_be_respelled(*byte)).collect();
+    let mut found = ByteSet::default();
     for literal in literals {
-        let Some(byte) = literal.get(place) else { return (0..=u8::MAX).collect() };
-        found.insert(byte.to_ascii_lowercase());
-        found.insert(byte.to_ascii_uppercase());
+        match literal.get(place) {
+            Some(wanted) if literal[..place].is_ascii() => {
+                found = found.or((0..=u8::MAX).filter(|byte| could_stand(*wanted, *byte)).collect());
+            }
+            _ => return (0..=u8::MAX).collect(),
+        }
     }
     found
 }
@@ -368,16 +374,24 @@ enum Beginning {
 /// Whether bytes without white space begin with a literal in one of its spellings.
 fn could_be(literal: &[u8], bytes: &[u8]) -> Beginning {
     for (wanted, byte) in literal.iter().zip(bytes) {
-        if !wanted.eq_ignore_ascii_case(byte) {
-            return if may_be_respelled(*byte) { Beginning::Whole } else { Beginning::None };
+        if !wanted.is_ascii() || !wanted.eq_ignore_ascii_case(byte) {
+            // From another spelling on, the bytes do not stand beside each other.
+            return if could_stand(*wanted, *byte) { Beginning::Whole } else { Beginning::None };
         }
     }
     if bytes.len() < literal.len() { Beginning::Open } else { Beginning::Whole }
 }
 
-/// Whether a byte may be a part of another spelling of what should stand in its place.
-fn may_be_respelled(byte: u8) -> bool {
-    !byte.is_ascii() || matches!(byte, b'|' | b'-' | b'_' | b'\\')
+/// Whether a byte can stand where a literal has another one, as that byte in either case or as the first of another spelling
+/// of its character (`slips::Loose`).
+fn could_stand(wanted: u8, byte: u8) -> bool {
+    match wanted {
+        b'_' => matches!(byte, b'_' | b'-' | b'\\') || !byte.is_ascii(),
+        b'|' => byte == b'|' || !byte.is_ascii(),
+        _ if wanted.is_ascii() => wanted.eq_ignore_ascii_case(&byte),
+        // Of a character that is not ASCII only the first byte may be known.
+        _ => matches!(byte, b'_' | b'-' | b'\\' | b'|') || !byte.is_ascii(),
+    }
 }
 
 /// Whether what follows from here on begins in the same way whenever it is read: no words that were read before come
@@ -392,7 +406,21 @@ fn is_fixed(program: &Program, from: Pc) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::slips::{Loose, LooseRead};
     use super::*;
+
+    /// No byte is ruled out with which a character of a marker can begin in another spelling.
+    #[test]
+    fn what_a_loose_character_reads_could_stand_there() {
+        for loose in "_▁|｜aZ".chars().filter_map(Loose::of) {
+            let reads = |byte: &u8| !matches!(loose.read(0, *byte), LooseRead::Other);
+            let read: Vec<u8> = (0..=u8::MAX).filter(reads).collect();
+            assert!(
+                read.len() >= 2 && read.iter().all(|byte| could_stand(loose.first(), *byte)),
+                "{loose:?}"
+            );
+        }
+    }
 
     /// The look at the next two bytes rules out nothing that the whole literals allow.
     #[test]

@@ -106,10 +106,10 @@ fn named_tokens(records: &[ActiveDialect]) -> Arc<[String]> {
     asked.flat_map(|listening| listening.record.special.iter().cloned()).collect()
 }
 
-/// Per instruction, how far the next free white space is.
-fn distances_to_space(ops: &[Op]) -> Vec<u16> {
-    let mut distance = u16::MAX;
-    let mut distances: Vec<u16> = ops
+/// Per instruction, how far the next free white space is, or the most that is counted.
+fn distances_to_space(ops: &[Op]) -> Vec<u8> {
+    let mut distance = u8::MAX;
+    let mut distances: Vec<u8> = ops
         .iter()
         .rev()
         .map(|op| {
@@ -409,8 +409,15 @@ impl Compiler {
 
     fn emit(&mut self, op: Op) -> Pc {
         let pc = self.here();
-        self.program.ops.push(op);
-        self.program.owner.push(self.program.frames.len().saturating_sub(1) as u16);
+        let Program { ops, owner, frames, .. } = &mut self.program;
+        if ops.len() == ops.capacity() {
+            // By a quarter: what doubling leaves empty is the most that a gate of all dialects would hold for nothing.
+            let more = (ops.len() / 4).max(256);
+            ops.reserve_exact(more);
+            owner.reserve_exact(more);
+        }
+        ops.push(op);
+        owner.push(frames.len().saturating_sub(1) as u16);
         pc
     }
 

@@ -140,13 +140,19 @@ impl Thread {
     fn pass_bytes(&mut self, program: &Program, bytes: usize) -> bool {
         let mut left = bytes;
         loop {
-            let to_space = program.to_space[self.pc as usize] as usize;
+            let counted = program.to_space[self.pc as usize];
+            let to_space = counted as usize;
             if left < to_space {
                 self.pc += left as Pc;
                 return false;
             }
             left -= to_space;
-            self.pc += to_space as Pc + 1;
+            self.pc += to_space as Pc;
+            if counted == u8::MAX {
+                // There is none up to here.
+                continue;
+            }
+            self.pc += 1;
             if left == 0 {
                 return true;
             }
