@@ -197,18 +197,22 @@ fn promise_07_special_markers_that_come_as_text_call_nothing_and_stay_text() {
     });
 }
 
-/// Whether every opener of a dialect holds special tokens, and none of them is in its prompt.
+/// Whether every opener of a dialect holds special tokens in front of its body, those of its prompt aside.
 fn is_told_by_tokens(dialect: &str) -> bool {
     let Some(record) = Record::named(dialect) else { return false };
-    let is_told = |head: &str| {
-        record.special.iter().any(|tag| head.contains(tag.as_str())) || !marked_tokens(head).is_empty()
+    let bodies = ["{arguments}", "{params}", "{object}", "{code}"];
+    let is_told = |opener: String| {
+        let body = bodies.iter().filter_map(|slot| opener.find(slot)).min();
+        let header = &opener[..body.unwrap_or(opener.len())];
+        let header = header.strip_prefix(&record.prompt).unwrap_or(header);
+        record.special.iter().any(|tag| header.contains(tag.as_str())) || !marked_tokens(header).is_empty()
     };
-    record.prompt.is_empty() && record.openers().iter().all(|opener| is_told(opener.head()))
+    record.openers().iter().map(ToString::to_string).all(is_told)
 }
 
 #[test]
 fn there_are_dialects_of_both_kinds() {
-    assert!(is_told_by_tokens("step3") && is_told_by_tokens("mistral-v11"));
+    assert!(["step3", "mistral-v11", "harmony", "muse-atem"].into_iter().all(is_told_by_tokens));
     assert!(!is_told_by_tokens("xlam") && !is_told_by_tokens("cline-xml"));
 }
 

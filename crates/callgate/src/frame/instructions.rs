@@ -92,6 +92,10 @@ pub(crate) enum Mark {
     Unbound(Slot),
     /// What was left out must be made up for by a closer that is there.
     OwesCloser,
+    /// The bracket that opens the list of calls was left out.
+    Unlisted,
+    /// The bracket that closes the list of calls was left out.
+    OwesBracket,
 }
 
 /// What a run of word characters is made of: slots, and the literals between them.

@@ -6,7 +6,7 @@ use crate::dialect::Slot;
 
 use super::closures::Reached;
 use super::instructions::{Mark, Op, Pc, Program};
-use super::slips::Slips;
+use super::slips::{Slip, Slips};
 
 /// The longest name, key or id that is read.
 pub(super) const LONGEST_WORD: usize = 256;
@@ -71,6 +71,8 @@ pub(crate) struct Thread {
     pub(crate) unclosed: bool,
     /// Whether what it left out must still be made up for by a closer that is there.
     pub(crate) owes_closer: bool,
+    /// Whether it left out the bracket that opens the list of calls: one call is no list, which nothing need close.
+    pub(crate) unlisted: bool,
     /// Whether it has read two names of one call, which differ.
     pub(crate) is_renamed: bool,
     /// What it has read since the last body that the format does not write.
@@ -132,6 +134,7 @@ impl Thread {
             skipped: false,
             unclosed: false,
             owes_closer: false,
+            unlisted: false,
             is_renamed: false,
             slips: Slips::default(),
             malformed: false,
@@ -204,6 +207,12 @@ impl Thread {
             Mark::CallEnd => self.call_end = Some(position),
             Mark::Slip(slip) => self.slips.add(slip),
             Mark::OwesCloser => self.owes_closer = true,
+            Mark::Unlisted => self.unlisted = true,
+            Mark::OwesBracket if self.unlisted && self.calls <= 1 => {}
+            Mark::OwesBracket => {
+                self.slips.add(Slip::List);
+                self.owes_closer = true;
+            }
             Mark::Unbound(Slot::Key) => self.key = None,
             Mark::Unbound(_) => self.name = None,
         }

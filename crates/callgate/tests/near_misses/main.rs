@@ -10,6 +10,7 @@ mod classes;
 mod cut;
 mod damage;
 mod given_up;
+mod lost;
 mod mentioned;
 mod shown;
 #[path = "../support/mod.rs"]

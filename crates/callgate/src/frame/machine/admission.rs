@@ -7,10 +7,10 @@ use crate::finding::{Code, Finding, Span};
 use crate::ledger::{Emitter, Pending};
 use crate::policy::{Foreign, Position, Quote, Region};
 
-use super::super::program::{Body, Frame};
+use super::super::program::{Body, Frame, FrameKind};
 use super::super::region::Surroundings;
 use super::super::threads::Thread;
-use super::around::AroundFrames;
+use super::around::{AroundFrames, Context};
 use super::ends::CallEnd;
 use super::matching::Matching;
 use super::{Machine, State};
@@ -175,6 +175,10 @@ impl AroundFrames {
         if self.invents || self.turns.iter().any(|(turn, _)| !record.writes(&turn.marker)) {
             return Admission::Dead(Code::AfterEnd);
         }
+        // A message that has its header says to whom it speaks: what lacks one is a part of it.
+        let is_message = |context: &Context| context.record == frame.record;
+        let lacks_header =
+            frame.kind == FrameKind::Wrapperless && self.context.as_ref().is_some_and(is_message);
         if let Some(context) = &self.context
             && matches!(context.kind, Body::Reasoning { .. })
         {
@@ -183,11 +187,14 @@ impl AroundFrames {
             }
             return if record.ends_thought && record.thinks_behind(&context.marker) {
                 Admission::Pending(Pending::Thought)
-            } else if context.may_lack_closer && context.record == frame.record {
+            } else if context.may_lack_closer && context.record == frame.record && !lacks_header {
                 Admission::Live
             } else {
                 Admission::Dead(Code::CallInReasoning)
             };
+        }
+        if lacks_header {
+            return Admission::Dead(Code::DeadRegion);
         }
         let at_line_start = self.regions.at_line_start() || self.only_space_since_frame && self.regions.blank;
         if (frame.line_start || policy.position == Position::LineStart) && !at_line_start {

@@ -77,7 +77,12 @@ impl Machine {
         let is_tool = |name: &str| gate.rules.registry.is_none() || gate.rules.meant(name).is_some();
         // Where special tokens count only if they came as such, letters do not tell what the header was.
         let is_told = gate.program.special.is_none() && matches!(draft.body, DraftBody::None);
-        if is_told && draft.name.as_deref().is_some_and(|name| !is_tool(name)) {
+        // Without a list, a sentence speaks of a header that has words before it and others behind it in its line.
+        let tag_end = self.held.text.rfind(['>', ']']).unwrap_or_default();
+        let is_shown = gate.rules.registry.is_none()
+            && self.calls.behind_words
+            && !self.held.text[tag_end..].contains('\n');
+        if is_told && draft.name.as_deref().is_some_and(|name| is_shown || !is_tool(name)) {
             return self.end_header(gate, draft, &thread, out);
         }
         let name = draft.name.as_deref().unwrap_or_default();

@@ -284,14 +284,23 @@ fn value_marks(closers: &[String]) -> Vec<String> {
 
 /// A record without the wrapper that is a part of its calls, if one of them has an inner opener that stands for itself. The
 /// closer of the missing wrapper may be there all the same.
-pub(super) fn unwrapped(record: &Record) -> Option<Record> {
+pub(super) fn unwrapped(listening: &ActiveDialect) -> Option<Record> {
+    let record = &*listening.record;
+    // Only a dialect that was chosen tells to whom its messages without a header speak.
+    let may_lack_wrapper =
+        |(call, bare): &(&Template, &String)| listening.chosen || call.head().contains(bare.as_str());
     let inner = record.call.iter().flat_map(|call| record.bare.iter().map(move |bare| (call, bare)));
+    let inner = inner.filter(may_lack_wrapper);
     let call: Vec<Template> = inner.filter_map(|(call, bare)| without_wrapper(call, bare)).collect();
     let mut also = record.also.clone();
     for template in &call {
         let Some(Part::Literal(last)) = template.parts.last() else { continue };
-        // The last of several closers is that of the wrapper; a single one is the call's own.
+        // The last of several closers is that of the wrapper, unless its opener is there; a single one is the call's own.
         let [.., _, closer] = markers(last)[..] else { continue };
+        let opener = closer.trim_start_matches("</").trim_end_matches('>');
+        if template.head().trim_start_matches('<').starts_with(opener) {
+            continue;
+        }
         match also.iter_mut().find(|(key, _)| key == closer) {
             Some((_, others)) => others.push(String::new()),
             None => also.push((closer.to_owned(), vec![String::new()])),
@@ -300,14 +309,21 @@ pub(super) fn unwrapped(record: &Record) -> Option<Record> {
     (!call.is_empty()).then(|| Record { call, also, ..record.clone() })
 }
 
-/// A call from its inner opener on, if that stands behind a wrapper in its first literal.
+/// A call from its inner opener on, if that stands behind a wrapper and has the name behind it.
 fn without_wrapper(call: &Template, bare: &str) -> Option<Template> {
-    let at = call.head().find(bare).filter(|at| *at > 0)?;
+    let place = |(i, part): (usize, &Part)| match part {
+        Part::Literal(literal) => literal.find(bare).map(|at| (i, at)),
+        Part::Slot(_) => None,
+    };
+    let (first, at) = call.parts.iter().enumerate().find_map(place)?;
     let mut inner = call.clone();
-    if let Some(Part::Literal(first)) = inner.parts.first_mut() {
-        first.drain(..at);
+    inner.parts.drain(..first);
+    if let Some(Part::Literal(literal)) = inner.parts.first_mut() {
+        literal.drain(..at);
     }
-    Some(inner)
+    (inner.parts.len() < call.parts.len() || at > 0)
+        .then_some(inner)
+        .filter(|inner| inner.has(Slot::Name) || first == 0)
 }
 
 /// What a call has between its first token and its body, if that begins with a word of the format.

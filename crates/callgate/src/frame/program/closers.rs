@@ -87,13 +87,10 @@ impl Compiler {
 
     /// A bracket around calls, which may be missing.
     pub(super) fn bracket(&mut self, bracket: u8) {
-        self.emit(Op::Space);
-        let absent: &[Mark] = if bracket == b']' {
-            &[Mark::Slip(Slip::List), Mark::OwesCloser]
-        } else {
-            &[Mark::Slip(Slip::List)]
-        };
+        let absent: &[Mark] =
+            if bracket == b']' { &[Mark::OwesBracket] } else { &[Mark::Slip(Slip::List), Mark::Unlisted] };
         self.or_absent(absent, |compiler| {
+            compiler.emit(Op::Space);
             compiler.emit(Op::Byte(bracket));
         });
     }
@@ -214,7 +211,7 @@ fn is_telling(marker: &[MarkerPart<'_>]) -> bool {
 
 /// Whether all spellings of a closer begin with the end of a list.
 fn all_end_a_list(key: &str, others: &[String]) -> bool {
-    key.len() > 1 && key.starts_with(']') && others.iter().all(|other| other.starts_with(']'))
+    key.starts_with(']') && others.iter().all(|other| other.starts_with(']'))
 }
 
 /// Whether a literal has nothing but markers.

@@ -13,11 +13,19 @@ impl Compiler {
         // What the prompt already ends with may be left out at the start of a frame.
         if self.first_literal && !record.prompt.is_empty() && rest.starts_with(&record.prompt) {
             let skip = self.emit(Op::Prompt(0));
-            self.plain_text(record, &record.prompt);
-            let next = self.here();
             // Elsewhere than at the very start, what follows the prompt must be a marker by itself.
             let after_prompt = rest[record.prompt.len()..].trim_start();
             let is_marker = after_prompt.starts_with(['<', '[']);
+            match tokens(&record.prompt)[..] {
+                // Then its token needs no role behind it.
+                [token, role] if is_marker => {
+                    self.bytes(record, token);
+                    self.optional(|compiler| compiler.bytes(record, role));
+                    self.count(&record.prompt);
+                }
+                _ => self.plain_text(record, &record.prompt),
+            }
+            let next = self.here();
             self.patch(skip, if is_marker { Op::Prompt(next) } else { Op::Jump(skip + 1) });
             // Only a dialect that was chosen may take for granted what its prompt ends with. Where none was, so may one whose
             // own words follow that: so no other response begins.

@@ -199,7 +199,7 @@ impl Compiler {
             self.calls(index, listening, bare);
         }
         // Where the wrapper is part of the call itself, the call without it begins at its inner opener.
-        if let Some(inner) = unwrapped(record) {
+        if let Some(inner) = unwrapped(listening) {
             let inner =
                 ActiveDialect { record: Arc::new(inner), chosen: listening.chosen, live: listening.live };
             self.calls(index, &inner, bare);
