@@ -74,15 +74,13 @@ impl Machine {
         if draft.name.is_none() {
             draft.name = thread.name.map(|name| self.scratch.get(name).to_owned());
         }
-        let is_tool = |name: &str| gate.rules.registry.is_none() || gate.rules.meant(name).is_some();
-        // Where special tokens count only if they came as such, letters do not tell what the header was.
-        let is_told = gate.program.special.is_none() && matches!(draft.body, DraftBody::None);
-        // Without a list, a sentence speaks of a header that has words before it and others behind it in its line.
+        // A sentence speaks of a header that has words before it and others behind it in its line, unless it names a tool. Where
+        // special tokens count only if they came as such, letters do not tell what the header was.
         let tag_end = self.held.text.rfind(['>', ']']).unwrap_or_default();
-        let is_shown = gate.rules.registry.is_none()
-            && self.calls.behind_words
-            && !self.held.text[tag_end..].contains('\n');
-        if is_told && draft.name.as_deref().is_some_and(|name| is_shown || !is_tool(name)) {
+        let is_shown = self.calls.behind_words && !self.held.text[tag_end..].contains('\n');
+        let is_told = gate.program.special.is_none() && matches!(draft.body, DraftBody::None);
+        let is_tool = |name: &str| gate.rules.registry.is_some() && gate.rules.meant(name).is_some();
+        if is_shown && is_told && draft.name.as_deref().is_some_and(|name| !is_tool(name)) {
             return self.end_header(gate, draft, &thread, out);
         }
         let name = draft.name.as_deref().unwrap_or_default();
