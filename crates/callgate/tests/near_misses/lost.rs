@@ -122,3 +122,36 @@ fn promise_07_a_call_without_its_header_is_none_in_a_message() {
     });
     assert_none(results, 60);
 }
+
+/// The outermost tags of a call with nothing between them are markup: nobody is shown them, and there is no call.
+#[test]
+fn a_wrapper_with_nothing_in_it_is_markup() {
+    let results = in_parallel(Record::builtin(), |record| {
+        let (mut tried, mut faults) = (0, Vec::new());
+        let Some(call) = rendered(record, &ONE) else { return (tried, faults) };
+        let call = call.trim();
+        let (Some(first), Some(last)) = (call.find('>'), call.rfind('<')) else { return (tried, faults) };
+        let (first, last) = (&call[..=first], &call[last..]);
+        let speaks = |tag: &str| {
+            tag.starts_with('<') && tag.ends_with('>') && tag.contains("tool") && tag.contains("call")
+        };
+        // What differs from call to call is told by what stands in it.
+        let varies = record.open.iter().any(|open| open.slots().next().is_some());
+        if varies || !speaks(first) || !speaks(last) || first.contains([' ', '=']) {
+            return (tried, faults);
+        }
+        for name in ["strict", "standard", "lenient"] {
+            let gate = gate(name, record);
+            for text in [format!("Hi{first}{last} there"), format!("{first}\n{last}\nThere")] {
+                tried += 1;
+                let response = gate.parse(&text);
+                let is_one = response.calls.is_empty() && response.rejected.is_empty();
+                if !is_one || response.text.contains('<') {
+                    faults.push(format!("{}, {name}: {text:?}: {:?}", record.name, response.text));
+                }
+            }
+        }
+        (tried, faults)
+    });
+    assert_none(results, 60);
+}

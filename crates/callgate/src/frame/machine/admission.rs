@@ -193,7 +193,12 @@ impl AroundFrames {
                 Admission::Dead(Code::CallInReasoning)
             };
         }
-        if lacks_header {
+        // A word of an opener is no end of another word.
+        let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+        let ends_word = frame.kind == FrameKind::Wrapperless
+            && frame.marker.bytes().next().is_some_and(is_word)
+            && is_word(self.last);
+        if lacks_header || ends_word {
             return Admission::Dead(Code::DeadRegion);
         }
         let at_line_start = self.regions.at_line_start() || self.only_space_since_frame && self.regions.blank;

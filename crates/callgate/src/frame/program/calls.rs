@@ -6,6 +6,7 @@ use super::heads::{heads, in_json};
 use super::starts::first_token;
 use super::template::opens_fence;
 use super::{ActiveDialect, BodyPlace, Compiler, FrameKind, Mark, Nested, Op, Pc, SHORTEST_SIGN, Slip};
+use crate::dialect::call_markers::is_call_marker;
 use crate::dialect::{Part, Record, Slot, Template, markers, turn};
 use crate::json::Syntax;
 
@@ -293,6 +294,8 @@ pub(super) fn unwrapped(listening: &ActiveDialect) -> Option<Record> {
     let inner = inner.filter(may_lack_wrapper);
     let call: Vec<Template> = inner.filter_map(|(call, bare)| without_wrapper(call, bare)).collect();
     let mut also = record.also.clone();
+    // What stands for itself has one spelling.
+    also.retain(|(key, _)| !record.bare.contains(key));
     for template in &call {
         let Some(Part::Literal(last)) = template.parts.last() else { continue };
         // The last of several closers is that of the wrapper, unless its opener is there; a single one is the call's own.
@@ -324,6 +327,14 @@ fn without_wrapper(call: &Template, bare: &str) -> Option<Template> {
     (inner.parts.len() < call.parts.len() || at > 0)
         .then_some(inner)
         .filter(|inner| inner.has(Slot::Name) || first == 0)
+}
+
+/// The outermost markers of a wrapper, with nothing between them.
+pub(super) fn empty(open: &Template, close: &Template) -> Option<String> {
+    let first = markers(open.head()).first().copied()?;
+    let last = markers(close.literals().last()?).last().copied()?;
+    let is_closed = last.ends_with(['>', ']']) && first.ends_with(['>', ']']) && first != last;
+    (is_closed && is_call_marker(first)).then(|| format!("{first}{last}"))
 }
 
 /// What a call has between its first token and its body, if that begins with a word of the format.

@@ -246,6 +246,10 @@ impl Compiler {
             Record::is_unmistakable(open) && !close.is_empty() && is_plain
         });
         let empty = empty.map(|(open, close)| format!("{open}{close}"));
+        let is_outermost = pairs.iter().all(|(open, _)| open.is_empty());
+        let calls = listening.record.call.iter().filter(|_| is_outermost).map(|call| (call, call));
+        let wrappers = pairs.iter().map(|(open, close)| (open, close)).chain(calls);
+        let empty = empty.chain(wrappers.filter_map(|(open, close)| calls::empty(open, close)));
         let ends = listening.record.end_tokens().map(str::to_owned);
         let thoughts = listening.record.reasoning.iter();
         let thoughts: Vec<String> =
