@@ -41,6 +41,9 @@ impl Slip {
     }
 }
 
+/// The bit that tells that a list lacks its opening bracket. A bit, since a larger thread is slower to copy.
+const UNLISTED: u8 = 1 << 7;
+
 /// The slips of a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Slips(u8);
@@ -55,12 +58,27 @@ impl Slips {
     }
 
     pub(crate) fn count(self) -> u32 {
-        self.0.count_ones()
+        (self.0 & !UNLISTED).count_ones()
+    }
+
+    /// The bracket that opens the list of calls was left out: one call is no list, which nothing need close. This holds for
+    /// all of the frame.
+    pub(super) fn unlist(&mut self) {
+        self.0 |= UNLISTED;
+    }
+
+    pub(super) fn is_unlisted(self) -> bool {
+        self.0 & UNLISTED != 0
+    }
+
+    /// What holds behind a body.
+    pub(super) fn past_body(self) -> Slips {
+        Slips(self.0 & UNLISTED)
     }
 
     /// Lists them among the repairs of a call.
     pub(crate) fn list(self, draft: &mut Draft, span: Span) {
-        if self.0 == 0 {
+        if self.count() == 0 {
             return;
         }
         for slip in Slip::ALL.into_iter().filter(|slip| self.has(*slip)) {

@@ -71,8 +71,6 @@ pub(crate) struct Thread {
     pub(crate) unclosed: bool,
     /// Whether what it left out must still be made up for by a closer that is there.
     pub(crate) owes_closer: bool,
-    /// Whether it left out the bracket that opens the list of calls: one call is no list, which nothing need close.
-    pub(crate) unlisted: bool,
     /// Whether it has read two names of one call, which differ.
     pub(crate) is_renamed: bool,
     /// What it has read since the last body that the format does not write.
@@ -134,7 +132,6 @@ impl Thread {
             skipped: false,
             unclosed: false,
             owes_closer: false,
-            unlisted: false,
             is_renamed: false,
             slips: Slips::default(),
             malformed: false,
@@ -207,8 +204,8 @@ impl Thread {
             Mark::CallEnd => self.call_end = Some(position),
             Mark::Slip(slip) => self.slips.add(slip),
             Mark::OwesCloser => self.owes_closer = true,
-            Mark::Unlisted => self.unlisted = true,
-            Mark::OwesBracket if self.unlisted && self.calls <= 1 => {}
+            Mark::Unlisted => self.slips.unlist(),
+            Mark::OwesBracket if self.slips.is_unlisted() && self.calls <= 1 => {}
             Mark::OwesBracket => {
                 self.slips.add(Slip::List);
                 self.owes_closer = true;
@@ -278,7 +275,7 @@ impl Thread {
         self.skipped = false;
         self.unclosed = false;
         self.owes_closer = false;
-        self.slips = Slips::default();
+        self.slips = self.slips.past_body();
         self
     }
 
