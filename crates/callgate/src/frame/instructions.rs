@@ -8,7 +8,7 @@ use super::slips::{Loose, Slip};
 use super::stops::Stops;
 use super::threads::Thread;
 use crate::bytes::ByteSet;
-use crate::dialect::Slot;
+use crate::dialect::{Slot, is_word_character};
 use crate::draft::lines::LineMarks;
 use crate::draft::shown::OwnHeads;
 
@@ -245,6 +245,11 @@ impl Frame {
     /// Whether it is one of calls, with a marker that says so.
     pub(crate) fn is_marked_call(&self) -> bool {
         matches!(self.kind, FrameKind::Calls | FrameKind::Wrapperless) && !self.unmarked
+    }
+
+    /// Whether a word opens the call without its wrapper, wherever it stands: it does so only before the name of a tool.
+    pub(crate) fn opens_by_word(&self) -> bool {
+        self.kind == FrameKind::Wrapperless && !self.line_start && self.marker.starts_with(is_word_character)
     }
 
     /// Whether this text begins with the first token of a marker that only calls have.

@@ -194,10 +194,7 @@ impl AroundFrames {
             };
         }
         // A word of an opener is no end of another word.
-        let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-        let ends_word = frame.kind == FrameKind::Wrapperless
-            && frame.marker.bytes().next().is_some_and(is_word)
-            && is_word(self.last);
+        let ends_word = frame.opens_by_word() && (self.last.is_ascii_alphanumeric() || self.last == b'_');
         if lacks_header || ends_word {
             return Admission::Dead(Code::DeadRegion);
         }

@@ -47,15 +47,9 @@ impl Machine {
         let is_own = thread.calls == draft.call;
         let span = Span::new(draft.start, draft.start);
         if frame.kind == FrameKind::Wrapperless {
-            // Where tokens tell calls from text, letters alone are no call, nor where no list tells what a word may mean.
+            // Where tokens tell calls from text, letters alone are no call.
             let is_told = |bare: &str| {
-                let is_marker = bare.contains(['<', '[']) || gate.rules.registry.is_some();
-                is_marker
-                    && gate
-                        .program
-                        .special
-                        .as_ref()
-                        .is_none_or(|named| is_told_without_wrapper(bare, record, named))
+                gate.program.special.as_ref().is_none_or(|named| is_told_without_wrapper(bare, record, named))
             };
             let is_live =
                 record.bare.iter().any(|bare| draft.raw.starts_with(bare.as_str()) && is_told(bare));

@@ -154,6 +154,10 @@ pub(super) fn drop_unknown(gate: &Compiled, threads: &mut Threads, scratch: &Scr
         if !frame.reserved.is_empty() && thread.name.is_some_and(is_reserved) {
             return false;
         }
+        let is_tool = |name| gate.rules.registry.is_some() && gate.rules.meant(scratch.get(name)).is_some();
+        if frame.opens_by_word() && thread.name.is_some_and(|name| !is_tool(name)) {
+            return false;
+        }
         let record = &*gate.rules.dialects[frame.record].record;
         let Some(key) = thread.key.filter(|_| record.known || record.has_key_tags()) else { return true };
         let key = scratch.get(key);
