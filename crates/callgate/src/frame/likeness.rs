@@ -180,7 +180,8 @@ fn after_colon(text: &str) -> Option<&str> {
 /// `{"name": "X"`: a member whose key names tools. One with a description beside it is a definition. Where arguments are the
 /// next member, the key and the brace before it may be lost or bent.
 pub(super) fn is_member(before: &str, after: &str) -> bool {
-    if before.ends_with(['"', '\'']) && before_member_of_arguments(after) {
+    let begins = before.ends_with(QUOTES) || before.trim_end().ends_with(':');
+    if begins && before_member_of_arguments(after) {
         return true;
     }
     let after = without_suffix(after);
@@ -207,10 +208,13 @@ fn without_suffix(after: &str) -> &str {
     if rest.starts_with(['"', '\'']) { rest } else { after }
 }
 
-/// `", "arguments": {`: the end of a value, and arguments as the next member.
+/// `", "arguments": {`: the end of a value, whatever its quotes are and wherever the comma stands, and arguments as the next
+/// member.
 fn before_member_of_arguments(after: &str) -> bool {
-    let after = after.strip_prefix(['"', '\'']).unwrap_or(after).trim_start();
-    let next = after.strip_prefix(',').and_then(member);
+    let rest = after.trim_start_matches(QUOTES).trim_start_matches([' ', '[', ']']);
+    let next = rest
+        .strip_prefix(',')
+        .and_then(|rest| member(rest).or_else(|| rest.strip_prefix('"').and_then(member)));
     next.is_some_and(|(key, value)| {
         let value = value.strip_prefix(['"', '\'']).unwrap_or(value);
         // A schema is described there, not called.
@@ -336,6 +340,7 @@ fn before_markup(before: &str, after: &str) -> bool {
     let applied = markup.strip_prefix(".call(");
     speaks && is_object()
         || applied.is_some_and(begins_with_key)
+        || line.trim_end().ends_with(';') && applied.is_some_and(|inside| inside.starts_with(')'))
         || line.trim().is_empty() && (markup.starts_with(['<', '[']) && speaks || applied.is_some())
 }
 
@@ -363,8 +368,12 @@ pub(super) fn before_object(before: &str, after: &str) -> bool {
     begins && (inside.starts_with('"') || is_empty || gap.is_empty() && has_key)
 }
 
-/// `X(key=…`, `X("…`, `X({…`, and `X()` alone in its line.
+/// `X(key=…`, `X("…`, `X({…`, and `X()` alone in its line; and `"X"(key=…` where it begins.
 fn is_applied(before: &str, after: &str) -> bool {
+    let quoted = before.strip_suffix('"').zip(after.strip_prefix("\"("));
+    if let Some((line, inside)) = quoted {
+        return (line.is_empty() || line.ends_with(['[', '\n'])) && begins_with_key(inside.trim_start());
+    }
     let Some(inside) = after.strip_prefix('(') else { return false };
     let line = before.rsplit('\n').next().unwrap_or(before);
     // A call is printed where its result is wanted.
@@ -426,6 +435,15 @@ mod tests {
             ("look.call(q=1)", true),
             ("<|tag|look.call(q=1)", true),
             ("then look.call(q)", false),
+            ("go.call(); look.call()", true),
+            ("\"look\"(q=1)", true),
+            ("[\"look\"(q=1)]", true),
+            ("a \"look\" (see)", false),
+            ("{\"name\": look\"\", \"arguments\": {\"q\": 1}}", true),
+            ("{\"name\": \"look”, \"arguments\": {\"q\": 1}}", true),
+            ("{\"name\": \"look,\" \"arguments\": {\"q\": 1}}", true),
+            ("{\"name\": \"look\"[, \"arguments\": {\"q\": 1}}", true),
+            ("we look, \"arguments\": {\"q\": 1}", false),
             ("<invoke name=“look”>", true),
             ("<|OPEN|>CALL TOOL=\"look\"", true),
             ("[tool_calls]look[args]{", true),

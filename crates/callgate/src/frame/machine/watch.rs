@@ -128,7 +128,7 @@ impl Watch {
             [b'{', after, ..] => {
                 NEIGHBOURS[*after as usize] & ALPHANUMERIC == 0 || before().is_some_and(is_name)
             }
-            [b'(', ..] => before().is_some_and(is_name),
+            [b'(', ..] => before().is_some_and(|byte| is_name(byte) || byte == b'"'),
             _ => false,
         }
     }
