@@ -168,7 +168,7 @@ impl Draft {
     }
 
     /// Notes that the value that is being read shows markup of its own call, unless that has been said.
-    pub(crate) fn note_markup(&mut self, marks: [&[String]; 3], span: Span) {
+    pub(crate) fn note_markup(&mut self, marks: &[String], heads: &OwnHeads, span: Span) {
         let DraftBody::Params(params) = &self.body else { return };
         let value = params.value_so_far();
         if memchr::memchr2(b'<', b'[', value.as_bytes()).is_none()
@@ -176,7 +176,10 @@ impl Draft {
         {
             return;
         }
-        if marks.into_iter().flatten().any(|mark| holds(&value, mark)) {
+        // Of what stands between a key and its value, the end opens the value.
+        let opens = |middle: &String| middle.rfind('<').is_some_and(|at| holds(&value, &middle[at..]));
+        let mut marks = [marks, &heads.params, &heads.calls].into_iter().flatten();
+        if marks.any(|mark| holds(&value, mark)) || heads.middles.iter().any(opens) {
             self.note_stray("a value shows markup of its own format, and may be two values", span);
         }
     }

@@ -257,3 +257,29 @@ fn a_slip_in_the_markup_of_values_makes_no_other_call() {
     });
     assert_none(results, 10_000);
 }
+
+/// A string in a list of calls that shows brackets behind a quote of its own is not cut there.
+#[test]
+fn promise_05_brackets_behind_a_quote_end_no_list() {
+    let calls = [("read", r#"{"path": "alpha", "lines": 4711}"#)];
+    let results = in_parallel(Record::builtin(), |record| {
+        let (mut read, mut faults) = (0, Vec::new());
+        let Some(text) = rendered(record, &calls) else { return (read, faults) };
+        if !text.replace(char::is_whitespace, "").contains("[{\"") {
+            return (read, faults);
+        }
+        for name in ["standard", "strict"] {
+            let gate = gate(name, record);
+            for shown in ["]}", "}]", "}}]", "]", "]}]", "}]}"] {
+                let text = text.replace("\"alpha\"", &format!("\"alpha\"{shown}\""));
+                read += 1;
+                let response = gate.parse(&text);
+                if let Some(call) = response.calls.first() {
+                    faults.push(format!("{}, {name}: {text:?}: {}", record.name, call.value()));
+                }
+            }
+        }
+        (read, faults)
+    });
+    assert_none(results, 100);
+}

@@ -169,6 +169,8 @@ impl MoreArguments {
                 BehindPlace::Key
             }
             BehindPlace::Quoted(quote, _) if c == quote => BehindPlace::Key,
+            // A quote right behind a list ends a string of it, if brackets follow.
+            BehindPlace::Quoted(_, 0) if self.is_section_over && matches!(c, '}' | ']') => return Some(true),
             BehindPlace::Quoted(quote, length) if length < LONGEST_KEY && c != '\n' => {
                 self.maybe = words_left(NAMING, self.maybe, length, Some(c));
                 BehindPlace::Quoted(quote, length + 1)

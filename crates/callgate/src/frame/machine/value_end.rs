@@ -453,7 +453,7 @@ impl Machine {
                 draft.suspect_end(start);
             }
             if !is_data {
-                draft.note_markup([&frame.value_marks, &heads.params, &heads.calls], span);
+                draft.note_markup(&frame.value_marks, heads, span);
             }
             draft.end_value(span, lacks_closer);
         }
