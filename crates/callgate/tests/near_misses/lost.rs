@@ -155,3 +155,35 @@ fn a_wrapper_with_nothing_in_it_is_markup() {
     });
     assert_none(results, 60);
 }
+
+/// Where a marker follows the token of a prompt, no role need stand between them: the token is no text.
+#[test]
+fn the_token_of_a_prompt_needs_no_role_before_a_marker() {
+    let results = in_parallel(Record::builtin(), |record| {
+        let (mut tried, mut faults) = (0, Vec::new());
+        let Some((token, role)) = record.prompt.split_once('>').filter(|(_, role)| !role.is_empty()) else {
+            return (tried, faults);
+        };
+        let Some(call) = rendered(record, &ONE) else { return (tried, faults) };
+        let rest = call.strip_prefix(record.prompt.as_str()).unwrap_or(&call);
+        let is_marker =
+            |head: &str| head.strip_prefix(record.prompt.as_str()).is_some_and(|rest| rest.starts_with("<|"));
+        if !rest.starts_with("<|") || !record.openers().iter().any(|opener| is_marker(opener.head())) {
+            return (tried, faults);
+        }
+        for name in ["standard", "lenient"] {
+            let gate = gate(name, record);
+            for text in
+                [format!("{token}>{rest}"), format!("{token}>\n{rest}"), format!("{token}>{role}{rest}")]
+            {
+                tried += 1;
+                let response = gate.parse(&text);
+                if paths(&response) != [json!("alpha")] || !response.text.trim().is_empty() {
+                    faults.push(format!("{}, {name}: {text:?}: {:?}", record.name, response.text));
+                }
+            }
+        }
+        (tried, faults)
+    });
+    assert_none(results, 6);
+}
